@@ -316,6 +316,17 @@ def test_both_files_are_written_audited_and_verified(folder, name, capsys):
     assert status_of(["audit", name, "-p", "p.json", "--original", "in.csv"]) == 0
 
 
+def test_a_policy_that_does_not_name_the_method_is_pointed_to_it(folder, capsys):
+    named = POLICY.get("method")
+    Path("q.json").write_text(json.dumps({k: v for k, v in POLICY.items() if k != "method"}))
+    command = ["publish", "in.csv", "-p", "q.json", "-o", "r.csv", "-q"]
+    assert status_of([*command, "--method", "anatomy", *(["--set", f"l={named['l']}"])]) == 0
+    capsys.readouterr()
+    assert status_of(["audit", "r.csv", "-p", "q.json"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "'method: {name: anatomy}'" in line
+
+
 def test_a_changed_second_table_fails_verification(folder, capsys):
     assert status_of(["publish", "in.csv", "-p", "p.json", "-o", "r.csv", "-q"]) == 0
     second = Path("r.sensitive.csv")

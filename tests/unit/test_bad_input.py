@@ -243,6 +243,10 @@ def test_unknown_parameter(refused):
     refused("unknown parameter 'colour'", more=("--set", "colour=red"))
 
 
+def test_what_the_policy_gives_every_method(refused):
+    refused("write --k 5", more=("--set", "k=5"))
+
+
 def test_parameter_outside_its_choices(refused):
     refused("'preset'", "must be one of", more=("--set", "preset=fancy"))
 

@@ -299,3 +299,11 @@ def test_python_states_the_same_but_for_files():
     certificate = shoal.publish(frame, policy).certificate
     assert certificate["output"] is None
     assert [column["technique"] for column in certificate["columns"]] == ["interval", "removed"]
+
+
+def test_printed_a_certificate_says_of_what_it_is_and_whether_it_is_kept(handmade):
+    publish(handmade)
+    certificate = shoal.Certificate.load(handmade / "out.csv.certificate.json")
+    assert repr(certificate) == "<Certificate of publish by mondrian: holds>"
+    promise = certificate["promises"][0] | {"holds": False}
+    assert "does not hold" in repr(certificate.extended(promises=[promise]))

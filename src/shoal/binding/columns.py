@@ -10,6 +10,7 @@ from shoal.binding.near_names import check_near_names
 from shoal.data.derived import PARTS
 from shoal.data.numbers import looks_like_data
 from shoal.data.table import Table
+from shoal.data.two_tables import GROUP
 from shoal.policy.consistency import quoted
 from shoal.policy.parameters import nearest
 from shoal.policy.policy import Policy
@@ -37,6 +38,13 @@ def check_columns(names: list[str], policy: Policy, released: bool = False) -> l
         for name, a in declared.items()
         if name not in names and (not released or a.role in _SHOWN or a.pseudonym is not None)
     ]
+    hidden = [name for name in absent if declared[name].role == "sensitive"]
+    if released and GROUP in unnamed and hidden:
+        return [
+            f"columns: 'group' is there, not {quoted(hidden)}; if this is the first of two tables,"
+            " give the policy the method that made them, such as 'method: {name: anatomy}'; else"
+            " correct the names"
+        ]
     findings = check_near_names(names, policy, released)
     if unknown:
         written_ends = {_end_of(name, declared) for name in unknown}

@@ -243,8 +243,12 @@ def parsed(settings: list[str]) -> dict[str, str]:
         for text in settings
         if "=" not in text
     ]
+    pairs = [[part.strip() for part in text.partition("=")] for text in settings]
+    findings += [
+        f"--set '{name}': the method takes no such parameter; write --{name} {value}"
+        for name, _, value in pairs
+        if name in ("k", "method", "seed")  # every method has these from the policy
+    ]
     if findings:
         raise InputError.from_findings(findings)
-    return {
-        name.strip(): value.strip() for name, _, value in (text.partition("=") for text in settings)
-    }
+    return {name: value for name, _, value in pairs}

@@ -104,7 +104,11 @@ class Certificate(Mapping[str, Any]):
         return len(self._content)
 
     def __repr__(self) -> str:
-        return f"Certificate({self.to_json()})"
+        """Of what and whether it is kept; `to_json` has everything."""
+        method = self.get("method")
+        by = f" by {method['name']}" if method else ""
+        verdict = "holds" if self.is_kept else "does not hold"
+        return f"<Certificate of {self.get('verb')}{by}: {verdict}>"
 
     def _repr_html_(self) -> str:
         """What holds and what was lost, for a notebook; `to_json` has everything."""

@@ -19,12 +19,22 @@ class Unit(NamedTuple):
         """The word behind a number."""
         return self.one if count == 1 else self.many
 
+    def first_of(self, count: int) -> str:
+        """The word behind a number that is the first."""
+        return self.first.replace(self.many, self.of(count), 1)
+
 
 UNITS = {
     KNOWN: Unit("person", "people", "people"),
     ASSUMED: Unit("record", "records", "records, each taken to be a person"),
     UNKNOWN: Unit("row", "rows", "rows"),
 }
+
+
+def span_text(sizes: Mapping[str, Any]) -> str:
+    """How large classes or groups are: '2 to 5', or '2' where all are of one size."""
+    least, most = sizes["min"], sizes["max"]
+    return f"{least}" if least == most else f"{least} to {most}"
 
 
 def people_key(subject: str | None, is_counted: bool) -> str:

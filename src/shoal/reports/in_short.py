@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from shoal.data.certificate import Certificate
 from shoal.data.fault_words import fault_sentences
-from shoal.data.people import ASSUMED, unit
+from shoal.data.people import ASSUMED, span_text, unit
 from shoal.reports.measured import number_text, percent_text
 from shoal.reports.text import worst_columns
 
@@ -79,8 +79,7 @@ def _in_two_tables(certificate: Certificate) -> Iterator[str]:
     yield "Who is in the table, and whose row it is, is shown"
     yield (
         f"Which row has which {_listed(hidden)} is not: a second table counts its values in"
-        f" {_count(groups['count'], 'group', 'groups')} of {groups['min']} to {groups['max']}"
-        " records"
+        f" {_count(groups['count'], 'group', 'groups')} of {span_text(groups)} records"
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.data.certificate import Certificate
 from shoal.data.fault_words import fault_sentences
-from shoal.data.people import unit
+from shoal.data.people import span_text, unit
 from shoal.data.printable import printable_lines
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
     groups = certificate.get("groups")
     if groups:
         lines.append(
-            f"two tables, {groups['count']} groups of {groups['min']} to {groups['max']} records;"
+            f"two tables, {groups['count']} groups of {span_text(groups)} records;"
             " quasi-identifiers as they are: who is in the table is disclosed"
         )
     if classes["count"]:
-        span = f"{classes['min']} to {classes['max']} {unit(certificate).first}"
+        span = f"{span_text(classes)} {unit(certificate).first_of(classes['max'])}"
         lines.append(
             f"{classes['count']} class{'es' if classes['count'] > 1 else ''} of {span}, {many}"
         )
@@ -226,7 +226,7 @@ def fusion_summary(certificate: Certificate, written: str) -> str:
     lines = [
         *(
             f"over {', '.join(qid['attributes'])}: {qid['groups']['count']} groups of"
-            f" {qid['groups']['min']} to {qid['groups']['max']} people"
+            f" {span_text(qid['groups'])} people"
             for qid in measured["qids"]
         ),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shoal.data.people import Unit
+from shoal.data.people import Unit, span_text
 from shoal.data.warnings import TOGETHER_BELOW, ReleaseWarning
 
 
@@ -24,7 +24,7 @@ def together_below(certificate: Mapping[str, Any], unit: Unit) -> ReleaseWarning
         few, what = found["below"], f"in groups of fewer than k = {found['asked']}"
     text = (
         "Every promise holds on its own columns. All quasi-identifiers together"
-        f" ({', '.join(found['attributes'])}): groups of {sizes['min']} to {sizes['max']}"
+        f" ({', '.join(found['attributes'])}): groups of {span_text(sizes)}"
         f" {unit.of(sizes['max'])}, {few} of {found['people']} {what}; whoever knows them all can"
         " pick these out"
     )
