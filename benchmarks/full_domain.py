@@ -179,8 +179,8 @@ def _given(frame: pl.DataFrame, hierarchies: dict[str, Path]) -> Given:
     policy = shoal.Policy.from_dict({"version": 1, "attributes": attributes, "promises": promises})
     fitting, found = bind(Table(frame), policy)
     assert fitting is not None, found
-    matrix = fitting.matrix()
-    return Given(matrix, BoundPromises(policy.build_promises(), fitting.published(matrix.subjects)))
+    matrix, whole_table = fitting.method_input()
+    return Given(matrix, BoundPromises(policy.build_promises(), whole_table))
 
 
 def one_search(file: str, share: str) -> dict[str, float]:

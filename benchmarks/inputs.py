@@ -41,9 +41,8 @@ def problem(frame: pl.DataFrame, policy: Policy) -> Problem:
     bound, findings = bind(table_of(frame), policy)
     if bound is None:
         raise SystemExit("\n".join(map(str, findings)))
-    matrix = bound.encoded.matrix()
-    promises = BoundPromises(policy.build_promises(), bound.published(matrix.subjects))
-    return Problem(matrix, promises, bound.policy)
+    matrix, whole_table = bound.method_input()
+    return Problem(matrix, BoundPromises(policy.build_promises(), whole_table), bound.policy)
 
 
 def table(out: str, rows: str, columns: str) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Container
 
 import polars as pl
 
-from shoal.binding.near_names import check_near_names
+from shoal.binding.near_names import REMOVED, check_copies, check_near_names
 from shoal.data.derived import PARTS
-from shoal.data.numbers import looks_like_data
 from shoal.data.table import Table
 from shoal.data.two_tables import GROUP
+from shoal.data.unnamed_columns import copied_columns, looks_like_data
 from shoal.policy.consistency import quoted
 from shoal.policy.parameters import nearest
 from shoal.policy.policy import Policy
@@ -88,10 +88,22 @@ def _patterns(names: list[str]) -> list[str]:
     ]
 
 
-def check_header(table: Table, policy: Policy) -> list[str]:
+def check_unnamed(table: Table, policy: Policy) -> list[str]:
+    """Whether columns that the policy does not name are data without a header, or copies of columns
+    that it removes. Both are read before anything is said about either.
+    """
+    declared = policy.model.attributes
+    unnamed = [name for name in table.names if name not in declared]
+    removed = [name for name, a in declared.items() if a.role in REMOVED and name in table.names]
+    odd = looks_like_data(table, unnamed)
+    # only 'other: plain' would publish a copy
+    is_published = policy.model.other == "plain"
+    copies = copied_columns(table, unnamed, removed) if is_published else {}
+    return _check_header(odd) or check_copies(copies, policy)
+
+
+def _check_header(odd: list[str]) -> list[str]:
     """A finding where columns that are left to `other` are named like data: no header."""
-    rest = [name for name in table.names if name not in policy.model.attributes]
-    odd = looks_like_data(table, rest)
     if not odd:
         return []
     return [

@@ -7,8 +7,8 @@ somebody else made, `Age` beside `age` may hold what `age` hides.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Mapping
 
-from shoal.data.table import Table
 from shoal.policy.policy import Policy
 
 REMOVED = ("identifier", "subject", "time", "operation", "drop")
@@ -33,30 +33,16 @@ def check_near_names(names: list[str], policy: Policy, released: bool = False) -
     ]
 
 
-def check_copies(table: Table, policy: Policy) -> list[str]:
-    """A finding for each unnamed column that holds the very cells of a removed one."""
-    if policy.model.other != "plain":
-        return []
+def check_copies(copies: Mapping[str, str], policy: Policy) -> list[str]:
+    """A finding for each unnamed column that holds the very cells of a removed one.
+
+    copies: the removed column of each.
+    """
     declared = policy.model.attributes
-    removed = [
-        name
-        for name, attribute in declared.items()
-        if attribute.role in REMOVED and name in table.names
+    return [
+        _finding(name, f"holds the cells of '{copied}' ({declared[copied].role})", policy)
+        for name, copied in copies.items()
     ]
-    findings = []
-    for name in table.names:
-        if name in declared:
-            continue
-        copied = next((one for one in removed if _is_copy(table, name, one)), None)
-        if copied is not None:
-            what = f"holds the cells of '{copied}' ({declared[copied].role})"
-            findings.append(_finding(name, what, policy))
-    return findings
-
-
-def _is_copy(table: Table, name: str, other: str) -> bool:
-    """Whether all cells are the same; a column of one value tells nothing about anybody."""
-    return table.same_cells(name, other) and table.distinct(name) > 1
 
 
 def _finding(name: str, what: str, policy: Policy, released: bool = False) -> str:

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from shoal.binding.attributes import bind_attributes
-from shoal.binding.columns import check_columns, check_header
+from shoal.binding.columns import check_columns, check_unnamed
 from shoal.binding.derived import check_derived
-from shoal.binding.near_names import check_copies
 from shoal.binding.populations import check_populations, encode_populations, tables_of
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.encoding import EncodedTable, encode
@@ -47,15 +46,19 @@ class BoundTable:
         """The records that are not suppressed."""
         return replace(self.encoded.matrix(self.label), populations=self.populations)
 
-    def published(self, subjects: np.ndarray | None) -> Classes:
-        """The records that are not suppressed, in one class. subjects: theirs, numbered densely."""
-        kept = ~self.encoded.suppressed
-        return self.whole_table if kept.all() else self.whole_table.only(kept, subjects)
+    def method_input(self) -> tuple[Matrix, Classes]:
+        """What a method is given: the records that are not suppressed, and all of them in one class
+        with what promises judge.
+        """
+        kept, matrix = ~self.encoded.suppressed, self.matrix()
+        if kept.all():
+            return matrix, self.whole_table
+        return matrix, self.whole_table.only(kept, matrix.subjects)
 
 
 def bind(table: Table, policy: Policy) -> tuple[BoundTable | None, list[Any]]:
     """The table bound and encoded, or everything that is wrong with it."""
-    schema, findings = bind_original(table, policy)
+    schema, people, findings = _bind_columns(table, policy)
     if schema is None:
         return None, list(findings)
     encoded, unfit = encode(table, schema)
@@ -63,7 +66,7 @@ def bind(table: Table, policy: Policy) -> tuple[BoundTable | None, list[Any]]:
     findings = [*unfit, *strange, *unknown_designated_values(policy, sensitive)]
     if encoded is None or findings:
         return None, findings
-    populations, wrong = encode_populations(tables_of(policy), schema, encoded)
+    populations, wrong = encode_populations(people, schema, encoded)
     if wrong:
         return None, list(wrong)
     everyone = np.zeros(table.records, dtype=np.int32)
@@ -74,30 +77,39 @@ def bind(table: Table, policy: Policy) -> tuple[BoundTable | None, list[Any]]:
 
 def bind_original(table: Table, policy: Policy) -> tuple[Schema | None, list[Any]]:
     """The schema of a table, its domains and hierarchies filled in; or every finding."""
-    findings = (
-        check_columns(table.names, policy)
-        or check_header(table, policy)
-        or check_copies(table, policy)
-        or check_populations(policy)
-        or check_derived(table.names, policy)
-    )
+    schema, _, findings = _bind_columns(table, policy)
+    return schema, findings
+
+
+def _bind_columns(
+    table: Table, policy: Policy
+) -> tuple[Schema | None, dict[str, Table], list[Any]]:
+    """The schema of a table, and its populations as they were read beside it; or every finding.
+
+    What the names alone tell is asked first. Then the cells are read, and then bound: nothing here
+    goes back to the table for more.
+    """
+    findings = check_columns(table.names, policy)
+    derived = check_derived(table.names, policy)
+    findings = findings or check_unnamed(table, policy) or check_populations(policy) or derived
     if findings:
-        return None, findings
-    populations = tables_of(policy)
-    table.encode(name for name in table.names if _tells_values(name, policy))
-    columns = [(name, _evidence(table, name, policy, populations)) for name in table.names]
-    return bind_attributes(columns, policy)
+        return None, {}, findings
+    people = tables_of(policy)
+    telling = [name for name in table.names if _tells_values(name, policy)]
+    table.encode(telling)
+    read = {name: table.column(name) for name in telling}
+    columns = [(name, _evidence(name, read.get(name), policy, people)) for name in table.names]
+    schema, findings = bind_attributes(columns, policy)
+    return schema, people, findings
 
 
 def _evidence(
-    table: Table, name: str, policy: Policy, populations: dict[str, Table]
+    name: str, column: Column | None, policy: Policy, populations: dict[str, Table]
 ) -> Column | None:
     """The column that tells a domain, an order or leaves, with the populations' values."""
-    if not _tells_values(name, policy):
-        return None
-    column = table.column(name)
-    is_quasi = policy.model.attributes[name].role == "quasi"
-    for people in populations.values() if is_quasi else ():
+    if column is None or policy.model.attributes[name].role != "quasi":
+        return column
+    for people in populations.values():
         column = column.joined(people.column(name))
     return column
 

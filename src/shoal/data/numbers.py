@@ -8,7 +8,7 @@ from decimal import Decimal
 import numpy as np
 import polars as pl
 
-from shoal.data.table import Column, Table
+from shoal.data.table import Column
 
 # Positions stay well inside int32, so that differences and a far-off one for missing values fit.
 MOST_POSITIONS = 1 << 29
@@ -24,16 +24,6 @@ def parse_numbers(cells: tuple[str, ...]) -> np.ndarray:
     """Decimal numbers as float64, NaN for every other text."""
     text = pl.Series(cells, dtype=pl.String).str.strip_chars()
     return text.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy().copy()
-
-
-def looks_like_data(table: Table, names: list[str]) -> list[str]:
-    """Those columns whose name is a number or also stands in one of their cells."""
-    numeric = np.isfinite(parse_numbers(tuple(names))) if names else []
-    return [
-        name
-        for name, is_number in zip(names, numeric, strict=True)
-        if is_number or name in table.column(name).cells
-    ]
 
 
 def mean_decimals(texts: Iterable[str]) -> int:

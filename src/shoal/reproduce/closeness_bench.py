@@ -24,6 +24,7 @@ from shoal.algorithms.steps.repair import repair
 from shoal.algorithms.table.tcloseness_kmeanspp import squared_error
 from shoal.binding.table import BoundTable, bind
 from shoal.data.certificate import Certificate
+from shoal.data.classes import Classes
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.table import Table
@@ -54,7 +55,7 @@ class ClosenessBench:
 
     def measure(self, setting: Setting) -> dict[str, Any]:
         policy = self._policy(setting)
-        bound = BoundPromises(policy.build_promises(), self._bound.published(self._matrix.subjects))
+        bound = BoundPromises(policy.build_promises(), self._input[1])
         if setting["method"] not in self._warm:
             self._partition(
                 policy, bound, 0
@@ -127,8 +128,12 @@ class ClosenessBench:
         return bound
 
     @cached_property
+    def _input(self) -> tuple[Matrix, Classes]:
+        return self._bound.method_input()
+
+    @property
     def _matrix(self) -> Matrix:
-        return self._bound.matrix()
+        return self._input[0]
 
 
 def _figures(certificate: Certificate) -> dict[str, Any]:

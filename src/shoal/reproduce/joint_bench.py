@@ -45,8 +45,8 @@ class JointBench:
 
     def measure(self, setting: Setting) -> dict[str, Any]:
         policy = policy_of(setting)
-        matrix = self._bound.matrix()
-        promises = BoundPromises(policy.build_promises(), self._bound.published(matrix.subjects))
+        matrix, whole_table = self._bound.method_input()
+        promises = BoundPromises(policy.build_promises(), whole_table)
         started = time.process_time()
         made = policy.build_method("publish").partition(
             matrix, promises, np.random.default_rng(setting["seed"])

@@ -161,7 +161,7 @@ def _bound_findings(policy: Policy, table: Table) -> list[AttributeFinding]:
             finding if isinstance(finding, AttributeFinding) else _plain([finding])[0]
             for finding in wrong
         ]
-    whole_table = bound.published(bound.encoded.matrix().subjects)
+    _, whole_table = bound.method_input()
     people = {name: len(codes) for name, codes in bound.populations.items()}
     return _plain(
         nearest_feasible(policy.build_promises(), whole_table, people)

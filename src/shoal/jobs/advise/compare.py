@@ -8,7 +8,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -162,6 +161,7 @@ class _Ground:
     table: Table
     bound: BoundTable
     matrix: Matrix
+    whole_table: Classes
 
     @classmethod
     def of(cls, table: Table, policy: Policy) -> _Ground:
@@ -170,11 +170,7 @@ class _Ground:
         if bound is None:
             raise InputError.from_findings(findings)
         rest = table.without([attribute.name for attribute in bound.schema.quasi])
-        return cls(rest, bound, bound.matrix())
-
-    @cached_property
-    def whole_table(self) -> Classes:
-        return self.bound.published(self.matrix.subjects)
+        return cls(rest, bound, *bound.method_input())
 
     @property
     def people(self) -> int:

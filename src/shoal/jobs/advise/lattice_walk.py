@@ -62,5 +62,4 @@ def lattice_walk(
     bound, findings = bind(table, asked)
     if bound is None:
         raise InputError.from_findings(findings)
-    matrix = bound.matrix()
-    return LatticeWalk(matrix, bound.published(matrix.subjects), bound.policy)
+    return LatticeWalk(*bound.method_input(), bound.policy)

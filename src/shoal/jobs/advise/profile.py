@@ -130,8 +130,8 @@ def _tried(
         bound, findings = bind(table, asked)
         if bound is None:
             raise InputError.from_findings(findings)
-        matrix = bound.matrix()
-        classes, _ = find_classes(matrix, bound.published(matrix.subjects), bound.policy)
+        matrix, whole_table = bound.method_input()
+        classes, _ = find_classes(matrix, whole_table, bound.policy)
     except (InfeasibleError, InputError) as refused:
         return None, [str(refused.args[0]), *refused.findings]
     kept = np.flatnonzero(~bound.encoded.suppressed)

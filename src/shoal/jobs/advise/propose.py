@@ -13,10 +13,10 @@ import numpy as np
 
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
-from shoal.data.numbers import looks_like_data
 from shoal.data.person_numbers import person_numbers
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
+from shoal.data.unnamed_columns import looks_like_data
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.interchange import ReadOptions, reading_of

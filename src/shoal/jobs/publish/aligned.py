@@ -76,7 +76,7 @@ def find_aligned(
     old: of the whole table. Withheld records are suppressed. Raises InfeasibleError where no
     classes keep the promises, or nobody is left.
     """
-    matrix = bound.matrix()
+    matrix, everybody = bound.method_input()
     old = old.taken(~bound.encoded.suppressed)
     rng = np.random.default_rng(policy.model.seed)
     method, promises = policy.build_method("publish"), policy.build_promises()
@@ -87,9 +87,7 @@ def find_aligned(
             f"beside: every class of the other releases has fewer than {old.k} people in this"
             " table, so nobody can be published; lower k, or publish both on one grouping"
         )
-    whole_table = replace(
-        bound.published(matrix.subjects), labels=np.where(kept, 0, -1).astype(np.int32)
-    )
+    whole_table = replace(everybody, labels=np.where(kept, 0, -1).astype(np.int32))
     people = {name: len(codes) for name, codes in matrix.populations.items()}
     findings = nearest_feasible(
         promises, whole_table.only(kept, matrix.take(kept).subjects), people

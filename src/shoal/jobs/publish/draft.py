@@ -190,8 +190,7 @@ def _decide_recoding(
         return _planned(bound, plan)
     policy = bound.policy
     method = {"name": policy.method_name, "parameters": policy.method_parameters}
-    matrix = bound.matrix()
-    whole_table = bound.published(matrix.subjects)
+    matrix, whole_table = bound.method_input()
     progress(f"finding classes by {policy.method_name}")
     classes, seconds = find_classes(matrix, whole_table, policy, progress)
     if not isinstance(classes, Cut):

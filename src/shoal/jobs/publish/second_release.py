@@ -33,8 +33,7 @@ def republisher(
 
     def publish_rows(rows: np.ndarray) -> tuple[tuple[PublishedColumn, ...], np.ndarray, int]:
         bound = _part(table, schema, encoded, policy, rows)
-        matrix = bound.matrix()
-        classes, _ = find_classes(matrix, bound.published(matrix.subjects), bound.policy)
+        classes, _ = find_classes(*bound.method_input(), bound.policy)
         recoding = recoding_of_whole_table(classes, bound.encoded, schema.render)
         frame = pl.DataFrame(
             [

@@ -124,10 +124,8 @@ class Starring:
         """Fewer classes, which keep every promise without the records that are not shown; one of
         all, where there are none.
         """
-        matrix = self.bound.matrix()
-        promises = BoundPromises(
-            self.policy.build_promises(), self.bound.published(matrix.subjects)
-        ).restricted_to(shown)
+        matrix, whole_table = self.bound.method_input()
+        promises = BoundPromises(self.policy.build_promises(), whole_table).restricted_to(shown)
         among = Partition.of(np.where(shown, partition.labels, np.int32(-1)))
         try:
             merged = repair(matrix, among, promises)

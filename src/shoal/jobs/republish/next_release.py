@@ -77,8 +77,7 @@ def _plan_new_classes(
     arrived: records of the increment.
     """
     bound = bound_table(candidates.table, policy)
-    matrix = bound.matrix()
-    whole_table = bound.published(matrix.subjects)
+    matrix, whole_table = bound.method_input()
     obstacles = nearest_feasible(policy.build_promises(), whole_table)
     if obstacles:
         return candidates.defer(*obstacles)
