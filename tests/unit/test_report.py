@@ -298,7 +298,7 @@ def test_audit_report_without_the_original_has_no_before(sample, tmp_path):
     published = Table(sample.outcome.draft.frame)
     schema, findings = bind_release(published, sample.policy)
     assert not findings
-    certificate, release = measure(published, schema, sample.policy, None)
+    certificate, release, _ = measure(published, schema, sample.policy, None)
     certificate = certificate.extended(output={"sha256": "0" * 64})
     write_audit_report(
         AuditResult(certificate, release, schema, None), sample.policy, tmp_path / "audit.html"
@@ -314,7 +314,7 @@ def test_columns_that_should_have_been_removed_are_said_without_the_original(tmp
     original, policy = Table(patients.generate(500, 1)), Policy.from_dict(SAMPLE_POLICY)
     schema, _ = bind_release(original, policy)
     assert schema is not None
-    certificate, release = measure(original, schema, policy, None)
+    certificate, release, _ = measure(original, schema, policy, None)
     assert certificate["faults"] == {"not_removed": 1}
     write_audit_report(
         AuditResult(certificate, release, schema, None), policy, tmp_path / "audit.html"
@@ -329,7 +329,7 @@ def test_a_release_without_any_class(sample, tmp_path):
         pl.lit("*").alias(n) for n in ("age", "sex", "zip", "education")
     )
     draft = sample.outcome.draft
-    certificate, release = measure(Table(starred), draft.schema, sample.policy, None)
+    certificate, release, _ = measure(Table(starred), draft.schema, sample.policy, None)
     write_audit_report(
         AuditResult(certificate, release, draft.schema, None),
         sample.policy,
@@ -344,7 +344,7 @@ def test_a_broken_promise_is_said_first(sample, tmp_path):
     published = Table(sample.outcome.draft.frame)
     stricter = sample.policy.with_k(25)
     draft = sample.outcome.draft
-    certificate, release = measure(published, draft.schema, stricter, draft.truth)
+    certificate, release, _ = measure(published, draft.schema, stricter, draft.truth)
     write_audit_report(
         AuditResult(certificate, release, draft.schema, draft.truth),
         stricter,
@@ -417,7 +417,7 @@ def shown_if_published(release: Release, name: str, cell: str) -> Distribution:
     """The column's distribution, had every record shown this cell in it."""
     draft = release.outcome.draft
     frame = draft.frame.with_columns(pl.lit(cell).alias(name))
-    _, published = measure(Table(frame), draft.schema, release.policy, draft.truth)
+    _, published, _ = measure(Table(frame), draft.schema, release.policy, draft.truth)
     found = distributions(published, draft.schema.quasi, release.policy, draft.truth)
     return next(d for d in found if d.name == name)
 

@@ -260,6 +260,17 @@ def label_classes(
     return labels, int(labels.max()) + 1 if len(labels) else 0
 
 
+def label_shown(
+    columns: tuple[PublishedColumn, ...], starred: np.ndarray, withheld: bool
+) -> tuple[np.ndarray, int]:
+    """Class of every record, and how many there are. withheld: whether starred ones are in none."""
+    labels, count = label_classes(columns, starred)
+    if withheld or not starred.any():
+        return labels, count
+    # by their cells alone, whatever made them: the last class
+    return np.where(starred, np.int32(count), labels), count + 1
+
+
 def _is_missing(column: Column, schema: Schema) -> np.ndarray:
     return np.array([cell in schema.missing_values for cell in column.cells], dtype=bool)
 

@@ -95,7 +95,7 @@ class ClosenessBench:
         broken.
         """
         recoded = recode(self.table, self._bound, partition, policy)
-        certificate, _ = measure(Table(recoded.frame), self._bound.schema, policy, recoded.truth)
+        certificate, _, _ = measure(Table(recoded.frame), self._bound.schema, policy, recoded.truth)
         if not certificate.holds:
             raise PromiseError(
                 f"method '{policy.method_name}': its release breaks a promise; nothing is measured"

@@ -54,7 +54,7 @@ class JointBench:
         made = repair(matrix, made, promises)
         seconds = time.process_time() - started
         recoded = recode(self.table, self._bound, made, policy)
-        certificate, release = measure(
+        certificate, release, _ = measure(
             Table(recoded.frame), self._bound.schema, policy, recoded.truth
         )
         if not certificate.holds:

@@ -107,7 +107,7 @@ class OneTable:
             for j, attribute in enumerate(encoded.attributes)
         ]
         columns += [self.table.frame[a.name] for a in schema.with_role(Role.PLAIN, Role.SENSITIVE)]
-        certificate, _ = measure(
+        certificate, _, _ = measure(
             Table(pl.DataFrame(columns)), schema, policy, Truth(self.table, encoded)
         )
         if not certificate.holds:

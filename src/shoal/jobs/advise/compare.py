@@ -195,7 +195,7 @@ class _Ground:
         """What readers of such a release would see, measured, and attacked if that is asked."""
         recoded = recode(self.table, self.bound, classes, policy)
         published = Table(recoded.frame)
-        certificate, release = measure(published, self.bound.schema, policy, recoded.truth)
+        certificate, release, _ = measure(published, self.bound.schema, policy, recoded.truth)
         if not attack:
             return certificate
         schema, encoded = self.bound.schema, self.bound.encoded

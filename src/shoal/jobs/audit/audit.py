@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,7 +47,8 @@ from shoal.data.truth import Truth
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.data.warnings import PRESENCE_DISCLOSED, ReleaseWarning
 from shoal.errors import InputError
-from shoal.jobs.audit.description import described, described_by
+from shoal.jobs.audit.columns import ColumnFigures
+from shoal.jobs.audit.description import described
 from shoal.jobs.audit.downstream import downstream as downstream_of
 from shoal.jobs.audit.faults import with_contradicted
 from shoal.jobs.audit.in_parts import MeasuredInParts, measure_in_parts
@@ -162,17 +163,18 @@ def audit_table(
     release: Release | None = None
     scale: dict[str, Any] = {"threads": cores.threads()}
     if policy.is_in_two_tables:
-        certificate, release, released = measure_two_tables(
-            released, schema, policy, None, original, progress
-        )
-        certificate = described(certificate, released, release, schema, policy, truth)
+        measured, released = measure_two_tables(released, schema, policy, None, original, progress)
+        certificate, release, _ = measured
+        # what the original tells about columns, it tells by row alone
+        figures = ColumnFigures.of(release, truth)
+        certificate = described(certificate, released, figures, schema, policy, truth)
     elif isinstance(released, CodedTable):
         found = measure_in_parts(released, schema, policy, truth, progress)
         certificate = certificate_in_parts(found, released, schema, policy, truth)
         scale |= scale_of(released.room, found.parts)
     else:
-        certificate, release = measure(released, schema, policy, truth, progress)
-        certificate = described(certificate, released, release, schema, policy, truth)
+        certificate, release, figures = measure(released, schema, policy, truth, progress)
+        certificate = described(certificate, released, figures, schema, policy, truth)
     if policy.is_made_of_columns:
         certificate = without_guesses(certificate)
     if trained:
@@ -292,13 +294,21 @@ def certificate_in_parts(
     original = None if truth is None else truth.original
     certificate = certificate_of(found.tally, found.promises, released, original, policy)
     certificate = certificate.extended(**stated)
-    return described_by(certificate, released, found.figures, schema, policy, original)
+    return described(certificate, released, found.figures, schema, policy, truth)
 
 
 def scale_of(room: Room, parts: int) -> dict[str, Any]:
     """How work past memory was done, as a certificate states it."""
     done = {"memory": room.limit, "room_bytes": room.on_disk, "parts": parts}
     return done | ({"tasks": room.tasks} if isinstance(room, SharedRoom) else {})
+
+
+class Measured(NamedTuple):
+    """A released table as its readers see it, measured. figures: of its columns."""
+
+    certificate: Certificate
+    release: Release
+    figures: ColumnFigures
 
 
 def measure(
@@ -308,7 +318,7 @@ def measure(
     truth: Truth | None,
     progress: Progress = no_progress,
     measures: Measures | Groups | None = None,
-) -> tuple[Certificate, Release]:
+) -> Measured:
     """The certificate of a released table, and the table as its readers see it.
 
     measures: what promises are measured with, of a stream or of groups; by default, where the
@@ -325,7 +335,8 @@ def measure(
         progress("comparing with the original")
         tally.compare(released, release, truth)
     original = None if truth is None else truth.original
-    return certificate_of(tally, promises, released, original, policy), release
+    certificate = certificate_of(tally, promises, released, original, policy)
+    return Measured(certificate, release, tally.figures())
 
 
 def certificate_of(
@@ -381,7 +392,7 @@ def measure_two_tables(
     truth: Truth | None,
     original: Table | None,
     progress: Progress = no_progress,
-) -> tuple[Certificate, Release, Table]:
+) -> tuple[Measured, Table]:
     """The certificate of two tables that were joined, and what is read of them without groups.
 
     Promises are measured by group, all else by what rows show: nothing of a person is changed, and
@@ -391,7 +402,8 @@ def measure_two_tables(
     hidden = schema.sensitive[0].name
     schema = replace(schema, label=None)  # no row shows it
     table, groups = parted(released, hidden, truth)
-    certificate, release = measure(table, schema, policy, truth, progress, groups)
+    measured = measure(table, schema, policy, truth, progress, groups)
+    certificate, release, _ = measured
     if original is not None:
         progress("comparing with the original")
         _refuse_several_records(original, schema)
@@ -409,7 +421,8 @@ def measure_two_tables(
         " with theirs"
     )
     certificate = certificate.extended(**groups.stated())
-    return certificate.warned(ReleaseWarning(PRESENCE_DISCLOSED, text)), release, table
+    certificate = certificate.warned(ReleaseWarning(PRESENCE_DISCLOSED, text))
+    return measured._replace(certificate=certificate), table
 
 
 def _refuse_several_records(original: Table, schema: Schema) -> None:

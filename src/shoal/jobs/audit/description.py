@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from shoal.data.certificate import Certificate
-from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.single_ends import single_end_warnings
 from shoal.data.table import Table
@@ -30,29 +29,16 @@ TAKE_ROUND = ("publish", "audit")
 def described(
     certificate: Certificate,
     released: Table,
-    release: Release,
+    figures: ColumnFigures,
     schema: Schema,
     policy: Policy,
     truth: Truth | None,
 ) -> Certificate:
     """The certificate of a release, with its columns and with what made it.
 
-    The certificate must name its verb already.
+    The certificate must name its verb already. figures: as the release was measured.
     """
     original = None if truth is None else truth.original
-    figures = ColumnFigures.of(release, truth)
-    return described_by(certificate, released, figures, schema, policy, original)
-
-
-def described_by(
-    certificate: Certificate,
-    released: Table,
-    figures: ColumnFigures,
-    schema: Schema,
-    policy: Policy,
-    original: Table | None,
-) -> Certificate:
-    """The same by figures that were measured already."""
     columns = measured_columns(released, figures, schema, policy, original)
     made = certificate.extended(**provenance(certificate["verb"], policy), columns=columns)
     shares = {c["name"]: c["single_ends"] for c in columns if c["single_ends"] is not None}

@@ -59,11 +59,6 @@ def unrounded(release: Release, schema: Schema) -> int:
 
 def faults(released: Table, release: Release, schema: Schema, truth: Truth) -> dict[str, int]:
     """Records whose published row does not fit the original; all zero for an honest release."""
-    pairs = list(zip(release.columns, truth.encoded.attributes, strict=True))
-    matching = cores.side_by_side(
-        lambda pair: cells_match_original(*pair, truth, release.classes), pairs, release.records
-    )
-    uncovered = ~np.logical_and.reduce(matching) if matching else np.zeros(release.records, bool)
     changed = np.zeros(release.records, dtype=bool)
     starred = release.shown.labels < 0
     for attribute in schema.published:
@@ -76,6 +71,11 @@ def faults(released: Table, release: Release, schema: Schema, truth: Truth) -> d
                 star = np.array([cell == hidden for cell in shown.cells])
                 # a record that shows nothing else may hide its sensitive values, too
                 changed |= differs & ~(star[shown.codes] & starred)
+    pairs = list(zip(release.columns, truth.encoded.attributes, strict=True))
+    matching = cores.side_by_side(
+        lambda pair: cells_match_original(*pair, truth, release.classes), pairs, release.records
+    )
+    uncovered = ~np.logical_and.reduce(matching) if matching else np.zeros(release.records, bool)
     return {"uncovered": int(uncovered.sum()), "changed": int(changed.sum())}
 
 

@@ -19,14 +19,14 @@ from shoal.data.encoding import EncodedTable
 from shoal.data.person_names import people_of
 from shoal.data.progress import Progress
 from shoal.data.ranges import Ranges
-from shoal.data.release import PublishedColumn, Release, is_starred, label_classes
+from shoal.data.release import PublishedColumn, Release, is_starred, label_classes, label_shown
 from shoal.data.room import Room, blocks
 from shoal.data.schema import Role, Schema
 from shoal.data.shared_room import SharedRoom
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.jobs.audit.columns import ColumnFigures
-from shoal.jobs.audit.reading import label_shown, read_cells
+from shoal.jobs.audit.reading import read_cells
 from shoal.jobs.audit.tally import Tally, require_parts
 from shoal.policy.policy import Policy
 from shoal.privacy.whole_table import in_whole_table
@@ -73,7 +73,7 @@ def measure_in_parts(
             of_group = partial(_measured_group, model, table)
             found[i] = list(_each(of_group, audited.grouped_by(model.groups_by), released.room))
     reports = [model.total(each) for model, each in zip(models, found, strict=True)]
-    figures = ColumnFigures(tally.losses(), tally.single_ends())
+    figures = tally.figures()
     return MeasuredInParts(tally, reports, figures, parts)
 
 

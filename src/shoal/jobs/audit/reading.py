@@ -16,7 +16,7 @@ from shoal.data.release import (
     Release,
     is_starred,
     is_withheld,
-    label_classes,
+    label_shown,
     read_columns,
 )
 from shoal.data.schema import Schema
@@ -42,17 +42,6 @@ def read_cells(
     if findings:
         raise InputError.from_findings(findings)
     return columns, sensitive
-
-
-def label_shown(
-    columns: tuple[PublishedColumn, ...], starred: np.ndarray, withheld: bool
-) -> tuple[np.ndarray, int]:
-    """Class of every record, and how many there are. withheld: whether starred ones are in none."""
-    labels, count = label_classes(columns, starred)
-    if withheld or not starred.any():
-        return labels, count
-    # by their cells alone, whatever made them: the last class
-    return np.where(starred, np.int32(count), labels), count + 1
 
 
 def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth | None) -> Release:

@@ -18,6 +18,7 @@ from shoal.data.sizes import Sizes
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
+from shoal.jobs.audit.columns import ColumnFigures
 from shoal.jobs.audit.faults import faults, unrounded
 from shoal.policy import registry
 from shoal.policy.policy import Policy
@@ -104,16 +105,12 @@ class Tally:
         classes = release.classes
         self.required_k = release.required_k
         self._names = [column.name for column in release.columns]
-        for name, metric in self._metrics.items():
-            found = metric.part if isinstance(metric, PartedMetric) else metric.score
-            self._parts[name].append(found(release))
         self.records += release.records
         self.suppressed += release.suppressed
         self.withheld += release.withheld
         self.unrounded += unrounded(release, self.schema)
         self._classes += classes.count
         self._sizes.append(Sizes.of(classes.people()))
-        self._cells.append(CellCounts.of(release))
         if classes.subjects is None:
             self._everybody.add_records(release.records)
         else:
@@ -121,6 +118,10 @@ class Tally:
         left_out = classes.labels < 0
         self._withheld_people.add(classes.subjects, left_out)
         self._add_together(classes)
+        for name, metric in self._metrics.items():
+            found = metric.part if isinstance(metric, PartedMetric) else metric.score
+            self._parts[name].append(found(release))
+        self._cells.append(CellCounts.of(release))
 
     def compare(self, released: Table, release: Release, truth: Truth) -> None:
         """What the original beside it tells."""
@@ -200,10 +201,9 @@ class Tally:
             )
         }
 
-    def losses(self) -> dict[str, float | None]:
-        """What each quasi-identifier lost."""
-        return loss_by_attribute(CellCounts.joined(self._cells))
-
-    def single_ends(self) -> dict[str, float]:
-        """By number, the share of ends that are one person's own; empty without the original."""
-        return shares_of_ends(self._ends)
+    def figures(self) -> ColumnFigures:
+        """What each quasi-identifier lost; and of numbers, the share of ends that are one person's
+        own, empty without the original.
+        """
+        losses = loss_by_attribute(CellCounts.joined(self._cells))
+        return ColumnFigures(losses, shares_of_ends(self._ends))

@@ -36,14 +36,14 @@ class PartyInput:
                 f"party '{name}': its table has no column {listed}; fix the table, or make a new"
                 " agreement"
             )
+        label, missing = _label_of(agreement, name, table)
+        ids = checked_ids(table.frame[join], name)
         findings: list[str] = []
         cells = {}
         for j, domain in enumerate(agreement.domains):
             if domain.name in party.attributes:
                 cells[j], outside = domain.cells_of(table.column(domain.name), name)
                 findings += outside
-        ids = checked_ids(table.frame[join], name)
-        label, missing = _label_of(agreement, name, table)
         findings += missing
         if findings:
             raise InputError.from_findings(findings)

@@ -38,7 +38,7 @@ def write_release(
         schema, findings = bind_release(released, policy)
         if schema is None or findings:
             raise InputError.from_findings(findings)
-        certificate, release = measure(released, schema, policy, None, progress)
+        certificate, release, figures = measure(released, schema, policy, None, progress)
         # no owner's table names a person twice
         certificate = certificate.extended(people=KNOWN, warnings=[])
         certificate = certificate.warned(
@@ -53,7 +53,7 @@ def write_release(
             fusion=fused.statistics
             | {"qids": groups_by_qid(agreement, certificate), "learned": learned(agreement)},
         )
-        certificate = described(certificate, released, release, schema, policy, None)
+        certificate = described(certificate, released, figures, schema, policy, None)
         broken = [promise for promise in certificate["promises"] if not promise["holds"]]
         if broken:
             raise PromiseError(

@@ -94,7 +94,7 @@ def publication(
     require_kept(certificate, WITHHELD)
     if request.require_together:
         require_together_kept(certificate, WITHHELD)
-    _save_plan(draft, request.plan)
+    _save_plan(draft.plan, request.plan)
     outcome = Outcome(certificate, release, draft)
     second = None if sensitive is None else like(frame, sensitive)
     data, labels = like(frame, released), release.classes.labels
@@ -200,7 +200,7 @@ def publish_file(
         require_kept(certificate, WITHHELD)
         if require_together:
             require_together_kept(certificate, WITHHELD)
-        _save_plan(draft, plan)
+        _save_plan(draft.plan, plan)
         place.certify(certificate.to_json())
     return Outcome(certificate, release, draft)
 
@@ -238,12 +238,13 @@ def _measured(
 ) -> tuple[Certificate, Release]:
     """The certificate of the published cells, and the release as its readers see it."""
     if draft.sensitive is None:
-        certificate, release = measure(published, draft.schema, policy, draft.truth, progress)
+        measured = measure(published, draft.schema, policy, draft.truth, progress)
     else:
         original = draft.truth.original
-        certificate, release, published = measure_two_tables(
+        measured, published = measure_two_tables(
             published, draft.schema, policy, draft.truth, original, progress
         )
+    certificate, release, figures = measured
     seconds = {"total": time.process_time() - started, "method": draft.seconds}
     certificate = certificate.extended(
         verb="publish",
@@ -253,16 +254,16 @@ def _measured(
         scale={"threads": cores.threads()},
         **draft.certificate_extras,
     )
-    certificate = described(certificate, published, release, draft.schema, policy, draft.truth)
     certificate = with_bound(certificate, policy, release.classes)
+    certificate = described(certificate, published, figures, draft.schema, policy, draft.truth)
     if draft.old is not None:
         found = draft.old.of_release(draft.truth).report(release.classes.labels)
         certificate = certificate.extended(beside=found)
     return certificate, release
 
 
-def _save_plan(draft: RecodedDraft, path: str | Path | None) -> None:
+def _save_plan(plan: Plan | None, path: str | Path | None) -> None:
     """Writes the plan that was found for a release, whole; one that was applied stays as it is."""
-    if path is not None and draft.plan is not None:
+    if path is not None and plan is not None:
         with files.atomic_write(str(path), is_private=True) as unfinished:
-            unfinished.write_text(draft.plan.to_json(), encoding="utf-8")
+            unfinished.write_text(plan.to_json(), encoding="utf-8")

@@ -83,10 +83,10 @@ def write_and_audit(
         ledger={
             "release": number,
             "previous": head,
-            "files": _write_counterfeits(planned, folder),
+            "files": _write_counterfeits(planned.counterfeits, folder),
             "returning_people": planned.returning,
         },
-        **_count_counterfeits(planned),
+        **_count_counterfeits(planned.counterfeits),
     )
     if planned.panel is not None:
         risk = {**certificate["risk"], "at_least_once": history.at_least_once(certificate)}
@@ -104,28 +104,27 @@ def _measured(
     """The certificate of the rows that were written, compared with the truth where it is known."""
     table, schema = Table(frame), planned.schema
     if planned.known is None:
-        certificate, release = measure(table, schema, policy, planned.truth, progress)
+        certificate, _, figures = measure(table, schema, policy, planned.truth, progress)
         certificate = certificate.extended(verb=VERB)
-        return described(certificate, table, release, schema, policy, planned.truth)
+        return described(certificate, table, figures, schema, policy, planned.truth)
     reading = read_as_published(frame, identities, policy)
     certificate = reading.certificate.extended(verb=VERB)
-    certificate = described(certificate, table, reading.release, schema, policy, None)
+    certificate = described(certificate, table, reading.figures, schema, policy, None)
     known = Table(frame[planned.known])
     release = read_release(known, schema, policy, planned.truth)
     known_faults = faults(known, release, schema, planned.truth)
     return certificate.extended(faults={**certificate.get("faults", {}), **known_faults})
 
 
-def _write_counterfeits(planned: PlannedRelease, folder: Path) -> dict[str, str]:
+def _write_counterfeits(by_class: pl.DataFrame | None, folder: Path) -> dict[str, str]:
     """Writes how many rows of each class are invented; the hash of each file by name."""
-    if planned.counterfeits is None:
+    if by_class is None:
         return {}
-    planned.counterfeits.write_csv(folder / COUNTERFEITS)
+    by_class.write_csv(folder / COUNTERFEITS)
     return {COUNTERFEITS: files.file_sha256(folder / COUNTERFEITS)}
 
 
-def _count_counterfeits(planned: PlannedRelease) -> dict[str, Any]:
-    by_class = planned.counterfeits
+def _count_counterfeits(by_class: pl.DataFrame | None) -> dict[str, Any]:
     if by_class is None:
         return {}
     records = int(by_class["counterfeits"].sum())

@@ -32,7 +32,7 @@ TRANSIENT_FILES = (PENDING, ORIGINALS, WAITED, ARRIVALS)
 
 def count_known(ledger: Ledger, people: np.ndarray) -> int:
     """How many different tokens of these were ever published."""
-    return int(_known_people(ledger).holds(np.unique(people)).sum())
+    return int(KnownPeople(list(ledger.runs().values())).holds(np.unique(people)).sum())
 
 
 def write_known(ledger: Ledger, identities: Identities, folder: Path) -> tuple[int, ...]:
@@ -45,17 +45,13 @@ def write_known(ledger: Ledger, identities: Identities, folder: Path) -> tuple[i
         return ()
     runs = ledger.runs()
     people = np.unique(identities.subjects[identities.is_real])
-    fresh = people[~_known_people(ledger).holds(people)]
+    fresh = people[~KnownPeople(list(runs.values())).holds(people)]
     stay = list(runs)
     while stay and len(fresh) and len(runs[stay[-1]]) <= len(fresh):
         fresh = np.sort(np.concatenate([runs[stay.pop()], fresh]), kind="stable")
     if len(fresh):
         fresh.astype("<u8", copy=False).tofile(folder / RUN)
     return tuple(stay)
-
-
-def _known_people(ledger: Ledger) -> KnownPeople:
-    return KnownPeople(list(ledger.runs().values()))
 
 
 # Tokens

@@ -15,6 +15,7 @@ from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.errors import InputError, LedgerError
 from shoal.jobs.audit.audit import measure
+from shoal.jobs.audit.columns import ColumnFigures
 from shoal.jobs.audit.reading import read_release
 from shoal.jobs.republish.identities import Identities
 from shoal.policy.policy import Policy
@@ -45,6 +46,7 @@ class ReleaseReading:
     identities: Identities | None
     certificate: Certificate
     release: Release
+    figures: ColumnFigures
     schema: Schema
 
     @property
@@ -68,8 +70,7 @@ def read_as_published(
     schema, findings = bind_release(table, policy)
     if schema is None:
         raise InputError.from_findings(findings)
-    certificate, release = measure(table, schema, policy, None)
-    return ReleaseReading(frame, identities, certificate, release, schema)
+    return ReleaseReading(frame, identities, *measure(table, schema, policy, None), schema)
 
 
 def classes_shown(release: Release) -> tuple[np.ndarray, int]:

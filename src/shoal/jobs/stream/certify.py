@@ -45,11 +45,11 @@ def whole_stream(
     if people is not None and core.schema.subject is not None:
         behind = pl.Series(core.schema.subject.name, np.fromfile(people, dtype=np.int64))
         released = released.with_columns(behind.cast(pl.String))
-    certificate, release = measure(
+    certificate, _, figures = measure(
         Table(released), core.schema, core.policy, None, progress, core.measures
     )
     certificate = certificate.extended(verb=VERB)
-    certificate = described(certificate, table, release, core.schema, core.policy, None)
+    certificate = described(certificate, table, figures, core.schema, core.policy, None)
     return {**certificate, "measured": "whole"}, written.sha256
 
 
