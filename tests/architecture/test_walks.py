@@ -1,19 +1,15 @@
 """A table walks down through a verb: how often it climbs back up must not grow.
 
-`python tests/architecture/test_walks.py` lists the climbs of every walk, one a line.
+`PYTHONPATH=src:tests python tests/architecture/test_walks.py` lists the climbs of every walk.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 import yaml
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import republish_cases
 from party_processes import bank_world

@@ -89,6 +89,28 @@ def test_k_is_a_whole_number_of_at_least_two(k):
         KAnonymity(k)
 
 
+def test_what_is_given_is_kept_as_it_is_compared():
+    promise = KAnonymity(np.int64(3), ["age", "sex"])
+    assert type(promise.k) is int
+    assert promise.attributes == ("age", "sex")
+    assert KAnonymity(3, "age").attributes == ("age",)
+
+
+@pytest.mark.parametrize(
+    ("people", "remedy"),
+    [(5, None), (4, "holds is k = 4"), (2, "holds is k = 2"), (1, "no k holds for fewer than 2")],
+)
+def test_a_table_of_exactly_k_people_is_enough(people, remedy):
+    whole_table = Classes(np.zeros(people, dtype=np.int32), 1)
+    findings = KAnonymity(5).nearest(whole_table)
+    if remedy is None:
+        assert findings == []
+    else:
+        (finding,) = findings
+        assert finding.startswith("promise 'k-anonymity': k = 5 asked")
+        assert finding.endswith(remedy)
+
+
 def test_no_class_has_no_worst_one():
     report = KAnonymity(2).report(Classes(np.full(3, -1), 0))
     assert (report["measured"], report["holds"]) == (None, True)

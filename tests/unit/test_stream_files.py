@@ -752,11 +752,9 @@ def test_without_a_checkpoint_nothing_is_written_where_the_whole_breaks_a_promis
     from shoal.jobs.stream import certify
 
     def broken(*told):
-        certificate, release = measured(*told)
-        return (
-            certificate.extended(promises=[p | {"holds": False} for p in certificate["promises"]]),
-            release,
-        )
+        found = measured(*told)
+        promises = [p | {"holds": False} for p in found.certificate["promises"]]
+        return found._replace(certificate=found.certificate.extended(promises=promises))
 
     measured = certify.measure
     monkeypatch.setattr(certify, "measure", broken)

@@ -18,7 +18,7 @@ from shoal.data.findings import AttributeFinding, Fault
 from shoal.data.matrix import Matrix
 from shoal.data.schema import Schema
 from shoal.data.sensitive import encode_sensitive_columns
-from shoal.data.table import Column, Table
+from shoal.data.table import Table
 from shoal.policy.policy import Policy
 
 
@@ -98,20 +98,11 @@ def _bind_columns(
     telling = [name for name in table.names if _tells_values(name, policy)]
     table.encode(telling)
     read = {name: table.column(name) for name in telling}
-    columns = [(name, _evidence(name, read.get(name), policy, people)) for name in table.names]
-    schema, findings = bind_attributes(columns, policy)
+    for population in people.values():
+        # its values belong to the domains, orders and leaves as well
+        read |= {name: read[name].joined(population.column(name)) for name in policy.quasi}
+    schema, findings = bind_attributes([(name, read.get(name)) for name in table.names], policy)
     return schema, people, findings
-
-
-def _evidence(
-    name: str, column: Column | None, policy: Policy, populations: dict[str, Table]
-) -> Column | None:
-    """The column that tells a domain, an order or leaves, with the populations' values."""
-    if column is None or policy.model.attributes[name].role != "quasi":
-        return column
-    for people in populations.values():
-        column = column.joined(people.column(name))
-    return column
 
 
 def _tells_values(name: str, policy: Policy) -> bool:
