@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 
 def killed_until_done(
@@ -32,3 +35,28 @@ def killed_until_done(
             process.wait()
             kills += 1
     assert kills
+
+
+def killed_at_work(
+    start: Callable[[], subprocess.Popen], checkpoint: Path, times: int, seed: int = 5
+) -> None:
+    """Kills a stream so many times, each time soon after it has committed another step, and lets it
+    end at last.
+    """
+    instants, seen = random.Random(seed), 0
+    for _ in range(times):
+        process = start()
+        while process.poll() is None and commits(checkpoint) <= seen:
+            time.sleep(0.01)
+        time.sleep(instants.uniform(0, 0.1))
+        assert process.poll() is None, "it had ended before it was killed"
+        process.kill()
+        process.wait()
+        seen = commits(checkpoint)
+    assert start().wait(timeout=120) == 0
+
+
+def commits(checkpoint: Path) -> int:
+    """The steps that a stream has committed, by its status."""
+    status = checkpoint / "status.json"
+    return json.loads(status.read_text())["commits"] if status.exists() else 0

@@ -7,8 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from shoal.connectors.database.stream_tables import TableSink
 from shoal.connectors.feeds import TableFeed, TextFeed
 from shoal.connectors.kafka import TopicFeed, TopicSink
+from shoal.connectors.kafka_partition import PartitionFeed
 from shoal.data.two_tables import TwoTables
 from shoal.jobs.publish.boxes import Boxes
 from shoal.jobs.stream.sinks import FileSink, PartsSink, StandardOutput
@@ -29,8 +31,10 @@ def test_mypy_finds_that_every_class_fits_its_socket(tmp_path):
         (registry.makers(), HierarchyMaker),
     ):
         pairs += [(thing, socket) for thing in found.values()]
-    pairs += [(thing, Source) for thing in (TextFeed, TableFeed, TopicFeed)]
-    pairs += [(thing, Sink) for thing in (FileSink, PartsSink, StandardOutput, TopicSink)]
+    pairs += [(thing, Source) for thing in (TextFeed, TableFeed, TopicFeed, PartitionFeed)]
+    pairs += [
+        (thing, Sink) for thing in (FileSink, PartsSink, StandardOutput, TopicSink, TableSink)
+    ]
     pairs += [(renderer, Renderer) for renderer in (Boxes, TwoTables)]
     lines = ["import shoal.protocols"]
     for number, (thing, socket) in enumerate(pairs):

@@ -59,14 +59,13 @@ def second_output(output_path: str, input_path: str, read_by_policy: Iterable[st
     return second
 
 
-def refuse_tables(source: str, sink: str) -> None:
-    """Raises InputError where a stream would read or write a table in a database."""
-    for what, path in (("source", source), ("output", sink)):
-        if is_address(path):
-            raise InputError(
-                f"{what} '{parse(path).shown}': a stream goes from files or topics to files or"
-                " topics; publish a table with 'shoal publish'"
-            )
+def refuse_table(source: str) -> None:
+    """Raises InputError where a stream would read a table in a database."""
+    if is_address(source):
+        raise InputError(
+            f"source '{parse(source).shown}': a stream reads files and topics; publish a table with"
+            " 'shoal publish'"
+        )
 
 
 def _table(address: str) -> tuple[str, str, str | None]:

@@ -29,6 +29,7 @@ _SECRET = (
     "scram_server_key",
 )
 CERTIFICATES = "shoal_certificates"
+STREAMS = "shoal_streams"
 
 _secrets: dict[str, str] = {}
 """Passwords that stood on the command line, by the address without them: for this process alone."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import polars as pl
 
-from shoal.connectors.database.address import CERTIFICATES, TableAddress
+from shoal.connectors.database.address import CERTIFICATES, STREAMS, TableAddress
 from shoal.connectors.database.canonical import rows_sha256
 from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import (
@@ -36,7 +36,7 @@ _ABOUT = ("name", "sha256", "certificate", "created")
 def read_table(address: TableAddress) -> tuple[pl.DataFrame, str]:
     """The cells of a table as text, and the hash of its rows; raises InputError."""
     with opened(address) as session:
-        return _rows(session, address, session.named(address))
+        return rows_of_table(session, address, session.named(address))
 
 
 def certificate_of(address: TableAddress) -> bytes | None:
@@ -54,7 +54,10 @@ def _certificate(session: Session, table: TableName) -> str | None:
     return rows.item() if rows.height == 1 else None
 
 
-def _rows(session: Session, address: TableAddress, table: TableName) -> tuple[pl.DataFrame, str]:
+def rows_of_table(
+    session: Session, address: TableAddress, table: TableName
+) -> tuple[pl.DataFrame, str]:
+    """The cells of a table as text, in its order, and their hash; raises InputError."""
     columns = session.columns(table)
     if not columns:
         hint = "; a schema is named by &schema=NAME" if "." in table.name else "; check its name"
@@ -140,36 +143,44 @@ class TableDraft:
             findings.append(f"name '{ROW}': is Shoal's own; rename the column")
         if findings:
             raise InputError.from_findings([f"column {finding}" for finding in findings])
-        texts = ", ".join(f"{quoted(name)} text" for name in frame.columns)
-        self.session.execute(
-            f"CREATE TABLE {self.unnamed.quoted} ({ROW} {self.session.numbers}, {texts})"
-        )
+        create_release(self.session, self.unnamed, frame.columns)
         numbers = pl.int_range(1, frame.height + 1, dtype=pl.Int64, eager=True).alias(ROW)
         text = frame.select(pl.all().cast(pl.String))
         self.session.insert(self.unnamed, text.insert_column(0, numbers))
 
     def read(self) -> tuple[pl.DataFrame, str]:
         """What the database holds now."""
-        frame, self.sha256 = _rows(self.session, self.address, self.unnamed)
+        frame, self.sha256 = rows_of_table(self.session, self.address, self.unnamed)
         return frame, self.sha256
 
     def certify(self, certificate: str) -> None:
         """Gives the table its name, and puts the certificate beside it."""
         self.certificate = certificate
-        kept = self.table.beside(CERTIFICATES)
         run = self.session.execute
         if self.session.columns(self.table):
             run(f"DROP TABLE {self.table.quoted}")
         run(f"ALTER TABLE {self.unnamed.quoted} RENAME TO {quoted(self.table.name)}")
-        if not self.session.columns(kept):
-            texts = ", ".join(f"{name} text NOT NULL" for name in _ABOUT)
-            run(f"CREATE TABLE {kept.quoted} ({texts}, PRIMARY KEY (name))")
-        run(f"DELETE FROM {kept.quoted} WHERE name = $1", (self.table.name,))
-        date = str(json.loads(certificate).get("date"))
-        run(
-            f"INSERT INTO {kept.quoted} ({', '.join(_ABOUT)}) VALUES ($1, $2, $3, $4)",
-            (self.table.name, self.sha256, certificate, date),
-        )
+        keep_certificate(self.session, self.table, self.sha256, certificate)
+
+
+def create_release(session: Session, table: TableName, names: Sequence[str]) -> None:
+    """An empty table for a release: its rows are numbered, its cells text."""
+    texts = ", ".join(f"{quoted(name)} text" for name in names)
+    session.execute(f"CREATE TABLE {table.quoted} ({ROW} {session.numbers}, {texts})")
+
+
+def keep_certificate(session: Session, table: TableName, sha256: str, certificate: str) -> None:
+    """Puts a certificate into the table of certificates, in place of an earlier one."""
+    kept = table.beside(CERTIFICATES)
+    if not session.columns(kept):
+        texts = ", ".join(f"{name} text NOT NULL" for name in _ABOUT)
+        session.execute(f"CREATE TABLE {kept.quoted} ({texts}, PRIMARY KEY (name))")
+    session.execute(f"DELETE FROM {kept.quoted} WHERE name = $1", (table.name,))
+    date = str(json.loads(certificate).get("date"))
+    session.execute(
+        f"INSERT INTO {kept.quoted} ({', '.join(_ABOUT)}) VALUES ($1, $2, $3, $4)",
+        (table.name, sha256, certificate, date),
+    )
 
 
 @contextmanager
@@ -190,9 +201,9 @@ def table_draft(address: TableAddress, replace: bool) -> Iterator[TableDraft]:
 
 def _check_target(session: Session, address: TableAddress, table: TableName, replace: bool) -> None:
     where = f"output '{address.shown}'"
-    wrong = session.name_findings([table.name])
-    if wrong or table.name.lower() == CERTIFICATES:
-        raise InputError(f"{where}: {[*wrong, 'is where certificates are kept'][0]}")
+    wrong = target_findings(session, table)
+    if wrong:
+        raise InputError(f"{where}: {wrong[0]}")
     columns = session.columns(table)
     if not columns:
         return
@@ -208,11 +219,21 @@ def _check_target(session: Session, address: TableAddress, table: TableName, rep
         )
 
 
+def target_findings(session: Session, table: TableName) -> list[str]:
+    """Why no release can have this name."""
+    findings = session.name_findings([table.name])
+    if table.name.lower() == CERTIFICATES:
+        findings.append("is where certificates are kept")
+    if table.name.lower() == STREAMS:
+        findings.append("is where the steps of streams are kept")
+    return findings
+
+
 def _is_as_certified(session: Session, address: TableAddress, table: TableName) -> bool:
     kept = table.beside(CERTIFICATES)
     known = session.query(f"SELECT sha256 FROM {kept.quoted} WHERE name = $1", (table.name,))
     try:
-        _, sha256 = _rows(session, address, table)
+        _, sha256 = rows_of_table(session, address, table)
     except InputError:
         return False
     return bool(known.item() == sha256)
@@ -221,7 +242,7 @@ def _is_as_certified(session: Session, address: TableAddress, table: TableName) 
 def _check_as_audited(draft: TableDraft) -> None:
     """What triggers and rules of the database made of the release since it was read."""
     draft.session.run_deferred()
-    _, sha256 = _rows(draft.session, draft.address, draft.table)
+    _, sha256 = rows_of_table(draft.session, draft.address, draft.table)
     kept = _certificate(draft.session, draft.table)
     if sha256 != draft.sha256 or kept != draft.certificate:
         raise InputError(

@@ -32,7 +32,7 @@ VERB = "stream"
 
 
 def whole_stream(
-    core: StreamCore, published: Path, form: str, people: Path | None, progress: Progress
+    core: StreamCore, published: Path | str, form: str, people: Path | None, progress: Progress
 ) -> tuple[dict[str, Any], str]:
     """What an audit of the whole published file finds, people counted; with the file's hash.
 
@@ -91,7 +91,7 @@ def output_of(
     options: StreamOptions, published: Path, digest: str | None, render: Render
 ) -> dict[str, Any]:
     """What is said of the published file; a topic and standard output are none."""
-    if not options.to_file:
+    if not options.to_file and not options.to_table:
         return {"sha256": digest}
     return describe_file(published, options.sink, digest, render)
 

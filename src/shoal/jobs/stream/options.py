@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.connectors import files, kafka
+from shoal.connectors.database.address import is_address
 from shoal.connectors.feeds import RECORD_LINES
 from shoal.connectors.kafka_keys import PARTITIONERS
-from shoal.connectors.outputs import certificate_path, refuse_tables
+from shoal.connectors.outputs import certificate_path, refuse_table
 from shoal.errors import InputError
 
 ON_BAD = ("dead-letter", "stop")
@@ -37,7 +38,7 @@ class StreamOptions:
     @property
     def bad_records(self) -> Path:
         """The file that lists records which were set aside."""
-        if self.dead_letters is None and self.checkpoint is not None and self.to_topic:
+        if self.dead_letters is None and self.checkpoint is not None and self.by_transactions:
             return self.checkpoint / "dead-letters.jsonl"
         beside = "stream" if self.to_standard_output else self.sink
         return Path(self.dead_letters or f"{beside}.dead-letters.jsonl")
@@ -47,12 +48,21 @@ class StreamOptions:
         return kafka.is_topic(self.sink)
 
     @property
+    def to_table(self) -> bool:
+        return is_address(self.sink)
+
+    @property
+    def by_transactions(self) -> bool:
+        """Whether the sink takes each step whole, and knows which it has."""
+        return self.to_topic or self.to_table
+
+    @property
     def to_standard_output(self) -> bool:
         return self.sink == files.STANDARD
 
     @property
     def to_file(self) -> bool:
-        return not self.to_topic and not self.to_standard_output
+        return not self.by_transactions and not self.to_standard_output
 
     @property
     def outputs(self) -> list[Path]:
@@ -62,7 +72,7 @@ class StreamOptions:
     @property
     def format(self) -> str:
         """The suffix that names the form in which rows are written."""
-        form = ".jsonl" if self.to_topic else files.format_of(self.sink)
+        form = ".jsonl" if self.by_transactions else files.format_of(self.sink)
         if form == files.XLSX:
             raise InputError(
                 f"output '{self.sink}': a workbook does not grow; name a .csv, or another format"
@@ -78,7 +88,7 @@ class StreamOptions:
 
     def check(self) -> None:
         """Raises InputError with everything that can't be done."""
-        refuse_tables(self.source, self.sink)
+        refuse_table(self.source)
         written = self.outputs
         findings = [
             *self._contradictions(written),
@@ -91,9 +101,10 @@ class StreamOptions:
     def _contradictions(self, written: list[Path]) -> list[str]:
         read = _paths_of(self.source, self.reference)
         findings = []
-        if self.to_topic and self.checkpoint is None:
+        if self.by_transactions and self.checkpoint is None:
+            what = "topic" if self.to_topic else "table"
             findings.append(
-                f"output '{self.sink}': rows in a topic can't be taken back; give --checkpoint,"
+                f"output '{self.sink}': rows in a {what} can't be taken back; give --checkpoint,"
                 " so that each is sent once"
             )
         if len(set(written)) < len(written) or set(written) & set(read):
@@ -128,5 +139,8 @@ def _paths_of(*names: str | None) -> list[Path]:
     return [
         Path(name).resolve()
         for name in names
-        if name is not None and name != files.STANDARD and not kafka.is_topic(name)
+        if name is not None
+        and name != files.STANDARD
+        and not kafka.is_topic(name)
+        and not is_address(name)
     ]

@@ -19,6 +19,8 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors import kafka
+from shoal.connectors.database.address import parse
+from shoal.connectors.database.stream_tables import TableSink
 from shoal.connectors.dialect import default_dialect
 from shoal.data.schema import Role, Schema
 from shoal.errors import CheckpointError
@@ -109,6 +111,8 @@ class Outputs:
         self.format = RowFormat(options, schema)
         self._options = options
         self._checkpoint = checkpoint
+        self._published = [attribute.name for attribute in schema.published]
+        self._table: TableSink | None = None
         is_shared = isinstance(checkpoint, SharedCheckpoint)
         paths = self._paths(lists_people=schema.subject is not None and not is_shared)
         self.by_name = {name: Output(path, name in PRIVATE) for name, path in paths.items()}
@@ -124,7 +128,7 @@ class Outputs:
         """The files that grow: what is published, and what is private."""
         options = self._options
         folder = self._checkpoint.folder
-        inside = self.format.in_parts or options.to_topic
+        inside = self.format.in_parts or options.by_transactions
         paths = {"sink": folder / "rows" if inside else Path(options.sink)}
         if lists_people:
             paths["people"] = folder / "people"
@@ -140,10 +144,20 @@ class Outputs:
     def __contains__(self, name: str) -> bool:
         return name in self.by_name
 
-    def connect(self, identity: str) -> None:
-        """Opens the topic that rows go to, if they go to one."""
+    def connect(self, identity: str, step: int) -> None:
+        """Opens the topic or table that rows go to, if they go to one. step: the last that was
+        committed.
+        """
         if self._options.to_topic:
             self._sinks["sink"] = kafka.TopicSink(self._options.sink, identity)
+        if self._options.to_table:
+            self._table = TableSink(parse(self._options.sink), self._published, identity, step)
+            self._sinks["sink"] = self._table
+
+    def certify(self, certificate: str) -> None:
+        """Puts the certificate beside the table that rows go to."""
+        assert self._table is not None
+        self._table.certify(certificate)
 
     def close(self) -> None:
         """Closes what rows go to."""
@@ -267,7 +281,7 @@ class Outputs:
 
     def _require_as_left(self, name: str, output: Output, size: int) -> None:
         """Raises CheckpointError where an output is neither as before the step nor as after it."""
-        if name == "sink" and (self.format.in_parts or self._options.to_topic):
+        if name == "sink" and (self.format.in_parts or self._options.by_transactions):
             return
         length = output.path.stat().st_size if output.path.exists() else 0
         if not output.length <= length <= output.length + size:

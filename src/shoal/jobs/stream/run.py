@@ -177,7 +177,7 @@ class Run(Publishing):
         """Resumes from the checkpoint; raises CheckpointError where it is another stream's."""
         state = self._checkpoint.load()
         if state is None:
-            self.outputs.connect(self._identity)
+            self.outputs.connect(self._identity, self._step)
             self.outputs.require_untouched()
             self._begin_status()
             return
@@ -191,7 +191,7 @@ class Run(Publishing):
     def _take_up(self, state: dict[str, Any]) -> None:
         self._feed.go_to(state["place"])
         self._identity = str(state["identity"])
-        self.outputs.connect(self._identity)
+        self.outputs.connect(self._identity, int(state["step"]))
         self._restore(state)
         self.outputs.put_segment(self._step, state)
         self._restore_arrivals(state)
@@ -254,7 +254,7 @@ class Run(Publishing):
                 self.outputs.format.join_parts(
                     self.outputs["sink"].path, self.core.nothing, self._joined
                 )
-            is_whole = self._options.whole and self._options.to_file and self._counters.published
+            is_whole = self._options.whole and self._is_readable and self._counters.published
             certificate = self._measured(progress) if is_whole else self.so_far()
             if self._options.checkpoint is None:
                 require_whole_kept(certificate)
@@ -273,13 +273,15 @@ class Run(Publishing):
         self._input = state["place"].get("sha256")
         if not self._options.to_topic:
             self.outputs.put_segment(self._step, state)
-            if not self._published.exists():
+            if self._options.to_file and not self._published.exists():
                 return
         self._certify(self.so_far())
 
     def _certify(self, certificate: Certificate) -> None:
         """Writes the certificate beside the sink."""
-        if not self._options.to_standard_output:
+        if self._options.to_table:
+            self.outputs.certify(certificate.to_json())
+        elif not self._options.to_standard_output:
             with files.atomic_write(self._certificate_path) as draft:
                 draft.write_text(certificate.to_json())
             remove_stale_signature(self._certificate_path)
@@ -296,15 +298,23 @@ class Run(Publishing):
         """What an audit of the whole published file finds, people counted."""
         people = self.outputs["people"].path if "people" in self.outputs else None
         form = self._options.format
-        measured, digest = whole_stream(self.core, self._published, form, people, progress)
+        published = self._options.sink if self._options.to_table else self._published
+        measured, digest = whole_stream(self.core, published, form, people, progress)
         return self._certificate(measured, self._read_and_written(digest))
 
     def so_far(self) -> Certificate:
         """What was measured release by release."""
         is_file = not self._options.to_standard_output and self._published.is_file()
         digest = files.file_sha256(self._published) if is_file else None
+        if self._options.to_table:
+            digest = files.read(self._options.sink).sha256
         measured = release_by_release(self.core, self._gate)
         return self._certificate(measured, self._read_and_written(digest))
+
+    @property
+    def _is_readable(self) -> bool:
+        """Whether what was published can be read again, as a whole."""
+        return self._options.to_file or self._options.to_table
 
     def _read_and_written(self, digest: str | None) -> dict[str, Any]:
         render = self.core.schema.render

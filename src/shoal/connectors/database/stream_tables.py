@@ -1,0 +1,217 @@
+"""A table in a database that a stream adds rows to: each step in one transaction, once.
+
+    BEGIN; the rows of a step are inserted and read back; shoal_streams(name, identity, step, rows)
+    says that the step is there; COMMIT
+
+Promise: whatever kills whom, the rows of a step and its number are there together or not at all. So
+a step that is put again changes nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from shoal.connectors.database.address import STREAMS, TableAddress
+from shoal.connectors.database.connections import opened
+from shoal.connectors.database.session import SOURCE, Session, TableName, cell_of, quoted
+from shoal.connectors.database.tables import (
+    ROW,
+    create_release,
+    keep_certificate,
+    rows_of_table,
+    target_findings,
+)
+from shoal.errors import CheckpointError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_ABOUT = ("name", "identity", "step", "rows")
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What the database says of a stream: who writes it, its last step, and how many rows."""
+
+    identity: str
+    step: int
+    rows: int
+
+
+class TableSink:
+    """A table that takes each step once.
+
+    identity: names this stream in the database, the same after every restart. step: the last that
+    its checkpoint has committed; 0 for a new one, which makes a table of its own.
+    """
+
+    def __init__(
+        self, address: TableAddress, names: Sequence[str], identity: str, step: int
+    ) -> None:
+        self._address, self._names, self._identity = address, list(names), identity
+        # for writing, so that it fails now where it would later; yet nothing is written
+        with opened(address, writing=True) as session:
+            self._check(session, step)
+
+    def _check(self, session: Session, step: int) -> None:
+        table = session.named(self._address)
+        kept, is_there = _kept(session, table), bool(session.columns(table))
+        if step == 0:
+            self._require_new(session, table, is_there or kept is not None)
+        elif kept is None:
+            if step > 1 or is_there:  # the first step may have been committed, and not yet put
+                raise self._changed
+        elif not self._is_as_left(session, table, kept, step):
+            raise self._changed
+
+    def _is_as_left(self, session: Session, table: TableName, kept: _Kept, step: int) -> bool:
+        return (
+            bool(session.columns(table))
+            and kept.identity == self._identity
+            and kept.step in (step, step - 1)
+            and _count(session, table) == kept.rows
+        )
+
+    def _require_new(self, session: Session, table: TableName, is_there: bool) -> None:
+        """Raises InputError with every reason why no stream can begin in the table."""
+        findings = target_findings(session, table)
+        findings += [f"column {finding}" for finding in self._name_findings(session)]
+        if is_there:
+            findings.append("is there already; name a new table, or its stream's checkpoint")
+        if findings:
+            where = f"output '{self._address.shown}'"
+            raise InputError.from_findings([f"{where}: {finding}" for finding in findings])
+
+    def _name_findings(self, session: Session) -> list[str]:
+        findings = session.name_findings(self._names)
+        if any(name.lower() == ROW for name in self._names):
+            findings.append(f"name '{ROW}': is Shoal's own; rename the column")
+        return findings
+
+    @property
+    def _changed(self) -> CheckpointError:
+        return CheckpointError(
+            f"output '{self._address.shown}': is not as the stream left it, or the checkpoint is an"
+            " earlier one; put both back, or begin a new stream in a new table"
+        )
+
+    def put(self, step: int, rows: bytes) -> None:
+        """All rows of a step, and its number, in one transaction; nothing where it has that number.
+
+        rows: a JSON object a line.
+        """
+        with opened(self._address, writing=True) as session:
+            table = session.named(self._address)
+            kept = _kept(session, table)
+            if kept is None:
+                if step != 1 or session.columns(table):
+                    raise self._changed
+                create_release(session, table, self._names)
+                _create_list(session, table)
+                kept = _Kept(self._identity, 0, 0)
+            if kept.identity != self._identity or step not in (kept.step, kept.step + 1):
+                raise self._changed
+            if step == kept.step:
+                return
+            frame = self._frame(rows)
+            _insert(session, table, frame, kept.rows)
+            self._note(session, table, _Kept(self._identity, step, kept.rows + frame.height))
+            session.run_deferred()
+            self._require_as_measured(session, table, frame, kept.rows)
+            session.commit()
+
+    def _frame(self, rows: bytes) -> pl.DataFrame:
+        schema = dict.fromkeys(self._names, pl.String)
+        return (
+            pl.read_ndjson(io.BytesIO(rows), schema=schema) if rows else pl.DataFrame(schema=schema)
+        )
+
+    def _note(self, session: Session, table: TableName, now: _Kept) -> None:
+        kept = table.beside(STREAMS).quoted
+        session.execute(f"DELETE FROM {kept} WHERE name = $1", (table.name,))
+        session.execute(
+            f"INSERT INTO {kept} ({', '.join(_ABOUT)}) VALUES ($1, $2, $3, $4)",
+            (table.name, now.identity, str(now.step), str(now.rows)),
+        )
+
+    def _require_as_measured(
+        self, session: Session, table: TableName, frame: pl.DataFrame, before: int
+    ) -> None:
+        """What the database holds now is what was measured; else a trigger or rule changed it."""
+        columns = {column.name: column for column in session.columns(table)}
+        cells = ", ".join(
+            f'{columns[name].as_text} AS "{place}"' for place, name in enumerate(self._names)
+        )
+        row = cell_of(ROW)
+        found = session.query(
+            f"SELECT {cells} FROM {table.quoted} AS {SOURCE} WHERE {row} > {before} ORDER BY {row}"
+        )
+        found.columns = self._names
+        kept = _kept(session, table)
+        as_put = kept is not None and kept.rows == before + frame.height
+        if not as_put or not found.equals(frame) or _last(session, table) != before + frame.height:
+            raise InputError(
+                f"output '{self._address.shown}': the database itself changed rows after they were"
+                " measured; remove the trigger or rule of the table; the step was rolled back"
+            )
+
+    def certify(self, certificate: str) -> None:
+        """Puts the certificate of what is there beside the table, in one transaction; raises
+        InputError where that is not what the certificate says.
+        """
+        said = json.loads(certificate)["output"]["sha256"]
+        with opened(self._address, writing=True) as session:
+            table = session.named(self._address)
+            _, sha256 = rows_of_table(session, self._address, table)
+            if sha256 != said:
+                raise InputError(
+                    f"output '{self._address.shown}': was changed since it was measured; put it"
+                    " back and run again"
+                )
+            keep_certificate(session, table, sha256, certificate)
+            session.commit()
+
+    def close(self) -> None:
+        """Every step has a connection of its own."""
+
+
+def _kept(session: Session, table: TableName) -> _Kept | None:
+    listed = table.beside(STREAMS)
+    if not {*_ABOUT} <= {column.name for column in session.columns(listed)}:
+        return None
+    rows = session.query(
+        f"SELECT identity, step, rows FROM {listed.quoted} WHERE name = $1", (table.name,)
+    )
+    if rows.height != 1:
+        return None
+    identity, step, count = rows.row(0)
+    return _Kept(identity, int(step), int(count))
+
+
+def _create_list(session: Session, table: TableName) -> None:
+    listed = table.beside(STREAMS)
+    if not session.columns(listed):
+        texts = ", ".join(f"{name} text NOT NULL" for name in _ABOUT)
+        session.execute(f"CREATE TABLE {listed.quoted} ({texts}, PRIMARY KEY (name))")
+
+
+def _insert(session: Session, table: TableName, frame: pl.DataFrame, before: int) -> None:
+    numbers = pl.int_range(before + 1, before + 1 + frame.height, dtype=pl.Int64, eager=True).alias(
+        ROW
+    )
+    session.insert(table, frame.clone().insert_column(0, numbers))
+
+
+def _count(session: Session, table: TableName) -> int:
+    found = session.query(f"SELECT CAST(count(*) AS text) FROM {table.quoted}")
+    return int(found.item())
+
+
+def _last(session: Session, table: TableName) -> int:
+    found = session.query(f"SELECT CAST(max({quoted(ROW)}) AS text) FROM {table.quoted}").item()
+    return 0 if found is None else int(found)

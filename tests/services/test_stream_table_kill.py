@@ -1,0 +1,48 @@
+"""Streams into tables as real processes: killed, lost and begun again, every row is there once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from postgres_server import server
+from shoal.connectors import files
+from shoal.samples import purchases
+from stream_processes import killed_at_work
+from thorough import LONG
+
+pytestmark = pytest.mark.services
+ROWS, KILLS = (24_000, 25) if LONG else (3000, 3)
+SCRIPT = (
+    "import shoal.connectors.feeds as f; f.PIECE = 12_000; import sys; from shoal.cli.main import"
+    " status_of; sys.exit(status_of(sys.argv[1:]))"
+)
+
+
+@pytest.fixture
+def address(tmp_path, monkeypatch, request):
+    purchases.generate(ROWS, 2).write_csv(tmp_path / "p.csv")
+    (tmp_path / "policy.yaml").write_text(purchases.POLICY.replace("delta: 1000", "delta: 300"))
+    monkeypatch.chdir(tmp_path)
+    if request.param == "sqlite":
+        yield "sqlite:///out.db?table=released"
+        return
+    with server() as running:
+        yield running.url("released")
+
+
+@pytest.mark.parametrize("address", ["sqlite", "postgresql"], indirect=True)
+def test_a_stream_that_is_killed_again_and_again_puts_every_row_once(address, tmp_path, shoal):
+    assert shoal("stream", "p.csv", "-p", "policy.yaml", "-q", "-o", "out.csv").status == 0
+    expected = files.read("out.csv").frame
+    command = [sys.executable, "-c", SCRIPT, "stream", "p.csv", "-p", "policy.yaml", "-q"]
+    command += ["-o", address, "--checkpoint", "ck"]
+    killed_at_work(lambda: subprocess.Popen(command, cwd=tmp_path), tmp_path / "ck", KILLS)
+    assert files.read(address).frame.equals(expected)
+    found = shoal("audit", address, "-p", "policy.yaml", "--json")
+    assert found.status == 0
+    assert json.loads(found.out)["records"]["out"] == ROWS
+    assert shoal("verify", address, "-p", "policy.yaml").status == 0

@@ -1,0 +1,193 @@
+"""Streams into tables of SQLite: each step in one transaction, once, whatever stops the stream."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from shoal.connectors import files
+from shoal.connectors.database.sqlite import SqliteSession
+from shoal.connectors.database.stream_tables import TableSink
+from shoal.samples import purchases
+from shoal.state.checkpoint import Checkpoint
+
+OUT = "sqlite:///out.db?table=released"
+ROWS = 2500
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch):
+    monkeypatch.setattr("shoal.connectors.feeds.PIECE", 12_000)
+    monkeypatch.chdir(tmp_path)
+    purchases.generate(ROWS, 2).write_csv("p.csv")
+    Path("policy.yaml").write_text(purchases.POLICY.replace("delta: 1000", "delta: 200"))
+    return tmp_path
+
+
+def stream(shoal, *more: str, output: str = OUT):
+    return shoal("stream", "p.csv", "-p", "policy.yaml", "-q", "-o", output, *more)
+
+
+def run(*statements: str):
+    with closing(sqlite3.connect("out.db")) as connection, connection:
+        return [connection.execute(statement).fetchall() for statement in statements]
+
+
+def rows():
+    return files.read(OUT).frame
+
+
+@pytest.fixture
+def expected(shop, shoal):
+    """What a file gets."""
+    assert stream(shoal, output="out.csv").status == 0
+    return files.read("out.csv").frame
+
+
+def test_a_table_gets_what_a_file_gets_and_its_certificate_beside_it(expected, shoal):
+    found = stream(shoal, "--checkpoint", "ck", "--json")
+    assert (found.status, found.err) == (0, "")
+    assert rows().equals(expected)
+    certificate = json.loads(found.out)
+    (sha256, text), *_ = run("SELECT sha256, certificate FROM shoal_certificates")[0]
+    assert json.loads(text) == certificate
+    assert certificate["output"]["sha256"] == sha256 == files.read(OUT).sha256
+    assert certificate["output"]["format"] == "sqlite"
+    assert certificate["measured"] == "whole"
+    of_file = json.loads(Path("out.csv.certificate.json").read_text())
+    assert certificate["promises"] == of_file["promises"]
+    assert run("SELECT name, rows FROM shoal_streams")[0] == [("released", str(ROWS))]
+    assert shoal("audit", OUT, "-p", "policy.yaml", "-q").status == 0
+    assert shoal("verify", OUT, "-p", "policy.yaml").status == 0
+    assert stream(shoal, "--checkpoint", "ck").status == 0  # nothing is left to do
+    assert rows().equals(expected)
+
+
+class Crash(BaseException):
+    """The process ends here."""
+
+
+def crashing(real, at: int, behind: bool):
+    """`real`, which crashes before or behind its call of this number."""
+    calls = 0
+
+    def crash(*arguments):
+        nonlocal calls
+        calls += 1
+        if calls == at and not behind:
+            raise Crash
+        result = real(*arguments)
+        if calls == at:
+            raise Crash
+        return result
+
+    return crash
+
+
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [
+        (Checkpoint, "commit"),
+        (TableSink, "put"),
+        (SqliteSession, "commit"),
+        (SqliteSession, "insert"),
+        (TableSink, "certify"),
+    ],
+)
+@pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
+def test_a_crash_at_any_step_loses_and_repeats_nothing(
+    expected, shoal, monkeypatch, where, name, behind
+):
+    real, crashes = getattr(where, name), 0
+    for at in (1, 2, 3, 1, 2, 1000):
+        monkeypatch.setattr(where, name, crashing(real, at, behind))
+        try:
+            assert stream(shoal, "--checkpoint", "ck").status == 0
+        except Crash:
+            crashes += 1
+        if (
+            Path("out.db").exists()
+            and run("SELECT 1 FROM sqlite_master WHERE name = 'released'")[0]
+        ):
+            assert rows().equals(expected.head(rows().height))
+    assert crashes
+    assert rows().equals(expected)
+    assert len(run("SELECT 1 FROM shoal_certificates")[0]) == 1
+
+
+@pytest.mark.parametrize(("where", "name"), [(Checkpoint, "commit"), (TableSink, "put")])
+def test_a_stream_that_is_stopped_certifies_what_is_there(
+    expected, shoal, monkeypatch, where, name
+):
+    real, calls = getattr(where, name), 0
+
+    def stopped(*arguments):
+        nonlocal calls
+        calls += 1
+        if calls == 4:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(where, name, stopped)
+    assert stream(shoal, "--checkpoint", "ck").status == 130
+    there = rows()
+    assert 0 < there.height < ROWS
+    told = json.loads(run("SELECT certificate FROM shoal_certificates")[0][0][0])
+    assert told["records"]["out"] == there.height
+    assert told["output"]["sha256"] == files.read(OUT).sha256
+    assert stream(shoal, "--checkpoint", "ck").status == 0
+    assert rows().equals(expected)
+
+
+def test_a_trigger_that_changes_rows_is_found_before_the_commit(expected, shoal, monkeypatch):
+    real = Checkpoint.commit
+    monkeypatch.setattr(Checkpoint, "commit", crashing(real, 3, behind=False))
+    with pytest.raises(Crash):
+        stream(shoal, "--checkpoint", "ck")
+    monkeypatch.setattr(Checkpoint, "commit", real)
+    before = rows()
+    run(
+        "CREATE TRIGGER t AFTER INSERT ON released BEGIN UPDATE released SET age = '*' WHERE"
+        " shoal_row = new.shoal_row; END"
+    )
+    found = stream(shoal, "--checkpoint", "ck")
+    assert (found.status, "remove the trigger or rule" in found.err) == (2, True)
+    assert rows().equals(before)
+    run("DROP TRIGGER t")
+    assert stream(shoal, "--checkpoint", "ck").status == 0
+    assert rows().equals(expected)
+
+
+def test_what_is_not_as_the_stream_left_it_is_refused(expected, shoal, monkeypatch):
+    assert stream(shoal).status == 2
+    assert "give --checkpoint" in stream(shoal).err
+    assert "is there already" not in stream(shoal, "--checkpoint", "ck").err
+    assert "is there already" in stream(shoal, "--checkpoint", "ck2").err
+    shutil.copy("out.db", "whole.db")
+    for change in (
+        "DELETE FROM released WHERE shoal_row = 2500",
+        "DELETE FROM shoal_streams",
+        "UPDATE shoal_streams SET identity = 'x'",
+        "UPDATE shoal_streams SET step = '1'",
+        "DROP TABLE released",
+    ):
+        run(change)
+        found = stream(shoal, "--checkpoint", "ck")
+        assert (found.status, "is not as the stream left it" in found.err) == (2, True), change
+        shutil.copy("whole.db", "out.db")
+    run("UPDATE released SET age = '*' WHERE shoal_row = 5")
+    found = stream(shoal, "--checkpoint", "ck")
+    assert found.status == 1 or "was changed" in found.err
+
+
+def test_names_that_no_table_can_have_and_sources_are_refused(shop, shoal):
+    found = stream(shoal, "--checkpoint", "ck", output="sqlite:///out.db?table=shoal_streams")
+    assert (found.status, "where the steps of streams are kept" in found.err) == (2, True)
+    assert not Path("ck").exists()
+    found = shoal("stream", OUT, "-p", "policy.yaml", "-q", "-o", "out.csv")
+    assert (found.status, "a stream reads files and topics" in found.err) == (2, True)
