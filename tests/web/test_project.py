@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 import yaml
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
+from shoal.web import snapshot
 from shoal.web.history import _patched, reverse_patch
 from shoal.web.policy_text import has_comments, is_ours, read, sha256, touched_lines, written
 from shoal.web.project import POLICY, Busy, Project, Stale
@@ -102,6 +104,28 @@ def test_a_second_server_is_told_where_the_first_is(project):
         Project(project.folder, project.start).lock()
     project.unlock()
     Project(project.folder, project.start).lock()
+
+
+def test_a_lock_that_a_server_waits_for_is_the_one_that_the_next_takes(project):
+    project.lock()
+    path = project.folder / ".ui" / "lock"
+    with path.open() as waiting:  # as a second server has it open while the first one ends
+        project.unlock()
+        assert path.read_text() == ""  # and no secret stays
+        assert os.fstat(waiting.fileno()).st_ino == path.stat().st_ino
+
+
+def test_hierarchies_are_read_as_they_were_when_somebody_asked(project):
+    policy = {"attributes": {"zip": {"role": "quasi", "hierarchy": "hierarchies/zip.csv"}}}
+    project.edit("zip", {"hierarchies/zip.csv": "1;*\n", POLICY: written(policy)}, None)
+    taken = snapshot.take_aside(project, "1")
+    project.edit("zip", {"hierarchies/zip.csv": "2;*\n"}, None)
+    base = Path(snapshot.base_of(project, policy, taken))
+    assert (base / "hierarchies" / "zip.csv").read_text() == "1;*\n"
+    by_hand = {**policy, "reference": "whole.csv"}  # leads from the project, and so do the others
+    assert snapshot.base_of(project, by_hand, taken) == str(project.folder)
+    project.sweep()
+    assert not taken.exists()
 
 
 def test_a_draft_without_a_certificate_is_interrupted_and_its_data_goes(project):

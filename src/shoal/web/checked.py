@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -42,7 +43,7 @@ async def check_screen(server: Server) -> Context:
     return {
         **await frame(server, "check", _command(server, asked) if asked else None),
         "title": "Check a released file",
-        "listed": released_below(server.project.start),
+        "listed": await asyncio.to_thread(released_below, server.project.start),
         "start": str(server.project.start),
         "fields": FIELDS,
         "once": server.new_once(),

@@ -88,7 +88,7 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     shown = {**_shown(measured), **_paid(measured)}
     (folder / "shown.json").write_text(json.dumps(shown), "utf-8")
     for path in folder.iterdir():
-        path.chmod(0o600)
+        path.chmod(0o700 if path.is_dir() else 0o600)
     (folder / "data.csv.certificate.json").replace(folder / "certificate.json")
     return {}
 

@@ -26,6 +26,7 @@ except ImportError:  # not on Windows, where nothing keeps two servers apart
 PROJECT, POLICY, RELEASE = "project.yaml", "policy.yaml", "release.yaml"
 RUN = re.compile(r"\d{4,}")
 CERTIFICATE = "certificate.json"
+ASKED = "asked-"  # below .ui/: hierarchies of a job that has no folder of its own
 
 
 class Stale(Exception):
@@ -260,6 +261,8 @@ class Project:
             draft.unlink(missing_ok=True)
         for folder in (self.folder / "releases").glob(".*.draft"):
             shutil.rmtree(folder, ignore_errors=True)
+        for folder in (self.folder / ".ui").glob(f"{ASKED}*"):
+            shutil.rmtree(folder, ignore_errors=True)
 
     # One server
 
@@ -291,9 +294,10 @@ class Project:
 
     def unlock(self) -> None:
         if self._lock is not None:
-            for name in ("open.html", "lock"):
-                (self.folder / ".ui" / name).unlink(missing_ok=True)
-            os.close(self._lock)
+            (self.folder / ".ui" / "open.html").unlink(missing_ok=True)
+            with suppress(OSError):
+                os.ftruncate(self._lock, 0)
+            os.close(self._lock)  # the file stays: another server may hold it open and wait for it
             self._lock = None
 
 

@@ -11,7 +11,7 @@ from shoal.reports.text import explanation_sentences
 from shoal.web import folder as files
 from shoal.web import pictures
 from shoal.web.frame import frame, job_context
-from shoal.web.policy_text import changed_lines, read
+from shoal.web.policy_text import changed_lines
 from shoal.web.project import Run
 from shoal.web.server import Server
 from shoal.web.work import Refused
@@ -62,9 +62,8 @@ def _changes(server: Server, run: Run) -> int:
 
 async def _measured(server: Server, run: Run) -> Context:
     stated = run.certificate
-    policy = read(files.text_of(run.folder / "policy.yaml") or "")
     shown = _shown(run)
-    before = await _risk_of(server, run, policy)
+    before = await _risk_of(server, run)
     columns = [c for c in stated.get("columns") or () if c["role"] == "quasi"]
     losses = sorted(columns, key=lambda column: -(column.get("loss") or 0))
     risk = stated.get("risk") or {}
@@ -101,15 +100,14 @@ def _shown(run: Run) -> Context:
     return {}
 
 
-async def _risk_of(server: Server, run: Run, policy: Context) -> Context | None:
+async def _risk_of(server: Server, run: Run) -> Context | None:
     """Who was alone before, by the draft's own policy."""
     key = server.table_key()
     if key is None or "table" in server.stale_parts(run):
         return {}
-    base = str(server.project.folder)
     with suppress(Refused):
         return await server.desk.soon(
-            "risk", stamp=[server.stamp(), run.name], **key, policy=policy, base=base
+            "risk", stamp=[server.stamp(), run.name], **key, **server.asked_of(run)
         )
     return {}
 

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from shoal.errors import InputError
 from shoal.web import folder as files
-from shoal.web import pictures
+from shoal.web import pictures, snapshot
 from shoal.web.edits import Form, column_of, edited, one, with_role
 from shoal.web.frame import frame
 from shoal.web.measured_points import asked_ks, comparison_key, rows_now
@@ -47,17 +47,10 @@ async def jobs(request: Request) -> Response:
 async def _priced(server: Server, form: Form) -> Response:
     """Measures what each column of a draft costs the others."""
     run = server.project.run(one(form, "run"))
-    policy = read(files.text_of(run.folder / "policy.yaml") or "")
     if "table" in server.stale_parts(run):
         raise InputError("draft: was made of another table; make a new one first")
-    server.start(
-        "marginal",
-        one(form, "once"),
-        run=run.name,
-        table=str(server.project.table),
-        policy=policy,
-        base=str(server.project.folder),
-    )
+    asked = {"table": str(server.project.table), **server.asked_of(run)}
+    server.start("marginal", one(form, "once"), run=run.name, **asked)
     return RedirectResponse(f"/result/{run.name}", 303)
 
 
@@ -88,17 +81,21 @@ async def _compared(server: Server, form: Form) -> Response:
     if server.table_key() is None:
         raise InputError("table: none is open; open one first")
     server.require_whole()
-    skip = [[row["label"], row["k"]] for row in rows_now(server)]
-    server.start(
-        "compare",
-        one(form, "once"),
-        about=comparison_key(server),
-        table=str(server.project.table),
-        policy=server.project.policy,
-        base=str(server.project.folder),
-        ks=asked_ks(server),
-        skip=skip,
-    )
+    if server.was_sent(one(form, "once")) is None:
+        skip = [[row["label"], row["k"]] for row in rows_now(server)]
+        policy = server.project.policy
+        taken = snapshot.take_aside(server.project, secrets.token_hex(4))
+        server.start(
+            "compare",
+            one(form, "once"),
+            about=comparison_key(server),
+            table=str(server.project.table),
+            policy=policy,
+            base=snapshot.base_of(server.project, policy, taken),
+            taken=str(taken),
+            ks=asked_ks(server),
+            skip=skip,
+        )
     return RedirectResponse("/compare", 303)
 
 
@@ -156,8 +153,7 @@ async def attacker(request: Request) -> Response:
     view = await server.desk.look(
         "show_attacker",
         **key,
-        policy=read(files.text_of(run.folder / "policy.yaml") or ""),
-        base=str(server.project.folder),
+        **server.asked_of(run),
         draft=str(run.folder / "data.csv"),
         row=row,
     )

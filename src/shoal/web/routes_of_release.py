@@ -15,7 +15,7 @@ from shoal.errors import InputError
 from shoal.web import folder as files
 from shoal.web.edits import Form, one
 from shoal.web.pages import page
-from shoal.web.policy_text import read, written
+from shoal.web.policy_text import written
 from shoal.web.project import RELEASE, Run
 from shoal.web.release import gate, published, release_screen, release_sha, with_answers
 from shoal.web.routes_of_edits import form_of
@@ -84,8 +84,7 @@ def _asked(server: Server, run: Run) -> dict[str, Any]:
         "run": run.name,
         "folder": str(run.folder),
         "table": str(server.project.table),
-        "policy": read(files.text_of(run.folder / "policy.yaml") or ""),
-        "base": str(server.project.folder),
+        **server.asked_of(run),
     }
 
 

@@ -17,9 +17,10 @@ from typing import Any
 
 from shoal.errors import InputError
 from shoal.web import folder as files
+from shoal.web import snapshot
 from shoal.web.door import Door
 from shoal.web.measured_points import store, stored
-from shoal.web.policy_text import changed_lines, sha256, written
+from shoal.web.policy_text import changed_lines, read, sha256, written
 from shoal.web.project import PROJECT, Project, Run, clear_run
 from shoal.web.sign_off import is_accepted, is_copy
 from shoal.web.work import Desk, Job, Jobs
@@ -140,6 +141,11 @@ class Server:
 
     # Jobs
 
+    def asked_of(self, run: Run) -> dict[str, Any]:
+        """What a job or a look is told about a draft: its policy, with the hierarchies it had."""
+        policy = read(files.text_of(run.folder / "policy.yaml") or "")
+        return {"policy": policy, "base": snapshot.base_of(self.project, policy, run.folder)}
+
     def start(self, kind: str, once: str, **asked: Any) -> Job:
         """A job, one for each form that was shown, however often that is sent."""
         if once in self._once:
@@ -168,10 +174,7 @@ class Server:
         self.require_whole()
         run = self.project.new_run()
         files.write(run.folder / "policy.yaml", text)
-        for name, kept in self.project.texts().items():
-            if name.startswith("hierarchies/") and kept is not None:
-                files.made(run.folder / "hierarchies")
-                files.write(run.folder / name, kept)
+        snapshot.take(self.project, run.folder)
         about = {
             "policy_sha": sha256(text),
             "table_sha": self.project.about.get("sha256"),
@@ -188,7 +191,7 @@ class Server:
             folder=str(run.folder),
             table=str(self.project.table),
             policy=policy,
-            base=str(self.project.folder),
+            base=snapshot.base_of(self.project, policy, run.folder),
             explain=True,
         )
 
@@ -237,6 +240,7 @@ class Server:
         rows = {(r["label"], r["k"]): r for r in stored(self).get(job.asked["about"], ())}
         rows |= {(e["row"]["label"], e["row"]["k"]): e["row"] for e in job.events if "row" in e}
         store(self, job.asked["about"], list(rows.values()))
+        snapshot.drop(job.asked["taken"])
         if job.state == "stopped":
             self.notices.append(f"Stopped. {len(rows)} measured releases are kept.")
         elif job.state != "done":
