@@ -26,6 +26,7 @@ _PUBLIC = {
     "shoal.jobs.advise.compare": ("compare",),
     "shoal.jobs.advise.comparison": ("Comparison",),
     "shoal.jobs.advise.estimate": ("estimate",),
+    "shoal.jobs.advise.lattice_walk": ("LatticeWalk", "lattice_walk"),
     "shoal.jobs.advise.marginal": ("marginal",),
     "shoal.jobs.advise.match_hierarchies": ("match_hierarchies",),
     "shoal.jobs.advise.methods": ("methods",),
@@ -85,6 +86,8 @@ if TYPE_CHECKING:
     from shoal.jobs.advise.compare import compare as compare
     from shoal.jobs.advise.comparison import Comparison as Comparison
     from shoal.jobs.advise.estimate import estimate as estimate
+    from shoal.jobs.advise.lattice_walk import LatticeWalk as LatticeWalk
+    from shoal.jobs.advise.lattice_walk import lattice_walk as lattice_walk
     from shoal.jobs.advise.marginal import marginal as marginal
     from shoal.jobs.advise.match_hierarchies import match_hierarchies as match_hierarchies
     from shoal.jobs.advise.methods import methods as methods

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
+import yaml
 
 import shoal
+from shoal.cli.main import status_of
 from shoal.errors import InputError
 from shoal.jobs.advise.lattice_walk import lattice_walk
 
@@ -39,6 +44,26 @@ def test_a_step_leads_to_what_the_neighbour_says_and_back():
         kept = ("levels", "breaking", "is_safe", "loss")
         assert there["node"] == {name: neighbour[name] for name in kept}
         assert here in [back["levels"] for back in there["neighbours"]]
+
+
+def test_the_command_says_what_the_walk_does_of_safe_and_unsafe_levels(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    FRAME.write_csv("t.csv")
+    Path("p.yaml").write_text(yaml.safe_dump(POLICY))
+    walk, are_safe = lattice_walk(FRAME, POLICY), set()
+    for zip_level in (0, 3):
+        command = f"levels t.csv -p p.yaml --at age:1 --at zip:{zip_level} -q".split()
+        assert status_of([*command, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found == walk.around({"age": 1, "sex": 0, "zip": zip_level})
+        are_safe.add(found["node"]["is_safe"])
+        assert status_of(command) == 0
+        assert f"age 1, sex 0, zip {zip_level}" in capsys.readouterr().out
+    assert are_safe == {True, False}
+    for wrong in ("zip", "zip:x", "ship:1"):
+        assert status_of(["levels", "t.csv", "-p", "p.yaml", "--at", wrong, "-q"]) == 2
 
 
 def test_levels_that_are_none_and_methods_without_any_are_refused():

@@ -25,6 +25,7 @@ from shoal.cli import (
     hierarchies,
     key,
     ledger,
+    levels,
     marginal,
     methods,
     party,
@@ -77,6 +78,7 @@ app.command("profile")(profile.profile)
 app.command("risk")(risk.risk)
 app.command("compare")(compare.compare)
 app.command("marginal")(marginal.marginal)
+app.command("levels")(levels.levels)
 app.command("attacker-view")(attacker_view.attacker_view)
 app.command("fuse")(fuse.fuse)
 app.command("ui")(ui.ui)

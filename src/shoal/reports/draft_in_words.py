@@ -1,8 +1,11 @@
-"""A draft of a release in words: what each column costs, and what an attacker sees of one row."""
+"""A draft of a release in words: what each column costs, what an attacker sees of one row, and
+what levels of a global recoding lose.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from shoal.privacy.attacker_view import AttackerView, Learnt
 from shoal.reports.text_table import table_lines
@@ -29,6 +32,23 @@ def marginal_lines(found: Marginal) -> list[str]:
     if found.smaller_k is not None:
         lines.append(f"k = {found.smaller_k.k}: {_percent(found.smaller_k.loss)} lost")
     return lines
+
+
+def level_lines(found: Mapping[str, Any]) -> list[str]:
+    """Levels of a global recoding and their neighbours: whether each is safe, what it loses."""
+    node = found["node"]
+    here = ", ".join(f"{name} {level}" for name, level in node["levels"].items())
+    rows: list[tuple[str, ...]] = [("levels", "safe", "would break a promise", "lost")]
+    rows.append((here, *_level(node)))
+    for one in found["neighbours"]:
+        step = "coarser" if one["step"] > 0 else "finer"
+        rows.append((f"{one['attribute']} a step {step}", *_level(one)))
+    return list(table_lines(rows, left=2))
+
+
+def _level(measured: Mapping[str, Any]) -> tuple[str, str, str]:
+    is_safe = "yes" if measured["is_safe"] else "no"
+    return is_safe, f"{measured['breaking']:,} records", _percent(measured["loss"])
 
 
 def attacker_lines(view: AttackerView) -> list[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from shoal.web import folder as files
-from shoal.web.policy_text import read
+from shoal.web.frame import shell
 from shoal.web.project import Run
 from shoal.web.server import Server
 from shoal.web.work import Refused
@@ -30,8 +29,7 @@ async def lattice_context(server: Server, at: str) -> Context | None:
     if levels != best:
         asked = {
             "table": str(server.project.table),
-            "policy": read(files.text_of(run.folder / "policy.yaml") or ""),
-            "base": str(server.project.folder),
+            **server.asked_of(run),
             "levels": levels,
         }
         walked = None
@@ -50,7 +48,18 @@ async def lattice_context(server: Server, at: str) -> Context | None:
         "coarser": _drawn([n for n in found["neighbours"] if n["step"] > 0]),
         "finer": _drawn([n for n in found["neighbours"] if n["step"] < 0]),
         "is_best": found["node"]["levels"] == best,
+        "command": _command(server, run, found["node"]["levels"]),
     }
+
+
+def _command(server: Server, run: Run, levels: dict[str, int]) -> str:
+    """What measures the same from a shell, by the policy of the draft."""
+    is_own = server.asked_of(run)["base"] == str(run.folder)
+    policy = f"runs/{run.name}/policy.yaml" if is_own else "policy.yaml"
+    words = ["shoal", "levels", server.project.table_in_commands, "-p", policy]
+    for name, level in levels.items():
+        words += ["--at", f"{name}:{level}"]
+    return shell(words)
 
 
 def _recoded(server: Server) -> Run | None:

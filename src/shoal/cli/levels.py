@@ -1,0 +1,56 @@
+"""shoal levels"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.progress import shown
+from shoal.data.printable import printable
+from shoal.errors import InputError
+
+
+@options.with_overrides
+def levels(
+    input_path: Annotated[
+        str, typer.Argument(metavar="INPUT", help="The table; '-' reads CSV from standard input.")
+    ],
+    policy: options.PolicyFile,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--at",
+            metavar="COLUMN:LEVEL",
+            help="The level of a column, repeatable; of columns that are not named it is 0.",
+        ),
+    ] = None,
+    overrides: options.Overrides = options.NO_OVERRIDES,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> None:
+    """Measure levels of a global recoding, safe or not, and each a step coarser or finer. Publishes
+    nothing.
+    """
+    from shoal.jobs.advise.lattice_walk import lattice_walk
+    from shoal.reports.draft_in_words import level_lines
+
+    asked = overrides.policy(policy)
+    named = dict(_named(one) for one in at or ())
+    with shown(quiet) as progress:
+        walk = lattice_walk(input_path, asked, progress=progress)
+        found = walk.around(dict.fromkeys(walk.heights, 0) | named)
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    for line in level_lines(found):
+        typer.echo(printable(line))
+
+
+def _named(text: str) -> tuple[str, int]:
+    name, _, level = text.rpartition(":")
+    if not name or not (level.isascii() and level.isdigit()):
+        raise InputError("--at: is not a column and its level; write it as --at zip:2")
+    return name, int(level)
