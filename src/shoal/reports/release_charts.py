@@ -12,7 +12,7 @@ from shoal.reports import charts
 from shoal.reports.distributions import Distribution, distributions
 from shoal.reports.measured import Measured
 from shoal.utility.class_sizes import class_sizes
-from shoal.utility.generalized_loss import GeneralizedLoss
+from shoal.utility.gcp import GlobalCertaintyPenalty
 
 MOST_DRAWN = 24  # columns on one page or in one figure; the tables have all of them
 
@@ -27,8 +27,8 @@ def sizes_chart(measured: Measured) -> charts.Chart | None:
 
 
 def losses_of(measured: Measured) -> dict[str, float | None]:
-    """The loss of every quasi-identifier, a share; None where it can't be told."""
-    return GeneralizedLoss().per_attribute(measured.release)
+    """The loss (gcp) of every quasi-identifier, as the certificate has it; None if unknown."""
+    return GlobalCertaintyPenalty().per_attribute(measured.release)
 
 
 def drawn_of(losses: Mapping[str, float | None]) -> dict[str, float | None]:
