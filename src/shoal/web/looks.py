@@ -132,10 +132,11 @@ class Looks:
     def look_check(self, table: str, policy: Answer, base: str) -> Answer:
         """Every finding about the policy and the table, values counted only."""
         asked = Policy.from_dict(policy, base)
-        found = check(asked, self._source(table, policy.get("read")).frame)
+        frame = self._source(table, policy.get("read")).frame
+        found = check(asked, frame)
         return {
             "findings": [_plain(finding) for finding in found],
-            "unpromised": asked.unpromised(),
+            "kept_names": asked.kept_names(frame.columns),
         }
 
     def look_policy(self, policy: Answer, base: str) -> Answer:

@@ -10,7 +10,7 @@ from typing import Any
 from shoal.web import folder as files
 from shoal.web import pictures
 from shoal.web.edits import LETTERS, ROLES, said_of
-from shoal.web.frame import frame, person_answered
+from shoal.web.frame import checked_now, frame, person_answered
 from shoal.web.measured_points import compared_points
 from shoal.web.server import Server
 from shoal.web.work import Refused
@@ -111,6 +111,7 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
         "waits": context["waits"] or (profile is None and trouble is None),
         "trouble": trouble,
         "findings": await findings(server),
+        "kept_names": (await checked_now(server) or {}).get("kept_names") or [],
     }
 
 

@@ -2,32 +2,43 @@
 "use strict";
 document.documentElement.classList.add("script");
 const keysOff = "shoal-keys-off"; // only this setting is stored, never a value
-let busy = null;
+let busy = null, lastTold = 0;
 
 // What may have the focus, in order; and what somebody has unfolded.
 const controls = () => [...document.querySelectorAll("a, button, input, select, textarea, summary, [data-tree] tbody tr, pre[tabindex]")];
+const nameOf = control => control.id || [control.closest("form")?.id, control.name, control.getAttribute("href"), control.textContent].join(" ");
+const isThere = element => element && element.checkVisibility?.() !== false && !element.disabled;
 const folds = () => [...document.querySelectorAll("details > summary")];
 
 // A form is sent and the answer takes the page's place where it has changed; the focus stays.
 async function show(response) {
   if (response.headers.get("content-type")?.startsWith("text/html") !== true) { location.reload(); return; }
   const next = new DOMParser().parseFromString(await response.text(), "text/html");
+  const hadShut = document.querySelector("[data-opens]:disabled") !== null, inTree = document.activeElement?.closest("[data-tree]") && (document.querySelector("tr.chosen[id]")?.id || "node-0");
   const was = document.activeElement, focused = was?.id, form = was?.closest("form")?.id, wasInside = was?.closest("main"), place = controls().indexOf(was), open = folds().map(fold => fold.parentElement.open && fold.textContent), top = scrollY, isSame = next.body.dataset.screen === document.body.dataset.screen;
+  const name = was && nameOf(was), followers = controls().slice(place + 1).map(nameOf), told = document.getElementById("status");
   document.title = next.title;
   document.body.dataset.screen = next.body.dataset.screen;
   document.body.toggleAttribute("data-waits", next.body.hasAttribute("data-waits"));
   for (const part of ["header.top", "nav.steps", "main", "aside.recipe"]) {
     document.querySelector(part)?.replaceWith(document.importNode(next.querySelector(part), true));
   }
+  // what was told a moment ago stays, though another answer comes behind it
+  const status = document.getElementById("status");
+  if (status.children.length) lastTold = Date.now();
+  else if (Date.now() - lastTold < 5000) { status.className = told.className; status.append(...told.children); }
   // a page that a form got without being led elsewhere has no address of its own
   if (response.redirected && response.url !== location.href) history[!isSame ? "pushState" : "replaceState"](null, "", response.url);
   const error = document.getElementById("error");
   if (isSame) folds().forEach((fold, number) => { if (open[number] === fold.textContent) fold.parentElement.open = true; });
-  // the same control, or another one of its form; what is gone leaves the focus to the content, not to nothing
-  const there = isSame && controls()[place], same = there && there.tagName === was.tagName && there.textContent === was.textContent ? there : null;
-  const target = error || (focused && document.getElementById(focused)) || same || (form && document.getElementById(form)?.querySelector("button"));
+  // what the form has opened, the same control, or another one of its form; what is gone leaves the
+  // focus to what stands in its place
+  const there = isSame && controls()[place], same = there && nameOf(there) === name ? there : null;
+  const opened = hadShut && document.querySelector("[data-opens]:enabled"), row = inTree && document.getElementById(inTree);
+  const targets = [error, opened, focused && document.getElementById(focused), same, form && document.getElementById(form)?.querySelector("button"), row];
+  const target = isSame || error ? targets.find(isThere) : null, now = new Map(controls().map(one => [nameOf(one), one]).reverse()), heir = isSame && wasInside && followers.map(name => now.get(name)).find(isThere);
   if (target) { target.focus({ preventScroll: !error }); target.select?.(); }
-  else if (isSame && wasInside) document.getElementById("main").focus({ preventScroll: true });
+  else if (isSame && wasInside) (heir?.closest("main") ? heir : document.getElementById("main")).focus({ preventScroll: true });
   else if (!isSame) { scrollTo(0, 0); document.getElementById("main").focus({ preventScroll: true }); }
   if (isSame && !error) scrollTo(0, top);
   begin();
@@ -90,6 +101,9 @@ document.addEventListener("click", event => {
   }
 });
 
+// Somebody who came from another of our screens goes on in the content, not at the top again.
+if (document.referrer.startsWith(location.origin) && !location.hash) document.getElementById("main")?.focus({ preventScroll: true });
+
 // Keys, which rest while somebody types.
 let lastKey = 0;
 document.addEventListener("keydown", event => {
@@ -111,7 +125,8 @@ document.addEventListener("keydown", event => {
   else if (event.key === "/" && document.querySelector("[type=search]")) { event.preventDefault(); document.querySelector("[type=search]").focus(); }
 });
 
-// A tree by keys, as screen readers know treegrids: arrows walk and fold, letters find a label.
+// A tree by keys, as screen readers know treegrids: arrows walk and fold. M moves and G groups; other
+// letters find a label, and so do these two behind another letter, or where single keys are off.
 const shownRows = tree => [...tree.querySelectorAll("tbody tr")].filter(row => !row.hidden);
 const depth = row => Number(row.getAttribute("aria-level") || 2);
 let typed = "", lastTyped = 0;
@@ -135,11 +150,13 @@ function treeKey(event, tree) {
   const row = event.target, rows = shownRows(tree), at = rows.indexOf(row), open = row.getAttribute("aria-expanded");
   const above = () => rows.slice(0, at).reverse().find(other => depth(other) < depth(row));
   const inside = () => row.querySelector("select, a, .acts button");
+  const change = field => { const link = row.querySelector("a.button"); if (link) location.href = link.href.replace(/#.*/, field || "$&"); else inside()?.focus(); };
   const to = { ArrowDown: () => rows[at + 1], ArrowUp: () => rows[at - 1], Home: () => rows[0], End: () => rows.at(-1),
     ArrowRight: () => open === "false" ? void fold(row, true) : open === "true" ? rows[at + 1] : void inside()?.focus(),
     ArrowLeft: () => open === "true" && depth(row) > 1 ? void fold(row, false) : above(),
     " ": () => void row.querySelector("[type=checkbox]")?.click(),
-    Enter: () => void (inside()?.matches("select") ? inside().focus() : inside()?.click()), F2: () => void inside()?.click() }[event.key];
+    Enter: () => void change(), F2: () => void change(),
+    ...typed && Date.now() - lastTyped < 800 || localStorage.getItem(keysOff) ? {} : { m: () => void change("#move-to"), g: () => void document.getElementById("group-to")?.focus() } }[event.key];
   if (to) { typed = ""; const next = to(); if (next) walk(tree, next); }
   else if (event.key.length === 1) {
     typed = Date.now() - lastTyped < 800 ? typed + event.key : event.key; lastTyped = Date.now();
@@ -182,29 +199,43 @@ function echo(slider) {
 const listening = new Map();
 let spoken = 0;
 function listen(job) {
-  const id = job.dataset.job;
+  const id = job.dataset.job, name = `shoal-job-${id}`;
   if (listening.has(id)) return;
-  const source = new EventSource(`/jobs/${id}/events`);
-  listening.set(id, source);
-  source.onmessage = message => {
-    const event = JSON.parse(message.data), shown = document.querySelector(`[data-job="${id}"]`);
-    if (event.state) { source.close(); listening.delete(id); again(); return; }
-    if (event.part) { clearTimeout(listen.later); listen.later = setTimeout(again, 400); return; }
-    if (!shown) return;
-    const bar = shown.querySelector("progress");
-    let text = event.stage + (event.compiling ? ", compiling, only the first time" : "");
-    if (event.total) { bar.max = event.total; bar.value = event.done; text += ` · ${event.done} of ${event.total}`; }
-    else { bar.removeAttribute("value"); text += ` · ${Math.round(event.seconds)} s`; }
-    shown.querySelector(".stage").textContent = text;
-    if (Date.now() - spoken > 10000) { spoken = Date.now(); shown.querySelector(".stage").setAttribute("aria-live", "polite"); }
-  };
+  const radio = new BroadcastChannel(name);
+  listening.set(id, radio);
+  radio.onmessage = message => heard(id, message.data);
+  // one window listens for all, since a browser keeps six connections to one server
+  const source = () => listening.has(id) && new Promise(done => {
+    const events = new EventSource(`/jobs/${id}/events`);
+    events.onmessage = message => {
+      const event = JSON.parse(message.data);
+      radio.postMessage(event);
+      if (event.state) { events.close(); done(); }
+      heard(id, event);
+    };
+  });
+  if (navigator.locks) navigator.locks.request(name, source); else source();
+}
+
+function heard(id, event) {
+  const shown = document.querySelector(`[data-job="${id}"]`);
+  if (event.state) { listening.get(id)?.close(); listening.delete(id); again(); return; }
+  if (event.part) { clearTimeout(listen.later); listen.later = setTimeout(again, 400); return; }
+  if (!shown) return;
+  const bar = shown.querySelector("progress");
+  let text = event.stage + (event.compiling ? ", compiling, only the first time" : "");
+  if (event.total) { bar.max = event.total; bar.value = event.done; text += ` · ${event.done} of ${event.total}`; }
+  else { bar.removeAttribute("value"); text += ` · ${Math.round(event.seconds)} s`; }
+  shown.querySelector(".stage").textContent = text;
+  if (Date.now() - spoken > 10000) { spoken = Date.now(); shown.querySelector(".stage").setAttribute("aria-live", "polite"); }
 }
 
 function begin() {
   const here = document.querySelector(".steps ol [aria-current]"), list = here?.closest("ol");
   if (list?.scrollWidth > list?.clientWidth) list.scrollLeft = here.offsetLeft - 40;
   for (const tree of document.querySelectorAll("[data-tree]")) {
-    shownRows(tree).forEach((row, place) => row.tabIndex = place ? -1 : 0);
+    const rows = shownRows(tree), at = Math.max(rows.indexOf(document.activeElement), 0);
+    rows.forEach((row, place) => row.tabIndex = place === at ? 0 : -1);
     tree.querySelectorAll(".fold").forEach(sign => sign.onclick = () => { const row = sign.closest("tr"); fold(row, row.getAttribute("aria-expanded") === "false"); });
   }
   for (const job of document.querySelectorAll("[data-job]")) listen(job);
