@@ -13,7 +13,7 @@ IN_MEMORY = $(shell grep -q '^[^ ]* /dev/shm [^ ]* [^ ]*noexec' /proc/mounts 2>/
 export SHOAL_DATA ?= $(abspath ../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help browser demo test check bench soak fuzz mutants docs man pictures wheel services postgresql kafka spark clean
+.PHONY: help browser demo test check bench soak soak-page fuzz mutants docs man pictures wheel services postgresql kafka spark clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 10
@@ -74,6 +74,9 @@ mutants: ## changes in the auditor's code that no test notices: all of them (hou
 	@test -x $(MUTANTS)/mutmut || $(PYTHON) -m venv .venv-mutants
 	$(MUTANTS)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' mutmut
 	$(MUTANTS)/python benchmarks/mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
+
+soak-page: $(READY) ## the page of a stream, open for HOURS=24, with its memory and the server's (needs Chromium)
+	SHOAL_LONG=1 SHOAL_HOURS=$(or $(HOURS),1) $(BIN)/python -m pytest -q tests/web/browser/test_watching.py
 
 fuzz: export POLARS_MAX_THREADS ?= 1
 fuzz: $(READY) ## random releases against an independent checker: N=20000 CORES=2 [SEED=...], or CASE=folder to run one again

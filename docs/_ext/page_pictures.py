@@ -26,7 +26,7 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     from shoal.samples import patients
-    from web.test_in_browser import BROWSER, FLAGS, come_in
+    from web.browsing import BROWSER, FLAGS, come_in
     from web.visitor import Visitor, served
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:

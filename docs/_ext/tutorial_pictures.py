@@ -30,7 +30,7 @@ def main(out: Path = IMAGES) -> None:
     from playwright.sync_api import sync_playwright
 
     from shoal.jobs.advise.sample import write_sample
-    from web.test_in_browser import BROWSER, FLAGS, come_in
+    from web.browsing import BROWSER, FLAGS, come_in
     from web.visitor import served
     from web.walk import walk
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,12 +14,7 @@ from shoal.samples import patients
 if find_spec("starlette") and find_spec("uvicorn"):
     from web.visitor import Visitor, served
 else:  # where the extra `web` is not installed
-    collect_ignore_glob = ["test_*.py"]
-
-
-def _tables(folder: Path) -> Path:
-    patients.generate(300, seed=3).write_csv(folder / "patients.csv")
-    return folder
+    collect_ignore_glob = ["test_*.py", "browser/*"]
 
 
 def _opened(visitor: Visitor) -> Visitor:
@@ -28,10 +25,21 @@ def _opened(visitor: Visitor) -> Visitor:
     return visitor
 
 
+@pytest.fixture(scope="session")
+def template(tmp_path_factory) -> Path:
+    """A start folder with a table of invented patients, and a project in which it is open."""
+    tables = tmp_path_factory.mktemp("template")
+    patients.generate(300, seed=3).write_csv(tables / "patients.csv")
+    with served(tables / "project", tables) as found:
+        _opened(Visitor(found))
+    return tables
+
+
 @pytest.fixture
-def tables(tmp_path) -> Path:
-    """A start folder with a table of invented patients."""
-    return _tables(tmp_path)
+def tables(template, tmp_path) -> Path:
+    """A start folder with the table."""
+    shutil.copy2(template / "patients.csv", tmp_path)
+    return tmp_path
 
 
 @pytest.fixture
@@ -47,17 +55,19 @@ def visitor(server) -> Visitor:
 
 
 @pytest.fixture
-def opened(visitor) -> Visitor:
+def opened(template, tables) -> Iterator[Visitor]:
     """Somebody who has opened the table and said who is one person."""
-    return _opened(visitor)
+    shutil.copytree(template / "project", tables / "project")
+    with served(tables / "project", tables) as found:
+        yield Visitor(found)
 
 
 @pytest.fixture(scope="module")
-def shared_server(tmp_path_factory):
+def shared_server(template, tmp_path_factory):
     """One project for tests that leave it as it is: its table is open, its questions answered."""
-    tables = _tables(tmp_path_factory.mktemp("web"))
+    tables = tmp_path_factory.mktemp("web")
+    shutil.copytree(template, tables, dirs_exist_ok=True)
     with served(tables / "project", tables) as found:
-        _opened(Visitor(found))
         yield found
 
 

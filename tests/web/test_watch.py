@@ -2,56 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import time
-
-import pytest
-
 from shoal.cli.main import status_of
 from shoal.web.watch import line
-
-
-def names_in(folder):
-    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-
-
-@pytest.fixture
-def stream(tables, monkeypatch):
-    monkeypatch.chdir(tables)
-    sample = "sample purchases -n 1500 --seed 7 -o buys.csv -q"
-    assert status_of(sample.split()) == 0
-    command = ["stream", "buys.csv", "-p", "buys.policy.yaml", "-o", "out.csv", "-q"]
-    assert status_of([*command, "--checkpoint", "state", "--set", "delta=300"]) == 0
-    return tables / "state"
-
-
-def test_a_stream_is_watched_by_its_status_alone(visitor, stream):
-    before = names_in(stream)
-    visitor.get("/watch")
-    page = visitor.post("/watch", kind="stream", path="state")
-    assert "Every release so far keeps every promise" in page.words
-    assert "1,500 records came" in page.words
-    assert "state a stream" in page.words
-    assert "shoal stream-status ../state" in page.words
-    assert "Stream: state" in visitor.get("/open").words
-    assert names_in(stream) == before
-    # silent, and after a broken promise, it says so on top
-    path = stream / "status.json"
-    status = json.loads(path.read_text())
-    status |= {"state": "running", "at": time.time() - 600, "usual_gap": 2.0}
-    path.write_text(json.dumps(status))
-    assert "Silent : no commit for 600 s" in visitor.get("/stream/1").words
-    # a page that stays open for a day asks the desk nothing, and keeps nothing
-    kept = len(visitor.server.desk._known)
-    assert all(visitor.get("/stream/1").status == 200 for _ in range(30))
-    assert len(visitor.server.desk._known) == kept
-    status["verdict"]["holds"] = False
-    path.write_text(json.dumps(status | {"state": "broken"}))
-    page = visitor.get("/stream/1")
-    assert "A release broke a promise" in page.words
-    assert "Broken promise" in page.words
-    path.unlink()
-    assert "has no status.json" in visitor.get("/stream/1").words
 
 
 def test_a_ledger_is_verified_and_its_damage_named(visitor, tables, monkeypatch):

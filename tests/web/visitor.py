@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlencode
@@ -20,22 +21,62 @@ from shoal.web.app import application
 from shoal.web.door import Door
 from shoal.web.project import Project
 from shoal.web.server import Server
+from shoal.web.work import Desk
 
 SECRET = "for a second command"
 
 
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """One loop for every page of these tests, in a thread of its own."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return loop
+
+
+def in_loop(call, *given) -> None:
+    """Calls something where the pages run, as whatever they wait for asks."""
+    _loop().call_soon_threadsafe(call, *given)
+
+
+@cache
+def _lender(which: str) -> Desk:
+    return Desk()
+
+
+class _LentDesk(Desk):
+    """Asks a process that earlier pages have asked: starting one takes longer than most looks."""
+
+    def __init__(self, which: str) -> None:
+        super().__init__()
+        self._lender = _lender(which)
+
+    @property
+    def pid(self) -> int | None:
+        return self._lender.pid
+
+    async def _asked(self, message: dict) -> dict:
+        async with self._lender._turn:
+            return await self._lender._asked(message)
+
+    def stop(self) -> None:
+        """Others go on asking."""
+
+
 @contextmanager
-def served(folder: Path, start: Path) -> Iterator[Server]:
-    """A project's page in a thread of this process."""
+def served(folder: Path, start: Path, own_desk: bool = False) -> Iterator[Server]:
+    """A project's page in a thread of this process. own_desk: whether a new process answers it."""
     project = Project(folder, start)
     project.lock()
     project.sweep()
     begun = threading.Event()
-    held: dict[str, object] = {}
+    held: dict[str, Server] = {}
 
     async def run() -> None:
         listening = serving._listening()
         server = Server(project, Door(*listening.getsockname()[:2]))
+        if not own_desk:
+            server.desk, server.rules = _LentDesk("desk"), _LentDesk("rules")
         config = uvicorn.Config(
             application(server, lambda given: given == SECRET),
             access_log=False,
@@ -44,7 +85,7 @@ def served(folder: Path, start: Path) -> Iterator[Server]:
             lifespan="off",
         )
         web = serving._Web(config)
-        held.update(server=server, loop=asyncio.get_running_loop())
+        held["server"] = server
         task = asyncio.ensure_future(web.serve(sockets=[listening]))
         begun.set()
         await server.ended()
@@ -52,16 +93,14 @@ def served(folder: Path, start: Path) -> Iterator[Server]:
         await server.close()
         await task
 
-    thread = threading.Thread(target=lambda: asyncio.run(run()))
-    thread.start()
+    running = asyncio.run_coroutine_threadsafe(run(), _loop())
     assert begun.wait(10)
     server = held["server"]
-    assert isinstance(server, Server)
     try:
         yield server
     finally:
-        held["loop"].call_soon_threadsafe(server.quit)  # type: ignore[attr-defined]
-        thread.join(20)
+        _loop().call_soon_threadsafe(server.quit)
+        running.result(20)
         project.unlock()
 
 

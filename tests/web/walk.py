@@ -36,7 +36,7 @@ def walk(tab, server, table: str, k: str) -> Iterator[str]:
     tab.wait_for_selector(".warn >> text=alone, if others know it")
     settled(tab)
     yield "columns"
-    tab.click("text=Next: hierarchies")
+    tab.click(".foot a.main")
     tab.click(f".tabs a[href='/hierarchies/{number('education')}']")
     tab.wait_for_selector(".tabs [aria-current] >> text=education")
     tab.click("summary:text('An order of values')")
@@ -44,7 +44,7 @@ def walk(tab, server, table: str, k: str) -> Iterator[str]:
     yield "hierarchies"
     tab.click("#way-order button")
     tab.wait_for_selector(".tabs [aria-current] >> text=ranges in their order")
-    tab.click("text=Next: promises")
+    tab.click(".foot a.main")
     tab.wait_for_selector("#k")
     tab.fill("#k", k)
     tab.press("#k", "Tab")
@@ -61,7 +61,7 @@ def walk(tab, server, table: str, k: str) -> Iterator[str]:
     tab.wait_for_selector("text=The best guess is")
     yield "result"
     tab.goto(f"{server.door.origin}/result")
-    tab.click("text=Next: release")
+    tab.click(".foot a.main")
     tab.click("#attack-form button")
     tab.wait_for_selector("#gate tr:has-text('Attacks tried') .ok")
     yield "gate"

@@ -1,0 +1,323 @@
+"""Projects of their own in a real browser: odd names, many columns, trees, jobs, what is killed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shoal.samples import patients
+from thorough import LONG
+from web.browsing import Watch, come_in, tab_of
+from web.visitor import served
+from web.walk import settled
+from web.written import others_in
+
+CANARY = "Kanarienvogel"
+NAMES = {"name": "<img src=x onerror=alert(1)>", "ward": "c\u202ed", "disease": "=b"}
+ODD = "<script>alert(1)</script>"
+
+
+def odd_table() -> str:
+    """Patients with odd names and cells; one has a canary in every column that takes text."""
+    frame = patients.generate(120, seed=5).rename(NAMES)
+    text = [name for name in frame.columns if name not in ("age", "charge")]
+    cells = [
+        pl.when(pl.int_range(pl.len()) == 7)
+        .then(pl.lit(f"{CANARY}-{number}"))
+        .otherwise(pl.col(name).cast(pl.String))
+        .alias(name)
+        for number, name in enumerate(text)
+    ]
+    frame = frame.with_columns(cells)
+    odd = pl.col("c\u202ed").replace(
+        {frame["c\u202ed"][0]: ODD, frame["c\u202ed"][1]: "=cmd()|'a\u202eb"}
+    )
+    return frame.with_columns(odd).write_csv()
+
+
+def test_odd_names_are_text_and_no_cell_leaves_the_screen_it_was_asked_for(
+    context, tmp_path, capfd
+):
+    (tmp_path / "t.csv").write_text(odd_table())
+    with served(tmp_path / "ward", tmp_path, own_desk=True) as server:
+        watch, titles = Watch(context, server), []
+        tab = come_in(context, server)
+        tab.on("dialog", lambda dialog: watch.said.append("a dialog") or dialog.dismiss())
+        tab.on("domcontentloaded", lambda page: titles.append(page.title()))
+        tab.check("input[value='t.csv']")
+        tab.click("#table-form button.main")
+        tab.wait_for_selector("#person-2")
+        tab.check("#person-2")
+        tab.click("#person-form button.main")
+        tab.wait_for_selector(".box.good")
+        tab.click("[id^=confirm] button")
+        tab.wait_for_selector("[id^=confirm]", state="detached")
+        assert NAMES["name"] in tab.inner_text("table.columns")
+        tab.goto(f"{server.door.origin}/promises")
+        tab.fill("#k", "3")
+        tab.press("#k", "Tab")
+        tab.wait_for_selector("#policy >> text=k: 3")
+        tab.click("#make")
+        tab.wait_for_selector("#verdict >> text=Every promise holds")
+        tab.click("#attacker-most-exposed button")
+        tab.wait_for_selector("text=The attacker knows")
+        for path in ("open", "columns", "promises", "history", "help", "text", "hierarchies"):
+            tab.goto(f"{server.door.origin}/{path}")
+            assert CANARY not in tab.content(), path
+            assert "\u202e" not in tab.content(), path
+        tab.goto(f"{server.door.origin}/columns")
+        tab.click("#rows button")
+        tab.wait_for_selector(f"td.cell >> text={ODD}")
+        assert CANARY in tab.inner_text("main")  # where they were asked for, cells are shown
+        titles.append(tab.title())
+        kept = tab.evaluate(
+            "JSON.stringify([document.cookie, {...localStorage, ...sessionStorage}])"
+        )
+        assert (watch.said, watch.outside, kept) == ([], [], '["",{}]')
+        assert CANARY not in " ".join([*watch.asked, *titles])
+        for path in server.project.folder.rglob("*"):
+            if path.is_file() and path.name not in ("data.csv", "report.html", "shown.json"):
+                assert CANARY not in path.read_text("utf-8", "replace"), path
+    assert CANARY not in "".join(capfd.readouterr())
+
+
+def test_300_columns_are_shown_within_two_seconds_and_searched(context, tmp_path):
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame({f"c{i}": rng.integers(0, 3 + i % 9, 300) for i in range(300)})
+    frame.write_csv(tmp_path / "wide.csv")
+    with served(tmp_path / "ward", tmp_path) as server:
+        tab = come_in(context, server)
+        tab.check("input[value='wide.csv']")
+        tab.click("#table-form button.main")
+        tab.wait_for_url("**/columns")
+        began = time.monotonic()
+        tab.goto(f"{server.door.origin}/columns")
+        assert "page 1 of 6" in tab.inner_text("#search-form")
+        assert time.monotonic() - began < 2
+        tab.keyboard.press("/")
+        tab.keyboard.type("c299")
+        tab.keyboard.press("Enter")
+        tab.wait_for_url("**q=c299**")
+        assert tab.locator("table.columns select").count() == 1
+
+
+@pytest.fixture(scope="module")
+def ward(template, tmp_path_factory):
+    """A project whose table is open and whose questions are answered."""
+    tables = tmp_path_factory.mktemp("ward")
+    shutil.copytree(template, tables, dirs_exist_ok=True)
+    with served(tables / "project", tables) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def tab(browser, ward):
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    yield come_in(context, ward)
+    context.close()
+
+
+LABELS = "none primary secondary vocational bachelor master doctorate".split()
+TREE = {
+    label: f"{label};{'low' if number < 3 else 'high'};*\n" for number, label in enumerate(LABELS)
+}
+TREES = {
+    "gap": "".join(line for label, line in TREE.items() if label != "vocational"),
+    "twice": TREE["none"] + "".join(TREE.values()),
+    "two-parents": "none;high;*\n" + "".join(TREE.values()),
+}
+
+
+def test_a_gap_blocks_until_it_is_mended_in_a_copy_and_two_parents_are_refused(tab, ward):
+    trees = ward.project.start / "trees"
+    trees.mkdir()
+    for name, text in TREES.items():
+        (trees / f"{name}.csv").write_text(text)
+    number = ward.project.about["columns"].index("education") + 1
+    found = f"{ward.door.origin}/hierarchies/{number}?f=trees"
+    tab.goto(found)
+    assert "sound" in tab.inner_text("tr:has-text('twice.csv')")  # it says the same twice
+    assert "sound" not in tab.inner_text("tr:has-text('two-parents.csv')")
+    before = ward.project.policy_text
+    if tab.locator("tr:has-text('two-parents.csv') button").count():
+        tab.click("tr:has-text('two-parents.csv') button")
+        tab.wait_for_selector("#error")
+        tab.goto(found)
+    assert ward.project.policy_text == before
+    tab.click("tr:has-text('gap.csv') button")
+    tab.wait_for_selector("#gap >> text=1 value has no place in education")
+    tab.goto(f"{ward.door.origin}/promises")
+    tab.wait_for_selector("#findings")
+    assert "1 gap" in tab.inner_text("nav.steps")
+    tab.goto(f"{ward.door.origin}/hierarchies/{number}")
+    tab.select_option("#put-1 select", "high")
+    tab.click("#put-1 button")
+    tab.wait_for_selector("nav.steps >> text=5 of 5 fit")
+    for name, text in TREES.items():
+        assert (trees / f"{name}.csv").read_text() == text
+    assert "vocational;high;*" in (ward.project.folder / "hierarchies/education.csv").read_text()
+
+
+def started(tab, ward):
+    """A draft that runs, as soon as it does."""
+    tab.goto(f"{ward.door.origin}/promises")
+    tab.click("#make")
+    tab.wait_for_selector(".job")
+    job = ward.jobs.last("draft")
+    while job.process is None:
+        time.sleep(0.01)
+    return job
+
+
+@pytest.mark.parametrize("turn", range(20 if LONG else 1))
+def test_a_cancelled_draft_is_gone_in_three_seconds_and_looks_go_on_meanwhile(tab, ward, turn):
+    job = started(tab, ward)
+    while not job.is_over and len({e.get("stage") for e in job.events}) < turn:
+        time.sleep(0.01)  # each time a stage later
+    if turn == 0:
+        other = tab_of(tab.context)
+        other.goto(f"{ward.door.origin}/columns")
+        assert other.is_visible(".job")
+        assert "people in 300 rows" in other.inner_text("main")
+        other.close()
+    began = time.monotonic()
+    if not job.is_over:
+        tab.click("[id^=cancel] button")
+        tab.wait_for_selector("text=Stopped. Nothing was written.")
+        assert time.monotonic() - began < 3
+        assert [run for run in ward.project.runs if run.state != "done"] == []
+    assert others_in(ward.project.folder) == []
+
+
+def test_a_killed_job_says_so_leaves_nothing_and_the_next_one_runs(tab, ward):
+    job = started(tab, ward)
+    os.kill(job.process.pid, signal.SIGKILL)
+    tab.wait_for_selector("#verdict >> text=It stopped before the end")
+    assert "ended from outside" in tab.inner_text("#verdict")
+    assert LONG or not list(ward.project.folder.rglob("data.csv"))
+    tab.click("#draft-form button")
+    tab.wait_for_selector("#verdict >> text=Every promise holds")
+    assert others_in(ward.project.folder) == []
+
+
+def test_a_killed_desk_is_said_and_the_next_look_works(tab, ward):
+    tab.goto(f"{ward.door.origin}/columns")
+    settled(tab)
+    os.kill(ward.desk.pid, signal.SIGKILL)
+    tab.click("#rows button")
+    tab.wait_for_selector('td.cell, :text("The table\'s process has ended")')
+    tab.goto(f"{ward.door.origin}/columns")
+    tab.click("#rows button")
+    tab.wait_for_selector("td.cell")
+
+
+def test_a_disk_that_refuses_is_said_and_nothing_is_changed(tab, ward, monkeypatch):
+    tab.goto(f"{ward.door.origin}/promises")
+    settled(tab)
+    before = {p: p.read_bytes() for p in ward.project.folder.rglob("*") if p.is_file()}
+    for number in (errno.ENOSPC, errno.EROFS):
+
+        def refused(*given, number=number):
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr("shoal.web.folder.os.fsync", refused)
+        tab.click("#k-form [data-step='1']")
+        tab.wait_for_selector(f"#error >> text={os.strerror(number)}")
+        monkeypatch.undo()
+        assert "make the folder writable; nothing was changed" in tab.inner_text("#error")
+        assert {p: p.read_bytes() for p in before} == before
+        tab.goto(f"{ward.door.origin}/promises")
+    tab.click("#k-form [data-step='1']")
+    tab.wait_for_selector("#policy >> text=k: 11")
+
+
+def test_what_no_release_keeps_names_the_nearest_that_one_would(tab, ward):
+    tab.goto(f"{ward.door.origin}/promises")
+    tab.fill("#k", "299")
+    tab.press("#k", "Tab")
+    tab.wait_for_selector("#policy >> text=k: 299")
+    tab.click("#make")
+    tab.wait_for_selector("#verdict >> text=Nothing was made")
+    people = len(set(patients.generate(300, seed=3)["patient"]))
+    tab.click(f"text=Ask for k = {people} instead")
+    tab.wait_for_selector(f"#policy >> text=k: {people}")
+
+
+def test_a_broken_promise_is_withheld(tab, ward):
+    run = ward.project.new_run()
+    (run.folder / "run.json").write_text(
+        '{"state": "refused", "kind": "PromiseError", "message": "k-anonymity: measured 3"}'
+    )
+    tab.goto(f"{ward.door.origin}/result")
+    assert "Withheld: a promise was measured" in tab.inner_text("#verdict")
+    assert ward.last_draft().number < run.number
+    tab.goto(f"{ward.door.origin}/release")
+    assert f"Release draft {run.number}" not in tab.inner_text("h1")
+
+
+class Started:
+    """`shoal ui` in a process of its own, which can be killed."""
+
+    def __init__(self, folder: Path) -> None:
+        import subprocess
+        import sys
+
+        self.opening = folder / ".ui" / "open.html"
+        self.opening.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "shoal", "ui", str(folder), "--no-browser"]
+        self.process = subprocess.Popen(
+            [*command, "--tables", str(folder.parent)], stderr=subprocess.DEVNULL
+        )
+        while not self.opening.exists():
+            assert self.process.poll() is None
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+def test_a_killed_server_is_said_and_the_same_command_goes_on(context, tmp_path):
+    folder = tmp_path / "ward"
+    first = Started(folder)
+    tab = tab_of(context)
+    try:
+        token = first.opening.read_text().partition('name="token" value="')[2].partition('"')[0]
+        tab.goto(first.opening.as_uri())
+        tab.wait_for_selector("h1:text('Which table?')")
+        assert token
+        assert token.encode() not in b"".join(commands())
+        client = context.new_cdp_session(tab)
+        went = client.send("Page.getNavigationHistory")["entries"]
+        assert not any(token in entry["url"] for entry in went)
+        half = folder / "runs" / "0001"
+        half.mkdir(parents=True)
+        (half / "data.csv").write_text("half a rel")
+    finally:
+        first.kill()
+    tab.click("#sample-form button")
+    tab.wait_for_selector("#status >> text=Is shoal ui still running?")
+    second = Started(folder)
+    try:
+        tab.goto(second.opening.as_uri())
+        tab.wait_for_selector("text=Interrupted: nothing was made.")
+        assert not list(folder.rglob("data.csv"))
+    finally:
+        second.kill()
+
+
+def commands() -> Iterator[bytes]:
+    """How every process was called, where the system says so."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended
+            yield path.read_bytes()

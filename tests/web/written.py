@@ -1,0 +1,22 @@
+"""Every file that the page may write, as its description names them."""
+
+from __future__ import annotations
+
+import re
+
+WRITTEN = re.compile(
+    r"(project|policy|release)\.yaml|history(/\d{4}\.yaml|/by-hand-\w+\.yaml)?"
+    r"|hierarchies(/[\w-]+\.csv)?|runs(/\d{4}(/(policy\.yaml|run\.json|events\.jsonl|data\.csv"
+    r"|certificate\.json|report\.html|shown\.json|hierarchies(/[\w-]+\.csv)?))?)?"
+    r"|\.ui(/(lock|open\.html|seen\.json|compared\.json))?"
+)
+RELEASED = re.compile(
+    r"releases(/[\d-]+(/(data\.csv(\.certificate\.json)?|report\.html|policy\.yaml"
+    r"|dossier\.(html|json)))?)?|runs/\d{4}/(signed|attacks|prices)\.json"
+)
+
+
+def others_in(folder) -> list[str]:
+    """What lies in a project and is none of these."""
+    names = [path.relative_to(folder).as_posix() for path in folder.rglob("*")]
+    return [n for n in names if not WRITTEN.fullmatch(n) and not RELEASED.fullmatch(n)]
