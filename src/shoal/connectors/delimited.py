@@ -279,7 +279,7 @@ def check_quotes_in(text: bytes | mmap.mmap, path: str, separator: str) -> None:
         raise InputError(
             f"file '{path}': {count} record{'s' if count > 1 else ''} with a quote that opens or"
             f" closes no cell ({', '.join(named)}{more}); put such cells into quotes and double"
-            " those inside"
+            f" those inside, or say what parts the cells (delimiter), if not {separator!r}"
         )
 
 

@@ -185,7 +185,7 @@ def _drawn(one: Context) -> Context:
         ]
     else:
         ticks = [
-            {"x": round(300 * (i + 0.5) / count, 1), "text": _short(one["labels"][i], 46 // count)}
+            {"x": round(300 * (i + 0.5) / count, 1), "text": _short(one["labels"][i], 40 // count)}
             for i in range(min(count, len(one["labels"])))
             if count <= 10
         ]
@@ -206,7 +206,13 @@ def _explanation(stated: Context) -> list[str]:
     found = stated.get("explanation")
     if not found:
         return []
-    return list(explanation_sentences(found))
+    lines: list[str] = []
+    for line in explanation_sentences(found):
+        if line.startswith(" ") and lines:  # one of a list: a page's line goes on
+            lines[-1] += (", " if ":" in lines[-1] else ": ") + line.strip().replace(": ", " ")
+        else:
+            lines.append(line.removesuffix(":"))
+    return lines
 
 
 def _nearest(run: Run) -> Context | None:

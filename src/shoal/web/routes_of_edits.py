@@ -17,6 +17,7 @@ from shoal.web.frame import frame
 from shoal.web.pages import page
 from shoal.web.policy_text import changed_lines, read, touched_lines, written
 from shoal.web.project import POLICY, PROJECT, Stale
+from shoal.web.screens import open_screen
 from shoal.web.server import COMMENT, Server
 from shoal.web.work import Refused
 
@@ -60,11 +61,28 @@ async def table(request: Request) -> Response:
         path = files.within(named, server.project.start)
     except files.NotThere:
         raise files.NotThere from None
-    await server.choose_table(path, _read_of(form))
+    try:
+        await server.choose_table(path, _read_of(form))
+    except Refused as refused:
+        return await _not_opened(request, form, refused)
     if server.too_large:
         return RedirectResponse("/open", 303)
     _set_missing(server, form)
     return RedirectResponse("/columns", 303)
+
+
+async def _not_opened(request: Request, form: Form, refused: Refused) -> Response:
+    """The same form with what was chosen, and why it can't be so."""
+    server, named = request.app.state.server, one(form, "path")
+    context = await open_screen(server, str(Path(named).parent) if named else "")
+    context |= {
+        "error": {"message": refused.message, "findings": refused.findings},
+        "chosen": named,
+        "typed": one(form, "typed"),
+        "read": _read_of(form),
+        "missing": one(form, "missing").splitlines(),
+    }
+    return page(request, "open.html.j2", context, 422)
 
 
 def _read_of(form: Form) -> dict[str, Any]:
