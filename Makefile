@@ -42,10 +42,13 @@ demo: $(READY) ## publish the bundled sample, prove it, and draw the report
 	$(BIN)/shoal audit --ledger demo/wearers --report demo/history.html
 	@echo; echo "reports: demo/report.html demo/stream.html demo/history.html"
 
+# every process of the tests imports what one compiled, also where the environment forbids to keep it
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(READY) ## lint and types, then all tests
-	@# compiles every loop once, beside the checks: else each of the tests' processes would
+	@# compiles every loop and the tests themselves once, beside the checks: else each worker would
 	@$(BIN)/shoal warmup --all --verb publish -q & publishing=$$!; \
 	$(MAKE) --no-print-directory check && \
+	{ $(BIN)/python -m pytest --collect-only -qq >/dev/null || true; } && \
 	$(BIN)/shoal warmup --all --verb stream --verb republish --verb fuse -q && wait $$publishing
 	@# streams and ledgers wait for the disk at every commit, unless their files are in memory
 	$(if $(IN_MEMORY),TMPDIR=$(IN_MEMORY)) $(BIN)/python -m pytest -n 4 --dist worksteal --durations 20
