@@ -285,7 +285,7 @@ def test_names_that_yaml_or_a_comment_could_mistake():
 
 def test_the_command_ends_with_its_questions(workplace, shoal):
     done = shoal("policy", "init", "patients.csv", "-o", "new.yaml")
-    wrote, count, question = done.err.splitlines()
+    *_, wrote, count, question = done.err.splitlines()  # where it is slow, it says what it does
     assert wrote.startswith("wrote new.yaml; read it, correct the roles, then: shoal policy check")
     assert count == "1 open question; answer it and delete its 'ask', or nothing is published:"
     assert question == "  charge: could others know it already? if so, give it the role 'quasi'"
