@@ -5,15 +5,17 @@ What streams Arrow, such as a result of DuckDB, is taken too; a polars frame com
 
 from __future__ import annotations
 
-from typing import Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
-import narwhals as nw
 import polars as pl
-from narwhals.typing import IntoDataFrame
 
 from shoal.connectors.files import check_plain
 from shoal.data.table import Table
 from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    from narwhals.typing import IntoDataFrame
 
 
 @runtime_checkable
@@ -23,7 +25,7 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
-Frame: TypeAlias = IntoDataFrame | ArrowStream
+Frame: TypeAlias = "IntoDataFrame | ArrowStream"
 """A table of pandas, polars or pyarrow, or of anything that streams Arrow."""
 
 FrameT = TypeVar("FrameT", bound=Frame)
@@ -55,6 +57,8 @@ def table_of(frame: Frame | Table, allow_empty: bool = False) -> Table:
 
 def like(frame: FrameT, polars: pl.DataFrame) -> FrameT:
     """A polars frame as the kind of frame that `frame` is."""
+    import narwhals as nw  # here and below: a publish from file to file does without
+
     text = polars.with_columns(
         pl.col(name).cast(pl.String) for name, dtype in polars.schema.items() if dtype == pl.Enum
     )
@@ -64,6 +68,8 @@ def like(frame: FrameT, polars: pl.DataFrame) -> FrameT:
 
 def ordered_categories(frame: Frame) -> dict[str, list[str]]:
     """The labels, least first, of every column whose categories have an order."""
+    import narwhals as nw
+
     schema = _eager(frame).schema
     return {
         name: [str(label) for label in dtype.categories]
@@ -73,6 +79,8 @@ def ordered_categories(frame: Frame) -> dict[str, list[str]]:
 
 
 def _eager(frame: Frame) -> nw.DataFrame[IntoDataFrame]:
+    import narwhals as nw
+
     try:
         known = nw.from_native(frame, eager_only=True, pass_through=True)
         if isinstance(known, nw.DataFrame):

@@ -11,7 +11,7 @@ from shoal.data.progress import Progress
 from shoal.data.table import Table
 from shoal.policy.policy import Policy
 
-Source: TypeAlias = str | Path | Frame
+Source: TypeAlias = "str | Path | Frame"
 """A table in a file, or as a frame of pandas, polars or pyarrow."""
 
 
