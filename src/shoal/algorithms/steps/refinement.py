@@ -46,7 +46,8 @@ def quick_search(matrix: Matrix, k: int, resizes: bool) -> Search:
     """A search that takes about as long as finding the classes did."""
     if resizes and (matrix.base >= 0).any():
         hot = 0.03 * (k / 10) ** 0.3
-        return Search(5, 4, hot, 0.005, resizes, rebuilds=True, run=64, orders=4)
+        steps = max(5, round(5 * (k / 10) ** 0.2))  # large classes are rebuilt more slowly
+        return Search(steps, 4, hot, 0.005, resizes, rebuilds=True, run=64, orders=4)
     hot, cold = 0.09 * (k / 10) ** 0.5, 0.012 * (k / 10) ** 0.4
     return Search(4, 22, hot, cold, resizes, rebuilds=False)
 
