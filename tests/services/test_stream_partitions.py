@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from kafka_broker import committed, put, topic
-from shoal.connectors import kafka_group
+from shoal.connectors import kafka, kafka_group
 from shoal.errors import CheckpointError
 from shoal.samples import purchases
 from shoal.state.stream_status import stream_status
@@ -163,7 +163,7 @@ def test_members_killed_stalled_and_added_publish_every_row_once(broker, shop, s
 @pytest.fixture
 def streamed(broker, shop, shoal, request):
     """A topic of two partitions, filled, and a function that publishes it."""
-    name = request.node.name[:150]
+    name = request.node.name[:150].replace("[", ".").replace("]", "")
     source, sink = (topic(broker, f"{name}.{end}", 2) for end in ("in", "out"))
 
     def stream(*more: str, policy: str = "policy.yaml"):
@@ -232,6 +232,36 @@ def forget_group(streamed) -> None:
     name = f"shoal:{streamed.source}:{streamed.sink}"
     admin = AdminClient({"bootstrap.servers": streamed.broker})
     admin.delete_consumer_groups([name])[name].result(30)
+
+
+@pytest.mark.parametrize("fenced", [False, True])
+def test_a_lost_transaction_is_done_again_unless_it_had_been_committed(
+    streamed, shop, shoal, monkeypatch, fenced
+):
+    """Some fail before they are committed, some behind it, where nobody knows whether they were."""
+    went = put(streamed.broker, streamed.source, keyed(600))
+    real, calls = kafka_group.Writer.commit, 0
+
+    def lossy(self, *arguments):
+        nonlocal calls
+        calls += 1
+        if calls in (4, 9):
+            raise kafka_group.TransactionLost(fenced)
+        real(self, *arguments)
+        if calls in (1, 6):
+            raise kafka_group.TransactionLost(fenced)
+
+    monkeypatch.setattr(kafka_group.Writer, "commit", lossy)
+    monkeypatch.setattr(kafka, "MOST", 60)
+    assert streamed().status == 0
+    assert calls > 9
+    for partition in (0, 1):
+        Path("p.jsonl").write_text("".join(f"{v}\n" for at, v in went if at == partition))
+        assert (
+            shoal("stream", "p.jsonl", "-p", "policy.yaml", "-q", "-o", "alone.jsonl").status == 0
+        )
+        rows = committed(streamed.broker, streamed.sink, partition)
+        assert rows == Path("alone.jsonl").read_text().splitlines()
 
 
 def test_partitions_that_were_added_are_refused(streamed, shop, monkeypatch):
