@@ -100,8 +100,9 @@ def test_a_broker_that_is_not_there_is_named(shop, shoal, monkeypatch):
     assert "its broker does not answer" in found.err
 
 
-def test_the_script_of_the_how_to_publishes_from_topic_to_topic(broker, tmp_path):
-    script = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "kafka.sh"
+@pytest.mark.parametrize(("name", "rows"), [("kafka.sh", 2000), ("kafka-partitions.sh", 3000)])
+def test_the_scripts_of_the_how_to_publish_from_topic_to_topic(broker, tmp_path, name, rows):
+    script = Path(__file__).resolve().parents[2] / "docs" / "how-to" / name
     # the command as this very source has it
     command = tmp_path / "shoal"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m shoal "$@"\n')
@@ -116,4 +117,5 @@ def test_the_script_of_the_how_to_publishes_from_topic_to_topic(broker, tmp_path
     )
     assert run.returncode == 0, run.stderr
     assert "DOES NOT HOLD" not in run.stdout
-    assert len((tmp_path / "published.jsonl").read_text().splitlines()) == 2000
+    published = [path.read_text().splitlines() for path in tmp_path.glob("published*.jsonl")]
+    assert sum(map(len, published)) == rows
