@@ -34,6 +34,12 @@ def test_a_wrong_edit_is_said_and_nothing_is_saved(opened):
     assert opened.server.project.policy_text == before
 
 
+def test_a_kept_column_that_is_named_like_people_is_remarked(opened):
+    opened.edit("role", column=column(opened, "name"), role="plain")
+    page = opened.until("/columns", "is published unchanged")
+    assert "if it names people" in page.words
+
+
 def test_suppressed_rows_are_shown_and_shuffled_ones_beside_nobody(tmp_path):
     (tmp_path / "t.csv").write_text("age,sex\n1,f\n2,m\n3,f\n")
     (tmp_path / "d.csv").write_text("age,sex\n1,f\n*,*\n3,*\n")

@@ -188,7 +188,7 @@ def test_a_cancelled_draft_is_gone_in_three_seconds_and_looks_go_on_meanwhile(ta
         other = tab_of(tab.context)
         other.goto(f"{ward.door.origin}/columns")
         assert other.is_visible(".job")
-        assert "people in 300 rows" in other.inner_text("main")
+        other.wait_for_selector("main >> text=people in 300 rows")
         other.close()
     began = time.monotonic()
     if not job.is_over:
@@ -196,6 +196,8 @@ def test_a_cancelled_draft_is_gone_in_three_seconds_and_looks_go_on_meanwhile(ta
         tab.wait_for_selector("text=Stopped. Nothing was written.")
         assert time.monotonic() - began < 3
         assert [run for run in ward.project.runs if run.state != "done"] == []
+    else:
+        tab.wait_for_selector("#verdict")
     assert others_in(ward.project.folder) == []
 
 
