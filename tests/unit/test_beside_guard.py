@@ -196,3 +196,23 @@ def test_nothing_is_published_where_no_old_class_has_k_people_left():
     out = (shoal.publish(hospital, HOSPITAL).data, HOSPITAL, hospital)
     with pytest.raises(InfeasibleError, match="publish both on one grouping"):
         shoal.publish(shop, SALES | {"promises": [{"model": "k-anonymity", "k": 20}]}, beside=[out])
+
+
+class Out:
+    """What a check reads of the releases that are out."""
+
+    releases = ("old.csv",)
+    strict = True
+
+
+@pytest.mark.parametrize(("newcomers", "holds"), [(0, True), (1, False), (2, True)])
+def test_newcomers_of_a_class_are_none_or_k_where_differences_count(newcomers, holds):
+    cells = np.array([0, 0, *[ABSENT] * newcomers])
+    old = OldCells(Out(), 2, cells, np.zeros(1, dtype=np.int64))
+    assert old.report(np.zeros(len(cells), dtype=np.int32))["holds"] is holds
+
+
+def test_people_are_together_who_share_the_old_class_and_the_new_one():
+    old = OldCells(Out(), 2, np.array([1, 1, 0, 0]), np.zeros(2, dtype=np.int64))
+    assert old.report(np.array([0, 0, 2, 2]))["least"] == 2
+    assert old.report(np.array([0, 1, 2, 2]))["alone"] == 2

@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 
 import adult_cases
 import shoal
-from shoal.privacy.class_bounds import most_distinct, most_shares
+from shoal.data.classes import Classes, SensitiveColumn
+from shoal.privacy.alpha_k import AlphaKAnonymity
+from shoal.privacy.class_bounds import class_bound, most_distinct, most_shares
+from shoal.privacy.k_anonymity import KAnonymity
 
 
 @cache
@@ -53,6 +56,14 @@ def test_the_bound_for_distinct_values_is_what_trying_all_finds(k, l):
     for counts in TABLES:
         found = most_distinct(np.array(counts), k, l)
         assert found == max(most(counts, k, l, False), 0), counts
+
+
+@pytest.mark.parametrize(("alpha", "most_classes"), [(0.5, 6), (0.3, 3), (0.25, 3), (0.24, 2)])
+def test_a_share_asks_for_as_many_people_as_values_of_that_share_fill(alpha, most_classes):
+    """A value of one person is at most alpha of a class of 1 / alpha people and more."""
+    values = SensitiveColumn("v", np.arange(12, dtype=np.int32) % 6, 6)
+    table = Classes(np.zeros(12, dtype=np.int32), 1, None, {"v": values})
+    assert class_bound([KAnonymity(2), AlphaKAnonymity("v", alpha, 2)], table) == most_classes
 
 
 @pytest.mark.parametrize("l", [2, 3])

@@ -222,6 +222,35 @@ def test_every_record_shows_the_first_cut_that_does_not_suppress_it(data):
     assert shown.tolist() == list(expected.values())
 
 
+@given(st.data())
+def test_classes_are_the_records_of_one_round_that_show_the_same_spans(data):
+    n, d = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 3))
+    codes = data.draw(
+        st.lists(st.lists(st.integers(0, 4), min_size=d, max_size=d), min_size=n, max_size=n)
+    )
+    ends = st.lists(st.sets(st.integers(1, 4)), min_size=d, max_size=d)
+    first, second = data.draw(ends), data.draw(ends)
+    late = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    gone = data.draw(st.lists(st.booleans(), min_size=sum(late), max_size=sum(late)))
+
+    def cut(inner, suppressed, **more):
+        starts = tuple(np.array([0, *sorted(each)], dtype=np.int32) for each in inner)
+        return Cut(starts, np.array(suppressed, dtype=bool), **more)
+
+    found = cut(first, late, next_round=cut(second, gone)).partition(matrix_of(codes)).labels
+    expected, left = [], iter(gone)
+    for row, is_late in zip(codes, late, strict=True):
+        if is_late and next(left):
+            expected.append(None)
+        else:
+            inner = second if is_late else first
+            spans = [sum(end <= code for end in e) for e, code in zip(inner, row, strict=True)]
+            expected.append((is_late, *spans))
+    assert [label < 0 for label in found] == [cell is None for cell in expected]
+    pairs = {(label, cell) for label, cell in zip(found.tolist(), expected, strict=True) if cell}
+    assert len(pairs) == len({cell for _, cell in pairs}) == len({label for label, _ in pairs})
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_cut_covers_the_truth_and_is_read_back_as_it_was_meant(publish_cut, data):

@@ -121,10 +121,17 @@ def test_entropy_does_not_change_when_all_counts_are_multiplied(counts, least):
 
 
 @pytest.mark.parametrize(
-    ("counts", "holds"), [((30_000, 29_999), False), ((30_000, 29_999, 1), True)]
+    ("counts", "least", "holds"),
+    [
+        ((30_000, 29_999), 2, False),
+        ((30_000, 29_999, 1), 2, True),
+        ((10_320, 9_682, 1), 2, True),
+        ((10_321, 9_681, 1), 2, False),
+        ((20_001, 20_001, 1), 3, False),  # equal counts, each with its own share
+    ],
 )
-def test_entropy_of_large_classes_is_told_apart_by_long_logarithms(counts, holds):
-    assert reaches_entropy(counts, 2) == holds
+def test_entropy_of_large_classes_is_told_apart_by_long_logarithms(counts, least, holds):
+    assert reaches_entropy(counts, least) == holds
 
 
 @given(published.classes(shared_people=False, max_records=24), st.integers(1, 3), CS)
