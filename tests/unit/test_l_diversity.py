@@ -114,6 +114,18 @@ def test_entropy_missed_by_one_subject_of_many_fails():
     assert not LDiversity("s", 2, "entropy").holds(one_class(200_001, 200_000))[0]
 
 
+def test_entropy_of_unequal_values_is_met_where_floats_fall_below():
+    """25 people of one value, and one of each of 25 others: their entropy is that of ten."""
+    ten = one_class(25, *[1] * 25)
+    assert LDiversity("s", 10, "entropy").holds(ten)[0]
+    assert not LDiversity("s", 10, "entropy").holds(one_class(26, *[1] * 25))[0]
+
+
+def test_what_is_given_is_kept_as_it_is_compared():
+    assert type(LDiversity("s", np.int64(3)).l) is int
+    assert type(LDiversity("s", 3, "recursive", np.int64(2)).c) is float
+
+
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=5), st.integers(1, 5))
 def test_entropy_does_not_change_when_all_counts_are_multiplied(counts, least):
     multiplied = tuple(17 * count for count in counts)
