@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from shoal.cli.main import status_of
 from shoal.samples import patients
 from thorough import LONG
+from warm_interpreters import WarmInterpreters
 
 # How long an example takes says nothing: machines are shared, and kernels compile on their first
 # call. Every run draws new examples, except the one that decides whether a change lands: that must
@@ -97,6 +98,16 @@ def forked_parties():
     with pytest.MonkeyPatch.context() as patch:
         replace_interpreters(patch)
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _commands_are_forked():
+    """`python -m shoal` as a process of its own is forked from an interpreter that is warm."""
+    interpreters = WarmInterpreters()
+    with pytest.MonkeyPatch.context() as patch:
+        interpreters.replace(patch)
+        yield
+    interpreters.close()
 
 
 @pytest.fixture

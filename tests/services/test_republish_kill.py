@@ -55,6 +55,7 @@ def test_killed_at_any_instant_the_ledger_is_whole_and_nothing_is_published_twic
     """
     rng = random.Random(7)
     append(place / "warm", wearers(PEOPLE, 99))  # kernels are compiled
+    subprocess.run([sys.executable, "-m", "shoal", "--version"], stdout=subprocess.DEVNULL)
     begun = time.monotonic()
     assert started(place, 0).wait(timeout=120) == 0
     usual = time.monotonic() - begun

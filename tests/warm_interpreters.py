@@ -1,0 +1,219 @@
+"""`python -m shoal` for tests: forked from an interpreter that has imported everything, which saves
+three quarters of what a command costs on a small table.
+
+The new process is a child of the test's like any other: it has its own number, can be killed,
+waited for, and gets its own folder, environment, arguments and open files. Whoever asks for more
+(limits, groups, another `PYTHONPATH` or `NUMBA_...`) gets a fresh interpreter, and so does every
+other command than `python -m shoal...`: those with `-c`, and those of shell scripts.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import os
+import pickle
+import runpy
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+IMPORTED = (
+    "numba.core.typing.templates",
+    "polars",
+    "shoal.cli.main",
+    "shoal.jobs.publish.publish",
+    "shoal.jobs.republish.republish",
+    "shoal.jobs.stream.run",
+    "shoal.jobs.audit.audit",
+    "shoal.web.looks",
+)
+AT_START = ("PYTHON", "NUMBA", "POLARS", "OMP", "OPENBLAS", "MALLOC", "LD_", "HOME", "XDG_", "TERM")
+"""Beginnings of the variables that are read when an interpreter or a library starts."""
+PR_SET_CHILD_SUBREAPER = 36
+START = inspect.signature(subprocess.Popen._execute_child)  # type: ignore[attr-defined]
+ASKED_FOR_NOTHING_MORE = {
+    "executable": None,
+    "preexec_fn": None,
+    "close_fds": True,
+    "pass_fds": (),
+    "shell": False,
+    "restore_signals": True,
+    "gid": None,
+    "gids": None,
+    "uid": None,
+    "umask": -1,
+    "start_new_session": False,
+    "process_group": -1,
+}
+
+
+class WarmInterpreters:
+    """The interpreter that others are forked from; started when the first one is asked for."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._line: socket.socket | None = None
+        self._server: subprocess.Popen | None = None
+        self._environment: dict[str, str] = {}
+
+    def replace(self, monkeypatch) -> None:
+        """From now on, this process's `python -m shoal` is forked."""
+        fresh = subprocess.Popen._execute_child  # type: ignore[attr-defined]
+
+        def start(process: subprocess.Popen, *given: Any, **named: Any) -> None:
+            asked = START.bind(process, *given, **named).arguments
+            environment = dict(os.environ if asked["env"] is None else asked["env"])
+            command = _python_module(asked)
+            if not command or not self._is_like(environment):
+                fresh(process, *given, **named)
+                return
+            files = [
+                own if asked[theirs] == -1 else asked[theirs]
+                for own, theirs in enumerate(("p2cread", "c2pwrite", "errwrite"))
+            ]
+            folder = os.fspath(asked["cwd"] or os.getcwd())
+            process.pid = self._forked((command, folder, environment), files)
+            process._child_created = True  # type: ignore[attr-defined]
+            ends = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
+            process._close_pipe_fds(*(asked[end] for end in ends))  # type: ignore[attr-defined]
+
+        monkeypatch.setattr(subprocess.Popen, "_execute_child", start)
+
+    def close(self) -> None:
+        if self._line is not None and self._server is not None:
+            self._line.close()
+            self._server.wait()
+
+    def _is_like(self, environment: Mapping[str, str]) -> bool:
+        if self._line is None:
+            self._environment = dict(os.environ)
+        return _at_start(environment) == _at_start(self._environment)
+
+    def _forked(self, asked: tuple, files: list[int]) -> int:
+        with self._turn:
+            if self._line is None:
+                self._start()
+            assert self._line is not None
+            content = pickle.dumps(asked)
+            _adopt(True)
+            try:
+                socket.send_fds(self._line, [struct.pack("I", len(content))], files)
+                self._line.sendall(content)
+                return struct.unpack("i", _received(self._line, 4))[0]
+            finally:
+                _adopt(False)
+
+    def _start(self) -> None:
+        self._line, theirs = socket.socketpair()
+        command = [sys.executable, __file__, str(theirs.fileno())]
+        self._server = subprocess.Popen(
+            command,
+            env=self._environment,
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        theirs.close()
+
+
+def _python_module(asked: Mapping[str, Any]) -> list[str]:
+    """The module of Shoal and its arguments; empty where the command is another one."""
+    if any(asked.get(name, plain) != plain for name, plain in ASKED_FOR_NOTHING_MORE.items()):
+        return []
+    if isinstance(asked["args"], str | bytes | os.PathLike):
+        return []
+    command = [os.fsdecode(part) for part in asked["args"]]
+    is_ours = command[:2] == [sys.executable, "-m"] and command[2].split(".")[0] == "shoal"
+    return command[2:] if is_ours else []
+
+
+def _at_start(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name.startswith(AT_START)}
+
+
+def _adopt(is_on: bool) -> None:
+    """Whether this process becomes the parent of its grandchildren that lose theirs."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(is_on), 0, 0, 0)
+
+
+def _received(line: socket.socket, count: int) -> bytes:
+    content = b""
+    while len(content) < count:
+        part = line.recv(count - len(content))
+        if not part:
+            raise EOFError("the warm interpreter has ended")
+        content += part
+    return content
+
+
+def _serve(line: socket.socket) -> Callable[[], None]:
+    """Forks one process after the other; returns in each of them, with what it is to run."""
+    while True:
+        head, files, _, _ = socket.recv_fds(line, 4, 3)
+        if not head:
+            os._exit(0)
+        while len(head) < 4:
+            head += _received(line, 4 - len(head))
+        command, folder, environment = pickle.loads(_received(line, *struct.unpack("I", head)))
+        from_child, to_zygote = os.pipe()
+        from_zygote, to_child = os.pipe()
+        between = os.fork()
+        if between == 0:
+            # forked twice: its parent is gone, so the test's process becomes its parent
+            if os.fork():
+                os._exit(0)
+            os.write(to_zygote, struct.pack("i", os.getpid()))
+            os.close(to_child)
+            os.read(from_zygote, 1)  # its parent is the right one from here on
+            line.close()
+            for descriptor in (from_child, to_zygote, from_zygote):
+                os.close(descriptor)
+            _become(files, folder, environment)
+            return lambda: _run(command)
+        os.waitpid(between, 0)
+        number = os.read(from_child, 4)
+        line.sendall(number)
+        os.write(to_child, b".")
+        for descriptor in (*files, from_child, to_zygote, from_zygote, to_child):
+            os.close(descriptor)
+
+
+def _become(files: list[int], folder: str, environment: dict[str, str]) -> None:
+    for own, theirs in enumerate(files):
+        os.dup2(theirs, own)
+    for theirs in files:
+        os.close(theirs)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    sys.path[0] = os.getcwd()  # as with `python -m`
+
+
+def _run(command: list[str]) -> None:
+    sys.argv = ["-m", *command[1:]]
+    runpy.run_module(command[0], run_name="__main__", alter_sys=True)
+
+
+def _warm() -> None:
+    """Imports everything; no Polars is at work here: its threads would not outlive a fork."""
+    import importlib
+
+    for name in IMPORTED:
+        importlib.import_module(name)
+    from numba.core.registry import cpu_target
+
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+
+
+if __name__ == "__main__":
+    sys.path.remove(str(Path(__file__).parent))
+    sys.path.insert(0, "")
+    _warm()
+    _serve(socket.socket(fileno=int(sys.argv[1])))()
