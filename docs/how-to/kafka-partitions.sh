@@ -3,7 +3,7 @@
 set -eu
 broker=${BROKER:-localhost:9092}
 
-# purchases, each keyed by its customer and sent where murmur2 of the key says; a topic for the release
+# purchases, each keyed by its customer and partitioned by murmur2 of the key; a topic for the release
 shoal sample purchases -n 3000 --seed 7 -o purchases.csv --quiet
 python3 - "$broker" <<'PYTHON'
 import csv
@@ -23,7 +23,7 @@ for row in csv.DictReader(open("purchases.csv")):
 assert producer.flush(60) == 0
 PYTHON
 
-# the same command as often as you like, on machines that read the same folder; with --follow, for ever
+# run the same command as often as you like, on machines that share the folder; --follow runs until stopped
 publish() {
     shoal stream "kafka://$broker/sales" -p purchases.policy.yaml -o "kafka://$broker/sales-published" \
         --checkpoint shared --partitioner murmur2 --quiet
