@@ -187,7 +187,7 @@ def test_a_partitioner_is_named_where_another_one_was_asked(streamed, shop):
     put(streamed.broker, streamed.source, keyed(600), partitioner="consistent")
     found = streamed()
     assert found.status == 2
-    assert "all are where crc32 sends them: say --partitioner crc32" in found.err
+    assert "all are where crc32 sends them: use --partitioner crc32" in found.err
     assert not Path("ck").exists()
     assert streamed("--partitioner", "crc32").status == 0
 
@@ -219,7 +219,7 @@ def test_bad_keys_are_set_aside_and_a_lost_state_is_never_begun_anew(streamed, s
     assert (found.status, "lacks the snapshot of step" in found.err) == (2, True)
     forget_group(streamed)
     found = streamed("--partitioner", "crc32")
-    assert (found.status, "the broker knows no place" in found.err) == (2, True)
+    assert (found.status, "the broker has no offset" in found.err) == (2, True)
     shutil.rmtree("ck")  # nor where all was lost but the rows
     found = streamed("--partitioner", "crc32")
     assert (found.status, "holds rows already, and the checkpoint is new" in found.err) == (2, True)

@@ -72,7 +72,7 @@ def stream(
         str,
         typer.Option(
             "--partitioner",
-            help="How producers send keys to a topic's partitions: murmur2 (Java) or crc32.",
+            help="How producers map keys to a topic's partitions: murmur2 (Java) or crc32.",
         ),
     ] = "murmur2",
     durability: Annotated[

@@ -27,11 +27,11 @@ def stream_status(
     parts = partitions_under(checkpoint)
     found = {path.name: status_of(path) for path in parts} or {"": status_of(checkpoint)}
     if as_json:
-        told = {
+        contents = {
             name: {**one.content, "alarms": [asdict(alarm) for alarm in one.alarms]}
             for name, one in found.items()
         }
-        typer.echo(json.dumps(told if parts else told[""], indent=2))
+        typer.echo(json.dumps(contents if parts else contents[""], indent=2))
     else:
         for name, one in found.items():
             if name:

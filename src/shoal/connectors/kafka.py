@@ -1,9 +1,10 @@
 """Kafka topics as source and sink of a stream: `kafka://host:port/topic`, one JSON object a
 message.
 
-A stream has one order, so a source has one partition, and rows go to partition 0. What a step puts
-into a topic is one transaction, which also stores the number of the step at the broker: asked again
-for a step that is stored there, it does nothing. Readers must use `isolation.level=read_committed`.
+Here the source has one partition, and rows go to partition 0; `kafka_group.py` has the partitions
+that several processes share. What a step puts into a topic is one transaction, which also stores
+the number of the step at the broker: asked again for a step that is stored there, it does nothing.
+Readers must use `isolation.level=read_committed`.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def is_topic(text: str) -> bool:
 
 
 def client() -> Any:
+    """Kafka's client library; raises MissingExtraError where it is not installed."""
     try:
         import confluent_kafka
     except ImportError:
@@ -80,11 +82,12 @@ class TopicFeed:
             ]
             partitions = len(found.partitions)
             if found.error is not None or partitions != 1:
-                what = f"has {partitions} partitions" if partitions else "is not there"
-                raise InputError(
-                    f"source '{self._topic}': {what}; a stream has one order, give a topic of one"
-                    " partition"
+                what = (
+                    f"has {partitions} partitions now; run the command again"
+                    if partitions
+                    else "is not there; create it, or correct its name"
                 )
+                raise InputError(f"source '{self._topic}': {what}")
             self._first, end = self._consumer.get_watermark_offsets(self._at(0), timeout=WAIT)
         except kafka.KafkaException:
             raise unreachable(self._topic) from None
@@ -103,20 +106,9 @@ class TopicFeed:
             if lines:
                 break
             if at_end:
-                raise InputError(
-                    f"source '{self._topic}': holds no message; put records into it first"
-                )
+                raise no_messages(self._topic)
         self._consumer.assign([self._at(self._offset)])
-        try:
-            first = json.loads(lines[0])
-        except ValueError:
-            first = None
-        if not isinstance(first, dict):
-            raise InputError(
-                f"source '{self._topic}': its first message is not a JSON object; put one into each"
-                " message"
-            )
-        return list(first)
+        return names_in(lines[0], self._topic)
 
     def _messages(self, most: int) -> tuple[list[bytes], int, bool]:
         """Messages, the offset after them, and whether the topic ends there."""
@@ -217,13 +209,7 @@ class TopicSink:
         kafka = client()
         try:
             self._producer.begin_transaction()
-            for row in rows.splitlines():
-                while True:
-                    try:
-                        self._producer.produce(self._topic.name, row, partition=0)
-                        break
-                    except BufferError:  # the broker is slower than we are: wait for it
-                        self._producer.poll(0.1)
+            produce_rows(self._producer, self._topic, 0, rows)
             reached = kafka.TopicPartition(self._topic.name, 0, step)
             self._producer.send_offsets_to_transaction(
                 [reached], self._consumer.consumer_group_metadata(), WAIT
@@ -238,14 +224,44 @@ class TopicSink:
         self._consumer.close()
 
 
+def names_in(message: bytes, topic: Topic) -> list[str]:
+    """The columns of a source, as its first message names them; raises InputError."""
+    try:
+        first = json.loads(message)
+    except ValueError:
+        first = None
+    if not isinstance(first, dict):
+        raise InputError(
+            f"source '{topic}': its first message is not a JSON object; put one into each message"
+        )
+    return list(first)
+
+
+def produce_rows(producer: Any, topic: Topic, partition: int, rows: bytes) -> None:
+    """Hands a message for each line to a producer."""
+    for row in rows.splitlines():
+        while True:
+            try:
+                producer.produce(topic.name, row, partition=partition)
+                break
+            except BufferError:  # the broker is slower than we are: wait for it
+                producer.poll(0.1)
+
+
+def no_messages(topic: Topic) -> InputError:
+    """Says that a source is empty."""
+    return InputError(f"source '{topic}': holds no message; put records into it first")
+
+
 def unreachable(topic: Topic) -> MissingExtraError:
+    """Says that a broker does not answer."""
     return MissingExtraError(
         f"topic '{topic}': its broker does not answer; start it, or correct the address"
     )
 
 
 def quiet() -> Any:
-    """A logger that keeps the client's chatter away from standard error."""
+    """A logger that keeps the client's messages away from standard error."""
     import logging
 
     logger = logging.getLogger("shoal.kafka")

@@ -1,10 +1,10 @@
 """A topic of several partitions, shared by the members of a group: each publishes some of them.
 
-Promise: a step of a partition is one transaction: its rows, the place in the source and the name
-of the snapshot to go on from. Whoever is assigned a partition begins a transactional producer whose
-id is the partition's, and only then reads what was committed last. So whoever had it before can
-commit nothing more, whether it knows of the change or not: its producer is fenced, and the broker
-refuses the places of a member that the group no longer counts.
+Promise: one transaction commits a step of a partition: its rows, the offset in the source and the
+name of the snapshot to resume from. A process that is assigned a partition first starts a
+transactional producer under the partition's id and only then reads what was committed last. So the
+partition's previous owner can commit nothing more, whether it knows of the change or not: its
+producer is fenced, and the broker refuses offsets from processes that have left the group.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from shoal.errors import CheckpointError, InputError
 SESSION = 15_000
 """Milliseconds without a sign of life after which a member's partitions go to others."""
 LOOKED = 100
-"""Messages of each partition whose keys are looked at before anything is begun."""
+"""Messages of each partition whose keys are checked before a new stream starts."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What the broker keeps beside a partition's place.
+    """What the broker keeps beside a partition's offset, as the metadata of the commit.
 
     step: the last that was committed. digest: SHA-256 of its snapshot. ended: nothing follows.
     """
@@ -40,7 +40,7 @@ class Mark:
 
     @classmethod
     def parsed(cls, text: str) -> Mark:
-        """Raises ValueError where somebody else has written it."""
+        """Raises ValueError where another program wrote it."""
         form, step, digest, state = text.split(" ")
         if form != "shoal/1" or state not in ("ended", "open"):
             raise ValueError("another form")
@@ -48,9 +48,9 @@ class Mark:
 
 
 class TransactionLost(Exception):
-    """A step was not committed, or nobody knows; the partition must be opened again.
+    """A step was not committed, or nobody knows whether it was; the partition must be reopened.
 
-    fenced: because somebody else has it now.
+    fenced: another process has the partition now.
     """
 
     def __init__(self, fenced: bool) -> None:
@@ -60,7 +60,7 @@ class TransactionLost(Exception):
 
 @dataclass
 class Arrived:
-    """Messages of a partition, in order. offsets: the place of each."""
+    """Messages of a partition, in order; offsets, keys and lines (their values) of each."""
 
     offsets: list[int] = field(default_factory=list)
     keys: list[bytes | None] = field(default_factory=list)
@@ -68,14 +68,14 @@ class Arrived:
     at_end: bool = False
 
     def take(self, message: Any) -> None:
-        """One more, as the client hands it out."""
+        """Adds a message of the client library."""
         self.offsets.append(message.offset())
         self.keys.append(message.key())
         self.lines.append(message.value() or b"")
 
-    def add(self, later: Arrived, place: int) -> None:
-        """Takes up what has come later, but for messages in front of a place."""
-        known = bisect_left(later.offsets, place)
+    def add(self, later: Arrived, first: int) -> None:
+        """Adds later messages, except those before the offset `first`."""
+        known = bisect_left(later.offsets, first)
         self.offsets += later.offsets[known:]
         self.keys += later.keys[known:]
         self.lines += later.lines[known:]
@@ -83,7 +83,7 @@ class Arrived:
 
 
 class Group:
-    """What the broker knows of one stream: from a topic into another with as many partitions."""
+    """The consumer group of a stream from one topic into another with as many partitions."""
 
     def __init__(self, source: str, sink: str) -> None:
         self.source, self.sink = Topic.of(source), Topic.of(sink)
@@ -105,7 +105,7 @@ class Group:
         )
 
     def joined(self, opened: Callable[[int], int], dropped: Callable[[int], None]) -> Member:
-        """This process as one of the group."""
+        """Lets this process join the group."""
         more = {
             "group.id": self.name,
             "session.timeout.ms": SESSION,
@@ -115,11 +115,11 @@ class Group:
         return Member(self.source, self._consumer(self.source, more), opened, dropped)
 
     def writer(self, partition: int, member: Member) -> Writer:
-        """The one that may commit steps of a partition from here on."""
+        """The only one that may commit steps of a partition from now on."""
         return Writer(self, partition, member)
 
     def committed(self, partition: int) -> tuple[int, Mark] | None:
-        """A partition's place and what is kept beside it, None where no step ever was committed."""
+        """A partition's offset and mark, None where no step was ever committed."""
         at = self._kafka.TopicPartition(self.source.name, partition)
         try:
             found = self._reader.committed([at], timeout=kafka.WAIT)[0]
@@ -133,12 +133,12 @@ class Group:
             return found.offset, Mark.parsed(found.metadata or "")
         except ValueError:
             raise CheckpointError(
-                f"group '{self.name}': something else than Shoal has set its place in partition"
-                f" {partition}; publish into a new topic, which begins a new stream"
+                f"group '{self.name}': another program has set its offset in partition {partition};"
+                " publish into a new topic, which starts a new stream"
             ) from None
 
     def bounds(self, partition: int) -> tuple[int, int]:
-        """The first place of a source's partition, and the one behind its last message."""
+        """The first offset of a source's partition, and the one after its last message."""
         at = self._kafka.TopicPartition(self.source.name, partition)
         try:
             first, end = self._reader.get_watermark_offsets(at, timeout=kafka.WAIT)
@@ -151,7 +151,7 @@ class Group:
         return self._first(self.source, partition, LOOKED)
 
     def sink_holds_rows(self, partition: int) -> bool:
-        """Whether somebody has written into a partition of the sink."""
+        """Whether a partition of the sink holds any row."""
         return bool(self._first(self.sink, partition, 1).lines)
 
     def _first(self, topic: Topic, partition: int, most: int) -> Arrived:
@@ -176,7 +176,7 @@ class Group:
         return found
 
     def close(self) -> None:
-        """Leaves the broker."""
+        """Closes the connection to the broker."""
         self._reader.close()
 
 
@@ -198,9 +198,9 @@ def partitions_of_topic(address: str) -> int:
 class Member:
     """One process of the group: reads the partitions that it is assigned.
 
-    opened: called with a partition that is assigned; returns the place to read on from. dropped:
-    called with one that others have from now on. Both are called within `poll`, never in the middle
-    of a step.
+    opened: called with a partition that was assigned to this process; returns the offset to read
+    from. dropped: called with a partition that was taken away. Both are called within `poll`, never
+    in the middle of a step.
     """
 
     def __init__(
@@ -227,7 +227,7 @@ class Member:
         try:
             places = [self._at(one.partition, self._opened(one.partition)) for one in assigned]
             consumer.incremental_assign(places)
-        except BaseException as failed:  # the client's own code calls: `poll` tells it
+        except BaseException as failed:  # the client library would swallow it: `poll` raises it
             self._failed = failed
 
     def _on_revoke(self, consumer: Any, revoked: list[Any]) -> None:
@@ -239,7 +239,7 @@ class Member:
         return self._kafka.TopicPartition(self._topic.name, partition, offset)
 
     def poll(self) -> dict[int, Arrived]:
-        """What has come, by partition; joins and leaves partitions as the group decides."""
+        """New messages by partition. Takes and gives up partitions as the group decides."""
         found: dict[int, Arrived] = {}
         try:
             messages = self._consumer.consume(kafka.MOST, timeout=kafka.PATIENCE)
@@ -260,19 +260,19 @@ class Member:
         return found
 
     def _judge(self, error: Any, partition: int) -> None:
-        """Raises what a user must act on; of all else the client takes care."""
+        """Raises what a user must act on; the client library recovers from all other errors."""
         code, known = error.code(), self._kafka.KafkaError
         if code in (known._AUTO_OFFSET_RESET, known.OFFSET_OUT_OF_RANGE):
             raise gone(self._topic, partition)
         if code == known.UNKNOWN_TOPIC_OR_PART:
-            raise InputError(f"source '{self._topic}': is not there any more; give it back")
+            raise InputError(f"source '{self._topic}': does not exist any more; restore it")
 
     def seek(self, partition: int, offset: int) -> None:
-        """Reads on from another place."""
+        """Continues to read at another offset."""
         self._consumer.seek(self._at(partition, offset))
 
     def pause(self, partition: int) -> None:
-        """Reads nothing more of a partition that has ended."""
+        """Stops reading a partition that has ended."""
         self._consumer.pause([self._at(partition, 0)])
 
     def rejoin(self) -> None:
@@ -282,16 +282,16 @@ class Member:
 
     @property
     def metadata(self) -> Any:
-        """What tells the broker whether the group still counts this member."""
+        """By which the broker checks that this process is still in the group."""
         return self._consumer.consumer_group_metadata()
 
     def close(self) -> None:
-        """Leaves the group; others get the partitions at once."""
+        """Leaves the group, which hands the partitions to others at once."""
         self._consumer.close()
 
 
 class Writer:
-    """The transactions of one partition. Whoever makes the next one fences this one off."""
+    """The transactions of one partition. The next writer of the partition fences this one off."""
 
     def __init__(self, group: Group, partition: int, member: Member) -> None:
         self._group, self._partition, self._member = group, partition, member
@@ -311,31 +311,23 @@ class Writer:
             raise kafka.unreachable(group.sink) from None
 
     def commit(self, rows: bytes, offset: int, mark: Mark) -> None:
-        """All rows of a step, its place and its mark; or raises TransactionLost."""
-        place = self._kafka.TopicPartition(
+        """Commits all rows of a step, its offset and its mark; or raises TransactionLost."""
+        reached = self._kafka.TopicPartition(
             self._group.source.name, self._partition, offset, str(mark)
         )
         try:
             self._producer.begin_transaction()
-            self._produce(rows)
-            self._producer.send_offsets_to_transaction([place], self._member.metadata, kafka.WAIT)
+            kafka.produce_rows(self._producer, self._group.sink, self._partition, rows)
+            metadata = self._member.metadata
+            self._producer.send_offsets_to_transaction([reached], metadata, kafka.WAIT)
             self._producer.commit_transaction(kafka.WAIT)
         except self._kafka.KafkaException as failed:
             raise TransactionLost(bool(failed.args[0].fatal())) from None
 
-    def _produce(self, rows: bytes) -> None:
-        for row in rows.splitlines():
-            while True:
-                try:
-                    self._producer.produce(self._group.sink.name, row, partition=self._partition)
-                    break
-                except BufferError:  # the broker is slower than we are: wait for it
-                    self._producer.poll(0.1)
-
 
 def gone(topic: Topic, partition: int) -> CheckpointError:
-    """What is said where messages were deleted before they were read."""
+    """Says that messages were deleted before they were read."""
     return CheckpointError(
-        f"source '{topic}': partition {partition} no longer holds the place where the stream"
-        " stopped; give the same topic, and let it keep messages until they are read"
+        f"source '{topic}': partition {partition} no longer holds the message at which the stream"
+        " stopped; name the same topic, and let it keep messages until they are read"
     )

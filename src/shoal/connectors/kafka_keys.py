@@ -1,8 +1,8 @@
 """Which partition a key belongs in, as Kafka's clients compute it from the key's bytes.
 
 murmur2: what Java's producers do, and librdkafka's `murmur2` and `murmur2_random`.
-crc32: librdkafka's own (`consistent`, `consistent_random`), so what Python's and C#'s clients do
-unless told otherwise.
+crc32: librdkafka's own (`consistent`, `consistent_random`), so the default of Python's and C#'s
+clients.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def partitions_of(keys: list[bytes], count: int, partitioner: str) -> np.ndarray
 
 
 def murmur2(keys: list[bytes]) -> np.ndarray:
-    """(n,) uint32, MurmurHash2 with the seed that Kafka has chosen."""
+    """(n,) uint32, MurmurHash2 with Kafka's seed."""
     hashed = np.zeros(len(keys), dtype=np.uint32)
     lengths = np.array([len(key) for key in keys], dtype=np.int64)
     for length in np.unique(lengths).tolist():
@@ -39,7 +39,7 @@ def murmur2(keys: list[bytes]) -> np.ndarray:
 
 
 def _of_one_length(keys: np.ndarray) -> np.ndarray:
-    """keys: (n, length) uint8. Arithmetic is that of 32 bits without sign, overflow included."""
+    """keys: (n, length) uint8. The arithmetic is unsigned 32-bit and wraps around."""
     length = keys.shape[1]
     whole = length - length % 4
     words = np.ascontiguousarray(keys[:, :whole]).view("<u4").astype(np.uint32)

@@ -1,7 +1,7 @@
-"""The records of one partition, each under the key of the person whom it is about.
+"""The records of one partition, each keyed by the person whom it is about.
 
-A person must be in one partition: each partition counts its people alone. So a message's key must
-be its subject's name, and the partition the one where the producers' rule sends that key.
+Each partition counts its people separately, so a person must be in one partition only: a message's
+key must be its subject's name, and its partition the one that the producers' rule gives that key.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NOT_ITS_KEY = "its message's key is not its subject"
 
 @dataclass(frozen=True)
 class Keyed:
-    """How people are sent to partitions. subject: the column that names them."""
+    """How people are assigned to partitions. subject: the column that names them."""
 
     subject: str
     partitioner: str
@@ -33,9 +33,9 @@ class Keyed:
 
 
 class PartitionFeed:
-    """The committed messages of one partition, as its group's member receives them.
+    """The committed messages of one partition, as the group's member receives them.
 
-    keyed: None where every record is a person of its own, which may be anywhere.
+    keyed: None where every record is a person of its own, who may be in any partition.
     """
 
     def __init__(self, topic: Topic, partition: int, names: list[str], keyed: Keyed | None) -> None:
@@ -44,7 +44,7 @@ class PartitionFeed:
         self._offset, self._records, self._waiting = 0, 0, Arrived()
 
     def add(self, arrived: Arrived) -> None:
-        """What has come; messages in front of the place are known already."""
+        """Takes in new messages, except those that were read already."""
         self._waiting.add(arrived, self._offset)
 
     def read(self) -> Piece:
@@ -69,15 +69,15 @@ class PartitionFeed:
         return piece
 
     def _have_own_key(self, keys: list[bytes | None], subjects: pl.Series) -> np.ndarray:
-        """(n,) bool: whose key is their subject, as people are compared."""
+        """(n,) bool: whether the key is the record's subject, as names of people are compared."""
         texts = pl.Series([_text(key) for key in keys], dtype=pl.String)
         own = (texts == names_of(subjects)).fill_null(False).to_numpy().copy()
         if not self._records and len(own) and not own.any():
             assert self._keyed is not None
             raise InputError(
                 f"source '{self._topic}': the messages that partition {self._partition} begins with"
-                f" are not keyed by '{self._keyed.subject}'; give each message the name of its"
-                " person as key, so that a person is in one partition"
+                f" are not keyed by '{self._keyed.subject}'; key each message by its person, so"
+                " that nobody is in two partitions"
             )
         return own
 
@@ -94,10 +94,10 @@ class PartitionFeed:
             if name != keyed.partitioner and not self._misplaced(known, name)
         ]
         way_out = (
-            f"all are where {others[0]} sends them: say --partitioner {others[0]}"
+            f"all are where {others[0]} sends them: use --partitioner {others[0]}"
             if others
-            else "let all producers use one rule, and write to a topic whose number of partitions"
-            " never changed"
+            else "let all producers use one rule, and a topic whose number of partitions never"
+            " changed"
         )
         records = "record" if len(keys) == 1 else "records"
         raise InputError(
@@ -117,7 +117,7 @@ class PartitionFeed:
         return {"offset": self._offset, "records": self._records}
 
     def go_to(self, place: dict[str, Any]) -> None:
-        """Goes on at a place; what has come is for another one."""
+        """Continues at an offset, without the messages that came for another one."""
         self._offset, self._records = place["offset"], place["records"]
         self._waiting = Arrived()
 
@@ -126,7 +126,7 @@ class PartitionFeed:
         """A partition has no hash."""
 
     def close(self) -> None:
-        """The group's member reads; there is nothing to close."""
+        """Closes nothing: the group's member does the reading."""
 
 
 def _text(key: bytes | None) -> str | None:

@@ -2,15 +2,15 @@
 
     checkpoint
     |- stream.json              what all must agree on
-    |- certificate.json         of all partitions, when the last has ended
+    |- certificate.json         of all partitions, once the last has ended
     `- partition-<p>
        |- snapshot-<step>-<digest>   the last two
        |- dead-letters.jsonl, certificate.json, status.json
        `- ...
 
-Which snapshot counts is not said here: the broker has its step and its digest. So no process can
-replace what another has committed, however long ago it lost the partition: it writes a file of
-another name, and nobody reads that.
+The folder does not say which snapshot counts: the broker holds its step and digest. So a process
+that has lost the partition, however long ago, can't replace what another has committed: it writes a
+file of another name, which nobody reads.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _SNAPSHOT = re.compile(r"snapshot-(\d+)-([0-9a-f]+)(\.tmp)?$")
 
 @dataclass(frozen=True)
 class SharedStream:
-    """What all processes of a stream agree on, whoever began it.
+    """What all processes of a stream agree on, whichever of them started it.
 
     source, sink: names of topics. columns: as the first message has them. partitioner: how keys are
-    sent to partitions, None where records have no subject.
+    mapped to partitions, None where records have no subject.
     """
 
     source: str
@@ -50,7 +50,7 @@ class SharedStream:
 
     @classmethod
     def read(cls, folder: Path) -> SharedStream | None:
-        """As it was begun, None where nothing was; raises CheckpointError if it is damaged."""
+        """What was agreed, None in a new folder; raises CheckpointError if it is damaged."""
         try:
             content = json.loads((folder / NAME).read_text(encoding="utf-8"))
             if content.pop("format") != FORMAT:
@@ -60,12 +60,12 @@ class SharedStream:
             return None
         except (OSError, *UNFIT):
             raise CheckpointError(
-                f"checkpoint '{folder}': its {NAME} is damaged or of another version; bring it"
-                " back, or publish into a new topic with a new folder"
+                f"checkpoint '{folder}': its {NAME} is damaged or of another version;"
+                " restore it, or publish into a new topic with a new folder"
             ) from None
 
     def begin(self, folder: Path) -> SharedStream:
-        """Writes it down; where another process was faster, what that one has written."""
+        """Writes it down; returns what another process has written if that was faster."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = folder / f"{NAME}.{secrets.token_hex(8)}.tmp"
         Checkpoint(folder).write(draft, json.dumps({"format": FORMAT, **asdict(self)}).encode())
@@ -88,7 +88,7 @@ class SharedCheckpoint(Checkpoint):
     """The snapshots of one partition."""
 
     def make(self) -> None:
-        """The folder, if need be; raises CheckpointError where that can't be."""
+        """Makes the folder if it is missing; raises CheckpointError if that fails."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as failed:
@@ -108,17 +108,17 @@ class SharedCheckpoint(Checkpoint):
         return digest
 
     def load_step(self, step: int, digest: str) -> dict[str, Any]:
-        """The snapshot that the broker names; raises CheckpointError where it is not there whole.
+        """The snapshot that the broker names; raises CheckpointError if it is missing or damaged.
 
-        Nothing begins anew then: that would publish the same people a second time.
+        The stream does not start over then: that would publish the same people a second time.
         """
         try:
             content = self._path(step, digest).read_bytes()
         except OSError:
             raise CheckpointError(
                 f"checkpoint '{self.folder}': lacks the snapshot of step {step}, from which the"
-                " broker says to go on; bring the folder back where every process of the stream"
-                " reads it, or publish into a new topic"
+                " broker says to resume; restore the folder where every process of the stream reads"
+                " it, or publish into a new topic"
             ) from None
         if hashlib.sha256(content).hexdigest() != digest:
             raise self.damaged
@@ -129,11 +129,11 @@ class SharedCheckpoint(Checkpoint):
 
     @property
     def newest_step(self) -> int:
-        """The last step that somebody tried to commit, -1 where nobody did."""
+        """The last step that any process tried to commit, -1 where none did."""
         return max((step for step, _, _ in self._snapshots()), default=-1)
 
     def forget(self, step: int, digests: set[str]) -> None:
-        """Removes the snapshots up to a step that was committed, but for these digests."""
+        """Removes the snapshots up to a committed step, except those with these digests."""
         kept = {digest[:SHOWN] for digest in digests}
         for found, digest, path in self._snapshots():
             if found <= step and digest not in kept:
@@ -141,9 +141,9 @@ class SharedCheckpoint(Checkpoint):
                     path.unlink()
 
     def put(self, path: Path, at: int, content: bytes, is_private: bool = False) -> None:
-        """Writes committed bytes at their place and leaves what stands behind it.
+        """Writes committed bytes at their position and keeps whatever follows them.
 
-        A process that lost the partition long ago thus changes nothing: it writes what is there.
+        So a process that lost the partition long ago changes nothing: it writes what is there.
         """
         handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
         try:

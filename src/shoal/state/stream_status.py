@@ -187,8 +187,8 @@ def stream_status(checkpoint: str | Path, *, now: float | None = None) -> Stream
 
 
 def partitions_under(checkpoint: str | Path) -> list[Path]:
-    """The folders of a stream's partitions, each with a status of its own; empty where the stream
-    is one.
+    """The folders of a stream's partitions, each with a status of its own; empty if the stream has
+    only one.
     """
     found = [path for path in Path(checkpoint).glob("partition-*") if path.is_dir()]
     return sorted(found, key=lambda path: (len(path.name), path.name))

@@ -1,10 +1,10 @@
 """A table in a database that a stream adds rows to: each step in one transaction, once.
 
-    BEGIN; the rows of a step are inserted and read back; shoal_streams(name, identity, step, rows)
-    says that the step is there; COMMIT
+    BEGIN; insert the rows of a step and read them back; write the step into
+    shoal_streams(name, identity, step, rows); COMMIT
 
-Promise: whatever kills whom, the rows of a step and its number are there together or not at all. So
-a step that is put again changes nothing.
+Promise: whatever is killed, the rows of a step and its number are there together or not at all. So
+putting a step a second time changes nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ABOUT = ("name", "identity", "step", "rows")
 
 @dataclass(frozen=True)
 class _Kept:
-    """What the database says of a stream: who writes it, its last step, and how many rows."""
+    """What the database records of a stream: its identity, last step and number of rows."""
 
     identity: str
     step: int
@@ -54,7 +54,7 @@ class TableSink:
         self, address: TableAddress, names: Sequence[str], identity: str, step: int
     ) -> None:
         self._address, self._names, self._identity = address, list(names), identity
-        # for writing, so that it fails now where it would later; yet nothing is written
+        # opened for writing, so that missing rights show now and not later; nothing is written
         with opened(address, writing=True) as session:
             self._check(session, step)
 
@@ -64,7 +64,7 @@ class TableSink:
         if step == 0:
             self._require_new(session, table, is_there or kept is not None)
         elif kept is None:
-            if step > 1 or is_there:  # the first step may have been committed, and not yet put
+            if step > 1 or is_there:  # step 1 may be in the checkpoint and not yet in the table
                 raise self._changed
         elif not self._is_as_left(session, table, kept, step):
             raise self._changed
@@ -97,11 +97,11 @@ class TableSink:
     def _changed(self) -> CheckpointError:
         return CheckpointError(
             f"output '{self._address.shown}': is not as the stream left it, or the checkpoint is an"
-            " earlier one; put both back, or begin a new stream in a new table"
+            " earlier one; restore both, or start a new stream in a new table"
         )
 
     def put(self, step: int, rows: bytes) -> None:
-        """All rows of a step, and its number, in one transaction; nothing where it has that number.
+        """Writes all rows of a step and its number in one transaction, unless the step is there.
 
         rows: a JSON object a line.
         """
@@ -142,7 +142,7 @@ class TableSink:
     def _require_as_measured(
         self, session: Session, table: TableName, frame: pl.DataFrame, before: int
     ) -> None:
-        """What the database holds now is what was measured; else a trigger or rule changed it."""
+        """Raises InputError unless the database holds what was measured: triggers may change it."""
         columns = {column.name: column for column in session.columns(table)}
         cells = ", ".join(
             f'{columns[name].as_text} AS "{place}"' for place, name in enumerate(self._names)
@@ -161,8 +161,8 @@ class TableSink:
             )
 
     def certify(self, certificate: str) -> None:
-        """Puts the certificate of what is there beside the table, in one transaction; raises
-        InputError where that is not what the certificate says.
+        """Puts the certificate beside the table, in one transaction; raises InputError if the table
+        is not the one that was certified.
         """
         said = json.loads(certificate)["output"]["sha256"]
         with opened(self._address, writing=True) as session:

@@ -182,13 +182,13 @@ class Outputs:
                 )
 
     def taken_rows(self) -> bytes:
-        """The rows of the step, which go out with the commit itself."""
+        """Takes the rows of the step out of the buffer; the commit itself writes them."""
         sink = self["sink"]
         rows, sink.pending = sink.pending, b""
         return rows
 
     def private_segment(self) -> dict[str, Any]:
-        """What a snapshot has to hold, so that all but the rows can be put after a crash."""
+        """What a snapshot has to hold, so that everything but the rows can be put after a crash."""
         pending = self["dead_letters"].pending
         return {
             "lengths": {name: output.length for name, output in self.by_name.items()},

@@ -1,8 +1,8 @@
-"""One partition of a topic being published: a stream of its own that a transaction commits.
+"""One partition of a topic being published: a stream of its own, committed by transactions.
 
-One step: take what has come > publish what is due > measure it > keep the snapshot of it all >
-commit rows, place and the snapshot's digest in one transaction of the broker. Before that, nothing
-has happened: a snapshot that the broker does not name is nobody's.
+One step: take the new messages > publish what is due > measure it > save a snapshot > commit the
+rows, the offset and the snapshot's digest in one transaction of the broker. Before that commit
+nothing counts: a snapshot that the broker does not name is never read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from shoal.state.shared_checkpoint import SharedCheckpoint, partition_folder
 
 
 class PartitionRun(Publishing):
-    """The publisher of one partition, as long as this process is assigned it."""
+    """Publishes one partition for as long as it is assigned to this process."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class PartitionRun(Publishing):
         self._is_begun = False
 
     def _outputs_that_stay(self) -> dict[str, str]:
-        # neither folder nor broker: other machines may call them otherwise
+        # neither folder nor broker: other machines may use other names for them
         return {"sink": self._options.sink.rsplit("/", 1)[-1], "partition": str(self.partition)}
 
     # opening
@@ -61,19 +61,19 @@ class PartitionRun(Publishing):
         return self._shared.newest_step > 0
 
     def begin(self, first: int) -> None:
-        """Nothing was ever committed: begins at a place."""
+        """Starts at an offset, where no step was ever committed."""
         self._topic_feed.go_to({"offset": first, "records": 0})
         self._begin_status()
 
     def go_on(self, mark: Mark) -> None:
-        """Goes on from the snapshot that the broker names, as the one who may commit."""
+        """Resumes from the snapshot that the broker names, and puts what it committed in place."""
         state = self.look_at(mark)
         self.outputs.put_private_segment(self._step, state)
         self._digest, self._is_begun = mark.digest, True
         self._begin_status()
 
     def look_at(self, mark: Mark) -> dict[str, Any]:
-        """Takes up a snapshot; raises CheckpointError where that is not there or does not fit."""
+        """Restores a snapshot; raises CheckpointError where it is missing or does not fit."""
         state = self._shared.load_step(mark.step, mark.digest)
         self._require_same_stream(state)
         try:
@@ -92,7 +92,7 @@ class PartitionRun(Publishing):
 
     @property
     def offset(self) -> int:
-        """The place behind what was taken in."""
+        """The offset after the last message that was taken in."""
         return int(self._topic_feed.place["offset"])
 
     @property
@@ -111,7 +111,7 @@ class PartitionRun(Publishing):
         return self._gate
 
     def advance(self, arrived: Arrived | None, may_end: bool) -> None:
-        """Takes in what has come and commits what follows from it, if anything does; raises
+        """Takes in new messages and commits what follows from them, if anything does; raises
         TransactionLost where that was not committed.
         """
         if not self._is_begun:  # from here on the broker knows that the stream exists
@@ -139,15 +139,15 @@ class PartitionRun(Publishing):
         self._digest = digest
         self.status.commit(self._step, self._counters, self._gate, self.core.waiting)
 
-    # telling
+    # reporting
 
     def certificate(self) -> Certificate:
-        """Of the partition alone, as far as it was published."""
+        """The certificate of this partition alone, as far as it was published."""
         nothing: dict[str, Any] = {"input": {"sha256": None}, "output": {"sha256": None}}
         return self._certificate(release_by_release(self.core, self._gate), nothing)
 
     def certify(self) -> None:
-        """Puts the certificate into the partition's folder."""
+        """Writes the certificate into the partition's folder."""
         path = Path(self._options.certificate_path)
         with files.atomic_write(str(path)) as draft:
             draft.write_text(self.certificate().to_json())

@@ -1,15 +1,14 @@
-"""A topic of several partitions as a stream: each partition is published on its own, by whichever
-process of the group is assigned it.
+"""A topic of several partitions as a stream: each partition is published on its own, by the process
+of the group that it is assigned to.
 
 Promise: every promise of the policy holds in each partition's output. A person is in one partition
-(`connectors/kafka_partition.py` refuses anything else), so it holds in all of them together, too:
-classes of different partitions that show the same cells have nobody in common.
+(`connectors/kafka_partition.py` refuses anything else), so the promises also hold for all
+partitions together: classes of different partitions that show the same cells share nobody.
 A partition's rows do not depend on how many processes share the work, nor on which of them died.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,8 +39,8 @@ from shoal.state.checkpoint import CURRENT
 from shoal.state.shared_checkpoint import SharedStream
 
 TELL_EVERY = 2.0  # seconds between two lines of progress
-ASK_EVERY = 1.0  # seconds between two questions whether the others have ended
-MOST_LOST = 120.0  # seconds in which no transaction at all came through
+ASK_EVERY = 1.0  # seconds between two looks at whether all partitions have ended
+MOST_LOST = 120.0  # seconds without one successful transaction, after which we give up
 
 
 def stream_partitions(
@@ -50,7 +49,7 @@ def stream_partitions(
     """Publishes a topic of several partitions into another one, as one process of a group.
 
     Ends when every partition has ended, whoever published it. Returns the certificate of all
-    partitions, and their histories one behind the other. Raises as `stream_file` does.
+    partitions, and their histories one after another. Raises as `stream_file` does.
     """
     partitions = partitions_of_topic(options.source)
     _require_fit(options, policy, partitions)
@@ -81,11 +80,11 @@ def _require_fit(options: StreamOptions, policy: Policy, partitions: int) -> Non
             " many, since each goes into its own"
         )
     findings += [
-        f"{name}: is for a stream in one order, and the source has {partitions} partitions; leave"
-        f" it out: {instead}"
+        f"{name}: works with one partition only, and the source has {partitions}; leave it out:"
+        f" {instead}"
         for name, given, instead in (
-            ("--trace", options.trace, "none is written"),
-            ("--dead-letters", options.dead_letters, "each partition's are in the checkpoint"),
+            ("--trace", options.trace, "no trace is written"),
+            ("--dead-letters", options.dead_letters, "the checkpoint has a list for each"),
         )
         if given is not None
     ]
@@ -102,14 +101,13 @@ def _require_fit(options: StreamOptions, policy: Policy, partitions: int) -> Non
 def _shared_stream(
     options: StreamOptions, policy: Policy, group: Group, partitions: int
 ) -> SharedStream:
-    """What all processes agree on; raises CheckpointError where the folder is another stream's."""
+    """What all processes agree on; raises CheckpointError if the folder is another stream's."""
     folder = options.checkpoint
     assert folder is not None
     partitioner = None if policy.subject is None else options.partitioner
     if (folder / CURRENT).exists():
         raise CheckpointError(
-            f"checkpoint '{folder}': is of a stream of one partition; give this one a folder of its"
-            " own"
+            f"checkpoint '{folder}': belongs to a stream of one partition; name another folder"
         )
     found = SharedStream.read(folder)
     if found is None:
@@ -123,28 +121,27 @@ def _shared_stream(
     mine = (group.source.name, group.sink.name, partitioner)
     if (found.source, found.sink, found.partitioner) != mine:
         raise CheckpointError(
-            f"checkpoint '{folder}': was begun with another source, sink or --partitioner; give the"
-            " same, or a folder of its own"
+            f"checkpoint '{folder}': was started with another source, sink or --partitioner; use"
+            " the same ones, or name another folder"
         )
     return found
 
 
 def _wanted(options: StreamOptions, policy: Policy, group: Group, partitions: int) -> SharedStream:
-    """What a new stream begins with; where one follows the topic, waits for its first message.
+    """What a new stream starts with; with --follow, waits for the topic's first message.
 
-    Raises InputError where the keys at the beginning of a partition do not fit, and CheckpointError
-    where somebody has published into the sink before.
+    Raises InputError if the keys at the beginning of a partition do not fit, and CheckpointError if
+    the sink holds rows already.
     """
     while True:
         first = [group.first_of_source(partition) for partition in range(partitions)]
         if any(one.lines for one in first):
             break
         if not options.follow:
-            raise InputError(
-                f"source '{options.source}': holds no message; put records into it first"
-            )
+            raise kafka.no_messages(group.source)
         time.sleep(ASK_EVERY)
-    columns = _names(options, next(one.lines[0] for one in first if one.lines))
+    first_message = next(one.lines[0] for one in first if one.lines)
+    columns = kafka.names_in(first_message, group.source)
     partitioner = None if policy.subject is None else options.partitioner
     shared = SharedStream(group.source.name, group.sink.name, partitions, columns, partitioner)
     for partition, arrived in enumerate(first):
@@ -153,7 +150,7 @@ def _wanted(options: StreamOptions, policy: Policy, group: Group, partitions: in
         feed.read()
     holds_rows = any(group.sink_holds_rows(partition) for partition in range(partitions))
     assert options.checkpoint is not None
-    if holds_rows and SharedStream.read(options.checkpoint) is None:  # nobody has begun meanwhile
+    if holds_rows and SharedStream.read(options.checkpoint) is None:  # no other process was faster
         raise CheckpointError(
             f"output '{options.sink}': holds rows already, and the checkpoint is new; name a fresh"
             " topic, or bring back the checkpoint that it belongs to"
@@ -168,21 +165,8 @@ def _feed(shared: SharedStream, policy: Policy, group: Group, partition: int) ->
     return PartitionFeed(group.source, partition, shared.columns, keyed)
 
 
-def _names(options: StreamOptions, line: bytes) -> list[str]:
-    try:
-        first = json.loads(line)
-    except ValueError:
-        first = None
-    if not isinstance(first, dict):
-        raise InputError(
-            f"source '{options.source}': its first message is not a JSON object; put one into each"
-            " message"
-        )
-    return list(first)
-
-
 class Share:
-    """The partitions that this process is assigned, which may change at any time between steps."""
+    """The partitions that are assigned to this process; they may change between any two steps."""
 
     def __init__(
         self,
@@ -213,7 +197,7 @@ class Share:
 
     @contextmanager
     def joined(self) -> Iterator[None]:
-        """In the group; when stopped or failed, leaves at once and says so in the status."""
+        """Joins the group; when stopped or failed, leaves at once and says so in the status."""
         self._member = self._group.joined(self._open, self._drop)
         try:
             yield
@@ -227,12 +211,12 @@ class Share:
                 raise
             for partition in own:
                 self._certify(partition)
-            raise KeyboardInterrupt from None  # which compiled code raises in its own words
+            raise KeyboardInterrupt from None
         self._runs.clear()
         self._member.close()
 
     def _open(self, partition: int) -> int:
-        """Where a partition goes on that was assigned; whoever had it before is fenced off."""
+        """Takes over a partition and fences off its previous owner; returns where to read from."""
         if partition >= self._shared.partitions:
             raise CheckpointError(
                 f"source '{self._options.source}': has more partitions than when the stream began,"
@@ -256,19 +240,19 @@ class Share:
         return run.offset
 
     def _require_fresh(self, run: PartitionRun) -> None:
-        """Raises CheckpointError where the broker may only have forgotten what was committed.
+        """Raises CheckpointError if the broker may have forgotten what was committed.
 
-        Brokers forget the places of a group that has no member for a week.
+        By default, brokers forget the offsets of a group that has had no member for a week.
         """
         if run.tried_before or self._group.sink_holds_rows(run.partition):
             raise CheckpointError(
-                f"group '{self._group.name}': the broker knows no place in partition"
+                f"group '{self._group.name}': the broker has no offset for partition"
                 f" {run.partition}, but rows were published from it; publish into a new topic, with"
-                " a new checkpoint, and take the old one away from its readers"
+                " a new checkpoint, and withdraw the old topic from its readers"
             )
 
     def _drop(self, partition: int) -> None:
-        """Others have it from now on; what was committed is theirs to go on from."""
+        """Gives up a partition; its next owner resumes from what was committed."""
         self._runs.pop(partition, None)
 
     # working
@@ -284,7 +268,7 @@ class Share:
             self._tell(progress)
 
     def _advanced(self, partition: int, arrived: Arrived | None) -> bool:
-        """One step of a partition; False where this process has left the group and come back."""
+        """Does one step of a partition; False where this process left the group and rejoined."""
         run, member = self._runs[partition], self._joined_member
         if run.has_ended:
             if arrived is not None:
@@ -294,7 +278,7 @@ class Share:
             run.advance(arrived, may_end=not self._options.follow)
         except TransactionLost as lost:
             self._note_lost()
-            if lost.fenced:  # the group has gone on without us
+            if lost.fenced:  # the group has continued without us
                 self._runs.clear()
                 member.rejoin()
                 return False
@@ -308,14 +292,14 @@ class Share:
         return True
 
     def _note_lost(self) -> None:
-        """Raises where no transaction has come through for long."""
+        """Gives up if no transaction has succeeded for MOST_LOST seconds."""
         now = self._clock()
         self._lost_since = now if self._lost_since is None else self._lost_since
         if now - self._lost_since > MOST_LOST:
             raise kafka.unreachable(self._group.sink)
 
     def _all_ended(self) -> bool:
-        """Whether nothing is left for anybody; the broker is asked now and then."""
+        """Whether every partition has ended; asks the broker at most once in ASK_EVERY seconds."""
         if self._options.follow or any(not run.has_ended for run in self._runs.values()):
             return False
         now = self._clock()
@@ -339,10 +323,10 @@ class Share:
             f" {sum(c.bad for c in counters)} set aside"
         )
 
-    # telling
+    # reporting
 
     def _committed_run(self, partition: int) -> PartitionRun | None:
-        """A partition as it was committed last, to be looked at."""
+        """A partition as it was last committed, to read only."""
         found = self._group.committed(partition)
         if found is None:
             return None
@@ -356,7 +340,9 @@ class Share:
             run.certify()
 
     def certified(self) -> tuple[Certificate, np.ndarray]:
-        """The certificate of each partition and of all, in the checkpoint; and the history."""
+        """Writes the certificate of each partition and of all into the checkpoint; returns that of
+        all, and the histories.
+        """
         found = [self._committed_run(one) for one in range(self._shared.partitions)]
         runs = [run for run in found if run is not None]
         for run in runs:

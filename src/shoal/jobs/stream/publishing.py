@@ -1,6 +1,6 @@
-"""One stream being published, in memory: what its pieces release, measured, and what a snapshot
-holds of it. How a step is committed is its runner's: `run.Run`, by one
-rename.
+"""One stream being published, in memory: what its pieces release, how that is measured, and what a
+snapshot holds. Subclasses commit the steps: `run.Run` by one rename, `partition.PartitionRun` by a
+transaction of the broker.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ class Publishing(ABC):
         self._read_before = 0
         self._fingerprint = self._hash_of_what_stays()
 
-    # stopping and going on
+    # stopping and resuming
 
     def _require_same_stream(self, state: dict[str, Any]) -> None:
-        """Raises CheckpointError where a snapshot is another stream's."""
+        """Raises CheckpointError if a snapshot belongs to another stream."""
         if state.get("policy") != self._fingerprint:
             raise CheckpointError(
                 f"checkpoint '{self._checkpoint.folder}': was made under another policy, or for"
@@ -81,7 +81,7 @@ class Publishing(ABC):
             )
 
     def _snapshot(self) -> dict[str, Any]:
-        """What every runner commits with a step."""
+        """What every subclass commits with a step."""
         now = self._clock()
         return {
             "policy": self._fingerprint,
@@ -105,7 +105,7 @@ class Publishing(ABC):
         self.outputs.restore_lengths(state)
 
     def _restore_arrivals(self, state: dict[str, Any]) -> None:
-        """When records arrived that still wait: a deadline goes on while nobody works."""
+        """When the records arrived that still wait: a deadline runs on while no process does."""
         now = self._clock()
         away = max(0.0, time.time() - float(state["at"]))
         self._arrival_times = [(now - away - float(age), int(seq)) for age, seq in state["came"]]
@@ -209,14 +209,14 @@ class Publishing(ABC):
 
     @abstractmethod
     def _commit(self) -> None:
-        """The step counts as done from one moment on, and its rows go out once."""
+        """Makes the step count as done, all at once, and writes its rows exactly once."""
 
-    # telling
+    # reporting
 
     def _certificate(
         self, measured: dict[str, Any], read_and_written: dict[str, Any]
     ) -> Certificate:
-        """read_and_written: what is said of `input` and `output`."""
+        """read_and_written: the certificate's `input` and `output`."""
         counters, waiting = self._counters, self.core.waiting
         return stream_certificate(
             measured, self._policy, counters, waiting, read_and_written, self._started

@@ -37,6 +37,7 @@ from shoal.jobs.stream.certify import (
 from shoal.jobs.stream.options import StreamOptions
 from shoal.jobs.stream.partitions import stream_partitions
 from shoal.jobs.stream.publishing import Publishing
+from shoal.jobs.stream.status import is_stop
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
 from shoal.state.checkpoint import UNFIT, Checkpoint
@@ -115,11 +116,10 @@ def _resumable_run(
             with run.status.told():
                 yield run
         except (KeyboardInterrupt, SystemError) as stop:
-            by_hand = isinstance(stop, KeyboardInterrupt)
-            if not by_hand and not isinstance(stop.__cause__, KeyboardInterrupt):
+            if not is_stop(stop):
                 raise
             run.interrupt()
-            raise KeyboardInterrupt from None  # which compiled code raises in its own words
+            raise KeyboardInterrupt from None
 
 
 @contextmanager

@@ -132,7 +132,7 @@ class StatusWriter:
 
 
 def is_stop(cause: BaseException) -> bool:
-    """Whether somebody stopped the run by hand; compiled code says that in its own words."""
+    """Whether a user stopped the run; compiled code wraps a KeyboardInterrupt in a SystemError."""
     return isinstance(cause, KeyboardInterrupt) or isinstance(cause.__cause__, KeyboardInterrupt)
 
 

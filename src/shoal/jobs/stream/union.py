@@ -1,8 +1,8 @@
 """What the partitions of a stream promise together.
 
-Nobody is in two partitions. So a class of one and a class of another that show the same cells are,
-to a reader, one class of all their members; and a promise that both keep, it keeps: people add up,
-no value gets rarer than in the rarer of both, and shares lie between theirs.
+Nobody is in two partitions. If classes of two partitions show the same cells, a reader sees them
+as one class of all their members, and it keeps every promise that both keep: people add up, no
+value gets rarer than in the class where it is rarest, and shares lie between those of the two.
 """
 
 from __future__ import annotations
