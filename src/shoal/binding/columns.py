@@ -41,9 +41,9 @@ def check_columns(names: list[str], policy: Policy, released: bool = False) -> l
     hidden = [name for name in absent if declared[name].role == "sensitive"]
     if released and GROUP in unnamed and hidden:
         return [
-            f"columns: 'group' is there, not {quoted(hidden)}; if this is the first of two tables,"
-            " give the policy the method that made them, such as 'method: {name: anatomy}'; else"
-            " correct the names"
+            f"columns: there is 'group' but not {quoted(hidden)}; if this is the first of two"
+            " tables, name the method that made them in the policy, such as 'method: {name:"
+            " anatomy}'; otherwise correct the names"
         ]
     findings = check_near_names(names, policy, released)
     if unknown:
@@ -89,8 +89,8 @@ def _patterns(names: list[str]) -> list[str]:
 
 
 def check_unnamed(table: Table, policy: Policy) -> list[str]:
-    """Whether columns that the policy does not name are data without a header, or copies of columns
-    that it removes. Both are read before anything is said about either.
+    """A finding where columns that the policy does not name are data without a header, or copies of
+    columns that it removes. The cells are read for both before either is judged.
     """
     declared = policy.model.attributes
     unnamed = [name for name in table.names if name not in declared]

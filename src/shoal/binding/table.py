@@ -47,8 +47,8 @@ class BoundTable:
         return replace(self.encoded.matrix(self.label), populations=self.populations)
 
     def method_input(self) -> tuple[Matrix, Classes]:
-        """What a method is given: the records that are not suppressed, and all of them in one class
-        with what promises judge.
+        """What a method is given: the records that are not suppressed, and one class of all of them
+        with the columns that promises judge.
         """
         kept, matrix = ~self.encoded.suppressed, self.matrix()
         if kept.all():
@@ -86,8 +86,8 @@ def _bind_columns(
 ) -> tuple[Schema | None, dict[str, Table], list[Any]]:
     """The schema of a table, and its populations as they were read beside it; or every finding.
 
-    What the names alone tell is asked first. Then the cells are read, and then bound: nothing here
-    goes back to the table for more.
+    Names are checked first, then the cells are read, then bound: after that, nothing here goes back
+    to the table.
     """
     findings = check_columns(table.names, policy)
     derived = check_derived(table.names, policy)

@@ -24,15 +24,15 @@ def levels(
         typer.Option(
             "--at",
             metavar="COLUMN:LEVEL",
-            help="The level of a column, repeatable; of columns that are not named it is 0.",
+            help="The level of a column, repeatable; columns that are not named are at level 0.",
         ),
     ] = None,
     overrides: options.Overrides = options.NO_OVERRIDES,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
-    """Measure levels of a global recoding, safe or not, and each a step coarser or finer. Publishes
-    nothing.
+    """Measure the loss and safety of levels of a global recoding, and of those one step coarser or
+    finer. Publishes nothing.
     """
     from shoal.jobs.advise.lattice_walk import lattice_walk
     from shoal.reports.draft_in_words import level_lines
@@ -52,5 +52,5 @@ def levels(
 def _named(text: str) -> tuple[str, int]:
     name, _, level = text.rpartition(":")
     if not name or not (level.isascii() and level.isdigit()):
-        raise InputError("--at: is not a column and its level; write it as --at zip:2")
+        raise InputError(f"--at '{text}': is not COLUMN:LEVEL; write for instance --at zip:2")
     return name, int(level)

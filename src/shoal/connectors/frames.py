@@ -57,7 +57,7 @@ def table_of(frame: Frame | Table, allow_empty: bool = False) -> Table:
 
 def like(frame: FrameT, polars: pl.DataFrame) -> FrameT:
     """A polars frame as the kind of frame that `frame` is."""
-    import narwhals as nw  # here and below: a publish from file to file does without
+    import narwhals as nw  # here and below: publishing from file to file does not need it
 
     text = polars.with_columns(
         pl.col(name).cast(pl.String) for name, dtype in polars.schema.items() if dtype == pl.Enum

@@ -104,7 +104,7 @@ class Certificate(Mapping[str, Any]):
         return len(self._content)
 
     def __repr__(self) -> str:
-        """Of what and whether it is kept; `to_json` has everything."""
+        """The verb, the method and whether every promise holds; `to_json` has everything."""
         method = self.get("method")
         by = f" by {method['name']}" if method else ""
         verdict = "holds" if self.is_kept else "does not hold"

@@ -20,7 +20,7 @@ class Unit(NamedTuple):
         return self.one if count == 1 else self.many
 
     def first_of(self, count: int) -> str:
-        """The word behind a number that is the first."""
+        """The words behind the first number of a sentence."""
         return self.first.replace(self.many, self.of(count), 1)
 
 

@@ -1,4 +1,4 @@
-"""What the cells of a column tell that nobody has said anything about."""
+"""What the cells show about columns that nobody has described."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def looks_like_data(table: Table, names: list[str]) -> list[str]:
 def copied_columns(table: Table, names: Iterable[str], others: Sequence[str]) -> dict[str, str]:
     """Those columns that hold the very cells of one of the others, each with the first such.
 
-    A column of one value tells nothing about anybody, and is a copy of none.
+    A column of one value says nothing about anybody, so it is never a copy.
     """
     found = {}
     for name in names:

@@ -40,20 +40,14 @@ def delayed(rule: str, qids: str) -> str:
     return f"{rule} {qids} by delay"
 
 
-def curves(of_qid: str) -> dict[str, Setting]:
-    """The curves over k; `of_qid` comes after the name of each QID."""
-    return {
-        curve(rule, qids, parties): {
-            "method": rule,
-            "parties": parties,
-            "qids": qids + of_qid,
-            "delay": 0,
-        }
-        for parties in (2, 3)
-        for qids in QIDS
-        for rule in RULES
-        if rule != LITERAL or parties == 3
-    }
+def curves(suffix: str) -> dict[str, Setting]:
+    """The curves over k, with a suffix to the name of each QID."""
+    found: dict[str, Setting] = {}
+    for parties, qids, rule in itertools.product((2, 3), QIDS, RULES):
+        if rule != LITERAL or parties == 3:
+            asked = {"method": rule, "parties": parties, "qids": qids + suffix, "delay": 0}
+            found[curve(rule, qids, parties)] = asked
+    return found
 
 
 CURVES, WHOLE = curves(BY_PARTY), curves("")
@@ -165,7 +159,7 @@ def _times(view: View, name: str) -> dict[int, tuple[float, float, float]]:
 
 
 def _is_above(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    """Whether a time is longer by more than the spread of both: its least than the other's most."""
+    """Whether a time is longer beyond the spread: its shortest run than the other's longest."""
     return one[0] > other[-1]
 
 
@@ -356,10 +350,9 @@ PAPER = Paper(
     setting=(
         "Adult's complete training records; QID5 = age, education-num, marital-status,"
         " relationship, capital-gain; QID7 = QID5, sex, hours-per-week. Real parties as processes,"
-        " mutual TLS on loopback, MPyC; seconds of wall clock from agreed ids to the"
-        f" table: medians of {REPEATS}, rule and baseline in turns, after a run each that is not"
-        " counted."
-        " Errors of a decision tree on Adult's test records, masked by the cut."
+        " mutual TLS on loopback, MPyC; seconds of wall clock from agreed ids to the table: medians"
+        f" of {REPEATS}, rule and baseline in turns, after a run each that is not counted. Errors"
+        " of a decision tree on Adult's test records, masked by the cut."
     ),
     grid=grid,
     bench=bench,

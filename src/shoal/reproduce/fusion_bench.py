@@ -53,9 +53,9 @@ OWNERS = {
     ),
 }
 BY_PARTY = " by party"
-"""After the name of a QID: every party's own attributes of it are a QID of their own."""
+"""A suffix to the name of a QID: each party's own attributes of it are a QID of their own."""
 RIVALS = ("party-tds", "party-tds-stepwise")
-"""Whose times are compared, so that they take turns."""
+"""Methods whose times are compared, so they take turns."""
 REPEATS = 5
 NAMES = ("bank", "office", "state")
 PATIENCE = 120
@@ -111,7 +111,7 @@ class FusionBench:
             settings = [asked | {"method": method} for method in methods]
             runs = [[self._run(each) for each in settings] for _ in range(self._rounds)]
             for place, each in enumerate(settings):
-                self._found[_key(each)] = _middle([turn[place] for turn in runs][-self.repeats :])
+                self._found[_key(each)] = _medians([turn[place] for turn in runs][-self.repeats :])
         return self._found[_key(asked)]
 
     @property
@@ -122,22 +122,22 @@ class FusionBench:
         """What one fusion took and found."""
         with tempfile.TemporaryDirectory() as folder:
             content = self.prepare(Path(folder), setting)
-            told, table = _run(Path(folder), content, float(setting["delay"]))
+            measured, table = _run(Path(folder), content, float(setting["delay"]))
         agreement = Agreement.from_dict(_without_places(content))
         spent = {
-            phase: told["seconds"].get(phase, 0.0)
+            phase: measured["seconds"].get(phase, 0.0)
             for phase in ("scoring", "secure rounds", "instructions")
         }
         groups = table.select(agreement.quasi).n_unique()
         return {
-            "seconds": round(sum(told["seconds"].values()) - told["seconds"]["join"], 3),
+            "seconds": round(sum(measured["seconds"].values()) - measured["seconds"]["join"], 3),
             **{phase.replace(" ", "_"): round(seconds, 3) for phase, seconds in spent.items()},
-            "rounds": told["rounds"],
-            "steps": told["steps"],
-            "touched": told["touched"],
+            "rounds": measured["rounds"],
+            "steps": measured["steps"],
+            "touched": measured["touched"],
             "groups": groups,
-            "batch_bytes": told["bytes"].get("batch", 0),
-            "shares_bytes": told["bytes"].get("shares", 0),
+            "batch_bytes": measured["bytes"].get("batch", 0),
+            "shares_bytes": measured["bytes"].get("shares", 0),
             "error": round(100 * self._error((agreement, table)), 2),
         }
 
@@ -218,8 +218,8 @@ def _key(setting: Setting) -> str:
     return json.dumps(dict(setting), sort_keys=True)
 
 
-def _middle(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The median of every time, with the spread of the whole; all else is of the first run."""
+def _medians(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The median of each time and the spread of the total; all else comes from the first run."""
     row = dict(runs[0])
     for name in TIMES:
         row[name] = round(statistics.median(run[name] for run in runs), 3)
@@ -273,8 +273,8 @@ def _run(
         process.join()
     if any(process.exitcode for process in running):
         raise PartyError("a party of the experiment ended early; run again, finished rows are kept")
-    told = json.loads((folder / f"{names[0]}.statistics.json").read_text())
-    return told, pl.read_csv(folder / f"{names[0]}.table.csv", infer_schema=False)
+    measured = json.loads((folder / f"{names[0]}.statistics.json").read_text())
+    return measured, pl.read_csv(folder / f"{names[0]}.table.csv", infer_schema=False)
 
 
 def _take_part(folder: str, name: str, delay: float) -> None:

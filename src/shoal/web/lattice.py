@@ -53,7 +53,7 @@ async def lattice_context(server: Server, at: str) -> Context | None:
 
 
 def _command(server: Server, run: Run, levels: dict[str, int]) -> str:
-    """What measures the same from a shell, by the policy of the draft."""
+    """The command that measures the same, under the policy of the draft."""
     is_own = server.asked_of(run)["base"] == str(run.folder)
     policy = f"runs/{run.name}/policy.yaml" if is_own else "policy.yaml"
     words = ["shoal", "levels", server.project.table_in_commands, "-p", policy]

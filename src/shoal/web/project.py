@@ -26,7 +26,7 @@ except ImportError:  # not on Windows, where nothing keeps two servers apart
 PROJECT, POLICY, RELEASE = "project.yaml", "policy.yaml", "release.yaml"
 RUN = re.compile(r"\d{4,}")
 CERTIFICATE = "certificate.json"
-ASKED = "asked-"  # below .ui/: hierarchies of a job that has no folder of its own
+ASKED = "asked-"  # below .ui/: copies of hierarchies for jobs without a folder of their own
 
 
 class Stale(Exception):
@@ -297,7 +297,7 @@ class Project:
             (self.folder / ".ui" / "open.html").unlink(missing_ok=True)
             with suppress(OSError):
                 os.ftruncate(self._lock, 0)
-            os.close(self._lock)  # the file stays: another server may hold it open and wait for it
+            os.close(self._lock)  # the file stays: another server may have it open and be waiting
             self._lock = None
 
 

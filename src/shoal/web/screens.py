@@ -224,23 +224,23 @@ async def findings(server: Server) -> list[Context]:
     asked = [f for f in (found or {}).get("findings", ()) if "open question" not in f["message"]]
     answers = {s["ask"] for s in _attributes(server).values() if s.get("ask")}
     return [
-        {**finding, "message": _without_command(finding["message"]), **_mended_at(server, finding)}
+        {**finding, "message": _without_command(finding["message"]), **_fixed_at(server, finding)}
         for finding in asked
         if not any(answer in finding["message"] for answer in answers)
     ]
 
 
 def _without_command(message: str) -> str:
-    """A finding without the command that lists values: the page lists them by itself."""
+    """A finding without the command that lists values, since the page lists them itself."""
     return "; ".join(part for part in message.split("; ") if "shoal policy check" not in part)
 
 
-def _mended_at(server: Server, finding: Context) -> Context:
-    """The screen where a finding is settled."""
+def _fixed_at(server: Server, finding: Context) -> Context:
+    """The screen where a finding can be fixed."""
     names = server.project.about.get("columns") or []
     if finding.get("fault") == "MISFIT" and finding.get("attribute") in names:
         number = names.index(finding["attribute"]) + 1
-        return {"href": f"/hierarchies/{number}", "where": "Mend it under Hierarchies"}
+        return {"href": f"/hierarchies/{number}", "where": "Fix it under Hierarchies"}
     return {"href": "/columns", "where": ""}
 
 

@@ -142,7 +142,7 @@ class Server:
     # Jobs
 
     def asked_of(self, run: Run) -> dict[str, Any]:
-        """What a job or a look is told about a draft: its policy, with the hierarchies it had."""
+        """What a job or a look needs of a draft: its policy, with the hierarchies it had."""
         policy = read(files.text_of(run.folder / "policy.yaml") or "")
         return {"policy": policy, "base": snapshot.base_of(self.project, policy, run.folder)}
 

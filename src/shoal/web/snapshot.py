@@ -1,7 +1,8 @@
-"""Hierarchies as they are when somebody asks, for work that may begin later.
+"""Copies of hierarchies as they are when a user asks for work that may start later.
 
-The tables below hierarchies/, which the page edits, are copied. A policy by hand that names tables
-elsewhere is read with all of them where they lie, since its paths lead from the project.
+The tables below hierarchies/, which the page edits, are copied. A policy that its owner wrote may
+name tables elsewhere: then all tables are read where they lie, since its paths are relative to the
+project.
 """
 
 from __future__ import annotations
@@ -27,18 +28,19 @@ def take(project: Project, into: Path) -> None:
 
 
 def take_aside(project: Project, name: str) -> Path:
-    """A folder of the project's hierarchies for work that has none of its own; `drop` it."""
+    """A copy of the hierarchies for work that has no folder of its own; `drop` it afterwards."""
     place = files.made(project.folder / ".ui" / f"{ASKED}{name}")
     take(project, place)
     return place
 
 
 def drop(taken: str | Path) -> None:
+    """Deletes a copy that is not needed any more."""
     shutil.rmtree(taken, ignore_errors=True)
 
 
 def base_of(project: Project, policy: Content, taken: Path) -> str:
-    """The folder from which a policy's paths lead to what was taken, or to where its tables lie."""
+    """The folder that a policy's paths are relative to: the copy, or the project."""
     is_ours = all(
         Path(name).is_absolute() or Path(name).parent == Path(FOLDER) for name in _named(policy)
     )

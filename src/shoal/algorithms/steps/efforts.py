@@ -22,9 +22,10 @@ from shoal.data.partition import Partition
 from shoal.data.progress import Progress
 from shoal.protocols import Promises
 
-SMALL_RECORDS = 1_000  # refine=auto: exchange up to here, since compiling more would take longer,
-ASKED_RECORDS = 50_000  # full up to here where every move is asked for more than k,
-FULL_RECORDS = 200_000  # full up to here where k is all, else exchange,
+# refine=auto, by number of records:
+SMALL_RECORDS = 1_000  # exchange up to here, since compiling more would take longer,
+ASKED_RECORDS = 50_000  # full up to here if every move must be checked for more than k,
+FULL_RECORDS = 200_000  # full up to here if only k is promised, else exchange,
 LIGHT_RECORDS = 1_000_000  # light up to here, none above
 REFINE = ("none", "light", "exchange", "full", "thorough", "auto")
 REFINE_HELP = (
@@ -54,8 +55,8 @@ class Effort(NamedTuple):
     resizes: bool
 
     def on(self, records: int, annealed: int) -> str:
-        """What is done on a table of so many records. annealed: up to how many are annealed under
-        these promises; `FULL_RECORDS`, `ASKED_RECORDS` or 0.
+        """What is done on a table of so many records. annealed: the largest table that is annealed
+        under these promises; `FULL_RECORDS`, `ASKED_RECORDS` or 0.
         """
         if self.refine != "auto":
             return self.refine
@@ -66,7 +67,7 @@ class Effort(NamedTuple):
         return "light" if records <= LIGHT_RECORDS else "none"
 
     def for_k_alone(self, records: int) -> str:
-        """What is done where k is all that is promised of so many people, a record each."""
+        """What is done if only k is promised, of so many people with a record each."""
         return self.on(records, FULL_RECORDS)
 
     def anneals(self, matrix: Matrix, promises: Promises) -> bool:

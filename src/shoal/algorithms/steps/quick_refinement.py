@@ -1,11 +1,11 @@
-"""Refinement in about the time that finding the classes took, where k is all they promise.
+"""Refinement in about the time that finding the classes took, where they promise only k.
 
-What keeps a short search short, besides few sweeps (`refinement.quick_search`):
-- It begins no hotter than the table bears. Where a record loses little, a search that accepts much
-  more would end above its start.
-- Of many records only those are searched that may gain by it: classes of equal records lose
-  nothing, and records with the same cells fill many such classes.
-- However many are left, they get about as many tries together as `MANY_RECORDS` do.
+Besides few sweeps (`refinement.quick_search`), three things keep the search short:
+- It starts at a temperature below the mean loss of a record. A short search that first accepts
+  moves worse than that would end with more loss than it started with.
+- On large tables it leaves out records that can't gain: classes of equal records lose nothing, and
+  records with the same cells often fill many such classes.
+- However many records are left, together they get about as many tries as `MANY_RECORDS` do.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.protocols import Promises
 
-MANY_RECORDS = 50_000  # more get fewer tries each, and only those that may gain by it
-HOTTEST = 1 / 3  # of what a record loses: a search that begins hotter may end above its start
-COLDEST = 1e-6  # in widths of an attribute: where nothing is lost, a search still needs to fall
+MANY_RECORDS = 50_000  # on larger tables records get fewer tries, and only those that may gain
+HOTTEST = 1 / 3  # of the mean loss: a search that starts hotter may end above where it started
+COLDEST = 1e-6  # in widths of an attribute: a temperature to start from where nothing is lost
 
 
 def refine_quickly(
@@ -33,27 +33,27 @@ def refine_quickly(
     resizes: bool,
     rng: np.random.Generator,
 ) -> Partition:
-    """As `refine` where k is all that classes promise, in about the time that finding them took.
+    """As `refine` where classes promise only k, in about the time that finding them took.
 
-    Of many records only those are searched that may gain by it.
+    On large tables only records that may gain are searched.
     """
     if matrix.records <= MANY_RECORDS:
         search = quick_search(matrix, promises.k, resizes)
-        return _refine_from_below(matrix, partition, promises, search, rng)
-    if promises.about_release:  # all records have a say
+        return _refine_capped(matrix, partition, promises, search, rng)
+    if promises.about_release:  # these depend on all records
         search = search_of_many(matrix, promises.k, resizes)
-        return _refine_from_below(matrix, partition, promises, search, rng)
+        return _refine_capped(matrix, partition, promises, search, rng)
     chosen = worth_searching(matrix, partition)
     records = np.flatnonzero(chosen[partition.labels])
     if not len(records):
         return partition
-    # numbered in the order that they had, which does not depend on the order of the records
+    # numbered in their old order, which does not depend on the order of the records
     number = (np.cumsum(chosen) - 1).astype(np.int32)
     classes = Partition(number[partition.labels[records]], int(chosen.sum()))
     part = matrix.take(records)
     kind = search_of_many if part.records > MANY_RECORDS else quick_search
     search = kind(part, promises.k, resizes)
-    found = _refine_from_below(part, classes, promises, search, rng)
+    found = _refine_capped(part, classes, promises, search, rng)
     labels = partition.labels.copy()
     labels[records] = partition.count + found.labels
     return Partition.of(labels)
@@ -73,14 +73,14 @@ def _between(least: int, number: float, most: int) -> int:
     return min(max(least, round(number)), most)
 
 
-def _refine_from_below(
+def _refine_capped(
     matrix: Matrix,
     partition: Partition,
     promises: Promises,
     search: Search,
     rng: np.random.Generator,
 ) -> Partition:
-    """As `refine`, by a search that is too short to cool down from far above the start."""
+    """As `refine`, with a first temperature from which so short a search can cool down."""
     most = max(HOTTEST * mean_loss(matrix, partition), COLDEST)
     return refine(matrix, partition, promises, search.no_hotter(most), rng)
 

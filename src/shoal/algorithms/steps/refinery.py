@@ -49,7 +49,7 @@ class Search:
     stop: int = -1
 
     def no_hotter(self, most: float) -> Search:
-        """The same search, which begins at `most` at the highest and falls as steeply."""
+        """The same search, starting at most at the temperature `most` and falling as steeply."""
         if self.hot <= most:
             return self
         return replace(self, hot=most, cold=self.cold * most / self.hot)

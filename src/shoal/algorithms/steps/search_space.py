@@ -104,7 +104,7 @@ class SearchSpace:
 
 
 def mean_loss(matrix: Matrix, partition: Partition) -> float:
-    """What a record loses on average, in mean widths of an attribute."""
+    """The mean loss of a record, in mean widths of an attribute."""
     return loss_of(matrix, partition) / max(matrix.records, 1) * _unit(matrix) / UNIT
 
 

@@ -165,7 +165,7 @@ def audit_table(
     if policy.is_in_two_tables:
         measured, released = measure_two_tables(released, schema, policy, None, original, progress)
         certificate, release, _ = measured
-        # what the original tells about columns, it tells by row alone
+        # the original is compared by row here, not by group
         figures = ColumnFigures.of(release, truth)
         certificate = described(certificate, released, figures, schema, policy, truth)
     elif isinstance(released, CodedTable):

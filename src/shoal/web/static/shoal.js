@@ -23,7 +23,7 @@ async function show(response) {
   for (const part of ["header.top", "nav.steps", "main", "aside.recipe"]) {
     document.querySelector(part)?.replaceWith(document.importNode(next.querySelector(part), true));
   }
-  // what was told a moment ago stays, though another answer comes behind it
+  // a recent notice stays, even if another answer comes after it
   const status = document.getElementById("status");
   if (status.children.length) lastTold = Date.now();
   else if (Date.now() - lastTold < 5000) { status.className = told.className; status.append(...told.children); }
@@ -31,8 +31,8 @@ async function show(response) {
   if (response.redirected && response.url !== location.href) history[!isSame ? "pushState" : "replaceState"](null, "", response.url);
   const error = document.getElementById("error");
   if (isSame) folds().forEach((fold, number) => { if (open[number] === fold.textContent) fold.parentElement.open = true; });
-  // what the form has opened, the same control, or another one of its form; what is gone leaves the
-  // focus to what stands in its place
+  // what the form has enabled, the same control, or another one of its form; if the control is gone,
+  // whatever stands in its place
   const there = isSame && controls()[place], same = there && nameOf(there) === name ? there : null;
   const opened = hadShut && document.querySelector("[data-opens]:enabled"), row = inTree && document.getElementById(inTree);
   const targets = [error, opened, focused && document.getElementById(focused), same, form && document.getElementById(form)?.querySelector("button"), row];
@@ -101,7 +101,7 @@ document.addEventListener("click", event => {
   }
 });
 
-// Somebody who came from another of our screens goes on in the content, not at the top again.
+// Who comes from another of our screens continues in the content, not at the top again.
 if (document.referrer.startsWith(location.origin) && !location.hash) document.getElementById("main")?.focus({ preventScroll: true });
 
 // Keys, which rest while somebody types.
@@ -204,7 +204,7 @@ function listen(job) {
   const radio = new BroadcastChannel(name);
   listening.set(id, radio);
   radio.onmessage = message => heard(id, message.data);
-  // one window listens for all, since a browser keeps six connections to one server
+  // one window listens for all, since browsers allow only six connections to a server
   const source = () => listening.has(id) && new Promise(done => {
     const events = new EventSource(`/jobs/${id}/events`);
     events.onmessage = message => {
