@@ -13,7 +13,6 @@ from shoal.reproduce import papers
 PAPERS = Path(__file__).parents[2] / "papers"
 FOLDERS = {name: PAPERS / name.replace("-", "_") for name in papers()}
 CLOCK = ("seconds", "scoring", "secure_rounds", "instructions", "delay")
-OLDER = {"fusion": {"shares_bytes"}}  # the page says what they are today
 SLICE = {"fusion": 2}  # each row of it starts parties in processes of their own
 
 
@@ -37,7 +36,7 @@ def test_a_slice_of_each_paper_is_measured_as_committed(name, data_folder):
         bench = replace(bench, repeats=1)
     for row in cheapest(committed["rows"], SLICE.get(name, 3)):
         found = bench.measure(row)
-        for column in row.keys() & found.keys() - {"repeats"} - OLDER.get(name, set()):
+        for column in row.keys() & found.keys() - {"repeats"}:
             if not column.startswith(CLOCK):
                 assert row[column] == pytest.approx(found[column], rel=1e-9), (name, column)
 
