@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kafka_broker import committed, filled, free_port, topic
+from shoal.connectors import kafka
 from shoal.samples import purchases
 from stream_processes import killed_until_done
 from thorough import LONG
@@ -60,6 +62,54 @@ def test_topic_to_topic_killed_again_and_again_every_row_goes_once(broker, shop,
     assert committed(broker, "published") == (shop / "out.jsonl").read_text().splitlines()
     certificate = json.loads((shop / "ck" / "certificate.json").read_text())
     assert certificate["records"]["out"] == ROWS
+
+
+def test_what_the_broker_no_longer_knows_is_not_put_a_second_time(broker, shop, shoal, monkeypatch):
+    """It forgets how far a stream was a week later; the last step's rows are there all the same."""
+    from confluent_kafka.admin import AdminClient
+
+    lines = (shop / "p.jsonl").read_text().splitlines()[:700]
+    source, sink = filled(broker, "forgotten.in", lines), topic(broker, "forgotten.out")
+    monkeypatch.setattr(kafka, "MOST", 250)
+    command = ["stream", source, "-p", "policy.yaml", "-q", "-o", sink, "--checkpoint"]
+    admin = AdminClient({"bootstrap.servers": broker})
+    before = {group.group_id for group in admin.list_consumer_groups().result(30).valid}
+    shutil.copytree(half_way(shoal, command, monkeypatch), "early")
+    assert shoal(*command, "ck").status == 0
+    rows = committed(broker, "forgotten.out")
+    assert len(rows) == len(lines)
+    os.rename("ck", "late")
+    os.rename("early", "ck")
+    found = shoal(*command, "ck")  # would count steps that the broker has
+    assert (found.status, "the checkpoint is an earlier one" in found.err) == (2, True)
+    shutil.rmtree("ck")
+    os.rename("late", "ck")
+    found = shoal(*command, "new")
+    assert (found.status, "holds rows already, and the checkpoint is new" in found.err) == (2, True)
+    assert not Path("new").exists()
+    after = {group.group_id for group in admin.list_consumer_groups().result(30).valid}
+    for name in after - before - {"reader"}:
+        admin.delete_consumer_groups([name])[name].result(30)
+    found = shoal(*command, "ck")
+    assert (found.status, "has forgotten how far it was" in found.err) == (2, True)
+    assert committed(broker, "forgotten.out") == rows
+
+
+def half_way(shoal, command: list[str], monkeypatch) -> str:
+    """A checkpoint whose stream was stopped at its second step."""
+    real, calls = kafka.TopicSink.put, 0
+
+    def put(*arguments):
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise KeyboardInterrupt
+        real(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(kafka.TopicSink, "put", put)
+        assert shoal(*command, "ck").status == 130
+    return "ck"
 
 
 def test_bad_messages_are_set_aside(broker, shop, shoal):

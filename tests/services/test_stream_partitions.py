@@ -192,6 +192,19 @@ def test_a_partitioner_is_named_where_another_one_was_asked(streamed, shop):
     assert streamed("--partitioner", "crc32").status == 0
 
 
+def test_who_brings_another_policy_is_refused_before_it_gets_a_partition(streamed, shop):
+    """Its partitions would promise something else, and nobody would tell until the end."""
+    put(streamed.broker, streamed.source, keyed(300))
+    assert streamed().status == 0
+    marks = list(Path("ck").rglob("snapshot-*"))
+    Path("weak.yaml").write_text(Path("policy.yaml").read_text().replace("k: 10", "k: 2"))
+    found = streamed(policy="weak.yaml")
+    assert (found.status, "give every process the one" in found.err) == (2, True)
+    assert list(Path("ck").rglob("snapshot-*")) == marks
+    found = streamed("--follow")  # would wait for ever, and publish nothing
+    assert (found.status, "has ended, since it was published without" in found.err) == (2, True)
+
+
 def test_bad_keys_are_set_aside_and_a_lost_state_is_never_begun_anew(streamed, shop):
     messages = keyed(600)
     messages[500] = (None, messages[500][1])
@@ -296,8 +309,11 @@ def test_a_member_that_lost_its_partition_commits_nothing(broker, shop):
     """Two writers of one partition: the older one is fenced, whatever it believes."""
     source, sink = (topic(broker, name, 2) for name in ("fenced.in", "fenced.out"))
     group = kafka_group.Group(source, sink)
-    member = group.joined(lambda _: 0, lambda _: None)
+    assigned: list[int] = []
+    member = group.joined(lambda partition: assigned.append(partition) or 0, lambda _: None)
     try:
+        while len(assigned) < 2:  # until then the group may count it, or not yet
+            member.poll()
         old = group.writer(0, member)
         old.commit(b'{"a": 1}\n', 1, kafka_group.Mark(1, "one", ended=False))
         new = group.writer(0, member)

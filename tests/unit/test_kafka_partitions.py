@@ -118,6 +118,22 @@ def name_in(partition: int) -> str:
     return names[found.tolist().index(partition)]
 
 
+def test_messages_that_come_twice_at_once_are_taken_once():
+    """A partition may leave a process and come back while messages are handed out."""
+    found = Arrived()
+    for offset in (5, 6, 7, 5, 6, 7, 9):
+        found.take(Message(offset))
+    assert found.offsets == [5, 6, 7, 9]
+    assert len(found.keys) == len(found.lines) == 4
+
+
+class Message:
+    """As the client hands it out."""
+
+    def __init__(self, offset: int) -> None:
+        self.offset, self.key, self.value = (lambda: offset), (lambda: b"k"), (lambda: b"{}")
+
+
 def test_what_was_taken_before_is_not_taken_again():
     one = feed()
     read(one, (b"ann", "ann"), (b"bob", "bob"), first=10)
@@ -183,8 +199,8 @@ def test_bytes_put_late_change_nothing_behind_them(shared):
 
 
 def test_who_comes_second_takes_what_the_first_has_begun(tmp_path):
-    first = SharedStream("in", "out", 3, ["a", "b"], "murmur2")
-    second = SharedStream("in", "out", 3, ["b", "a"], "murmur2")
+    first = SharedStream("in", "out", 3, ["a", "b"], "murmur2", "x")
+    second = SharedStream("in", "out", 3, ["b", "a"], "murmur2", "x")
     assert SharedStream.read(tmp_path / "ck") is None
     assert first.begin(tmp_path / "ck") == first
     assert second.begin(tmp_path / "ck") == first

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from shoal.connectors import files
+from shoal.connectors.database.address import parse
 from shoal.connectors.database.sqlite import SqliteSession
 from shoal.connectors.database.stream_tables import TableSink
+from shoal.errors import CheckpointError
 from shoal.samples import purchases
 from shoal.state.checkpoint import Checkpoint
 
@@ -174,15 +176,67 @@ def test_what_is_not_as_the_stream_left_it_is_refused(expected, shoal, monkeypat
         "DELETE FROM shoal_streams",
         "UPDATE shoal_streams SET identity = 'x'",
         "UPDATE shoal_streams SET step = '1'",
+        "UPDATE shoal_streams SET step = 'x'",
+        "UPDATE shoal_streams SET rows = '-1'",
         "DROP TABLE released",
+        "UPDATE released SET age = '*' WHERE shoal_row = 5",
+        "ALTER TABLE released ADD COLUMN more text DEFAULT 'x'",
+        "ALTER TABLE released RENAME COLUMN age TO AGE",
     ):
         run(change)
         found = stream(shoal, "--checkpoint", "ck")
         assert (found.status, "is not as the stream left it" in found.err) == (2, True), change
         shutil.copy("whole.db", "out.db")
-    run("UPDATE released SET age = '*' WHERE shoal_row = 5")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ["UPDATE released SET age = '17' WHERE shoal_row = 5"],
+        ["ALTER TABLE released ADD COLUMN more text DEFAULT 'x'"],
+        ["ALTER TABLE released RENAME COLUMN age TO AGE"],
+        [
+            "DROP TABLE shoal_streams",
+            "CREATE TABLE shoal_streams (name, identity, step, rows, digest)",
+            "INSERT INTO shoal_streams (name) VALUES ('released')",
+        ],
+    ],
+    ids=["cell", "column", "name", "list"],
+)
+@pytest.mark.parametrize("stops", [False, True])
+def test_what_was_changed_while_a_stream_runs_gets_no_certificate(
+    shop, shoal, monkeypatch, change, stops
+):
+    """Also where the stream is stopped, and certifies what was measured release by release."""
+    real, calls = Checkpoint.commit, 0
+
+    def commit(*arguments):
+        nonlocal calls
+        calls += 1
+        if calls == 4:
+            run(*change)
+            if stops:
+                raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(Checkpoint, "commit", commit)
     found = stream(shoal, "--checkpoint", "ck")
-    assert found.status == 1 or "was changed" in found.err
+    assert (found.status, "is not as the stream left it" in found.err) == (2, True)
+    assert not run("SELECT 1 FROM sqlite_master WHERE name = 'shoal_certificates'")[0]
+
+
+def test_two_who_run_copies_of_a_checkpoint_do_not_take_turns(shop):
+    """Each has committed its own rows as step 2; those of one must not be dropped in silence."""
+    address, names = parse(OUT), ["age"]
+    TableSink(address, names, "one", 0).put(1, b'{"age":"1"}\n')
+    ours, theirs = (TableSink(address, names, "one", 1) for _ in range(2))
+    ours.put(2, b'{"age":"2"}\n')
+    with pytest.raises(CheckpointError, match="is not as the stream left it"):
+        theirs.put(2, b'{"age":"3"}\n')
+    ours.put(3, b"")
+    resumed = TableSink(address, names, "one", 3)
+    resumed.put(3, b'{"age":"4"}\n')  # is there already
+    assert run("SELECT age FROM released")[0] == [("1",), ("2",)]
 
 
 def test_names_that_no_table_can_have_and_sources_are_refused(shop, shoal):

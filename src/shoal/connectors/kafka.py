@@ -172,10 +172,12 @@ class TopicFeed:
 class TopicSink:
     """A topic that takes each step once.
 
-    identity: names this stream at the broker, the same after every restart.
+    identity: names this stream at the broker, the same after every restart. step: the last that its
+    checkpoint has committed; 0 for a new one, which needs a topic without rows. Raises
+    CheckpointError where the broker knows another step: what was put could be put a second time.
     """
 
-    def __init__(self, text: str, identity: str) -> None:
+    def __init__(self, text: str, identity: str, step: int) -> None:
         self._topic, kafka = Topic.of(text), client()
         self._group = f"shoal-{identity}"
         servers = {"bootstrap.servers": self._topic.servers, "logger": quiet()}
@@ -185,6 +187,7 @@ class TopicSink:
                 "group.id": self._group,
                 "enable.auto.commit": False,
                 "isolation.level": "read_committed",
+                "enable.partition.eof": True,
             }
         )
         self._producer = kafka.Producer(
@@ -196,9 +199,42 @@ class TopicSink:
                 WAIT
             )  # any other writer of this stream is fenced off from here on
             found = self._consumer.committed([self._step], timeout=WAIT)[0].offset
+            self._require_as_left(found, step)
         except kafka.KafkaException:
             raise unreachable(self._topic) from None
         self._done = max(found, 0)
+
+    def _require_as_left(self, found: int, step: int) -> None:
+        """found: the step that the broker knows, negative where it knows none.
+
+        Brokers forget it a week after it was committed, and when the topic is deleted.
+        """
+        if step == 0 and self._holds_rows():
+            raise CheckpointError(
+                f"output '{self._topic}': holds rows already, and the checkpoint is new; name a"
+                " fresh topic, or the checkpoint that it belongs to"
+            )
+        if step == 0 or (found >= 0 and found in (step - 1, step)):
+            return
+        if found >= 0 or step > 1 or self._holds_rows():  # the first may not have been put yet
+            raise CheckpointError(
+                f"output '{self._topic}': is not as the stream left it, or the broker has forgotten"
+                " how far it was, or the checkpoint is an earlier one; begin a new stream in a new"
+                " topic, and take the old one away from its readers"
+            )
+
+    def _holds_rows(self) -> bool:
+        """Whether a careful reader finds any row where ours go."""
+        kafka = client()
+        self._consumer.assign([kafka.TopicPartition(self._topic.name, 0, kafka.OFFSET_BEGINNING)])
+        message = self._consumer.poll(WAIT)
+        self._consumer.unassign()
+        if message is None:
+            raise unreachable(self._topic)
+        error = message.error()
+        if error is not None and error.code() != kafka.KafkaError._PARTITION_EOF:
+            raise unreachable(self._topic)
+        return error is None
 
     def put(self, step: int, rows: bytes) -> None:
         """All rows of a step, and its number, in one transaction; nothing where the broker has that

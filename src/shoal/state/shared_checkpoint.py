@@ -39,7 +39,7 @@ class SharedStream:
     """What all processes of a stream agree on, whichever of them started it.
 
     source, sink: names of topics. columns: as the first message has them. partitioner: how keys are
-    mapped to partitions, None where records have no subject.
+    mapped to partitions, None where records have no subject. policy: the hash of what is promised.
     """
 
     source: str
@@ -47,6 +47,7 @@ class SharedStream:
     partitions: int
     columns: list[str]
     partitioner: str | None
+    policy: str
 
     @classmethod
     def read(cls, folder: Path) -> SharedStream | None:

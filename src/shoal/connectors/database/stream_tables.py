@@ -1,7 +1,7 @@
 """A table in a database that a stream adds rows to: each step in one transaction, once.
 
     BEGIN; insert the rows of a step and read them back; write the step into
-    shoal_streams(name, identity, step, rows); COMMIT
+    shoal_streams(name, identity, step, rows, digest); COMMIT
 
 Promise: whatever is killed, the rows of a step and its number are there together or not at all. So
 putting a step a second time changes nothing.
@@ -14,6 +14,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from shoal.connectors.database.address import STREAMS, TableAddress
@@ -31,29 +32,33 @@ from shoal.errors import CheckpointError, InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_ABOUT = ("name", "identity", "step", "rows")
+_ABOUT = ("name", "identity", "step", "rows", "digest")
+_WRAP = 1 << 64
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """What the database records of a stream: its identity, last step and number of rows."""
+    """What the database records of a stream: its identity, last step, rows and their digest."""
 
     identity: str
     step: int
     rows: int
+    digest: int
 
 
 class TableSink:
     """A table that takes each step once.
 
     identity: names this stream in the database, the same after every restart. step: the last that
-    its checkpoint has committed; 0 for a new one, which makes a table of its own.
+    its checkpoint has committed; 0 for a new one, which makes a table of its own. Nothing but this
+    object adds steps from then on: a copy of the checkpoint that another process runs is found out.
     """
 
     def __init__(
         self, address: TableAddress, names: Sequence[str], identity: str, step: int
     ) -> None:
         self._address, self._names, self._identity = address, list(names), identity
+        self._done = 0
         # opened for writing, so that missing rights show now and not later; nothing is written
         with opened(address, writing=True) as session:
             self._check(session, step)
@@ -68,14 +73,20 @@ class TableSink:
                 raise self._changed
         elif not self._is_as_left(session, table, kept, step):
             raise self._changed
+        else:
+            self._done = kept.step
 
     def _is_as_left(self, session: Session, table: TableName, kept: _Kept, step: int) -> bool:
         return (
-            bool(session.columns(table))
+            self._has_own_columns(session, table)
             and kept.identity == self._identity
             and kept.step in (step, step - 1)
             and _count(session, table) == kept.rows
         )
+
+    def _has_own_columns(self, session: Session, table: TableName) -> bool:
+        """Whether readers see what was measured, and no column beside it."""
+        return [column.name for column in session.columns(table)] == [ROW, *self._names]
 
     def _require_new(self, session: Session, table: TableName, is_there: bool) -> None:
         """Raises InputError with every reason why no stream can begin in the table."""
@@ -113,17 +124,23 @@ class TableSink:
                     raise self._changed
                 create_release(session, table, self._names)
                 _create_list(session, table)
-                kept = _Kept(self._identity, 0, 0)
-            if kept.identity != self._identity or step not in (kept.step, kept.step + 1):
+                kept = _Kept(self._identity, 0, 0, 0)
+            as_left = (self._identity, self._done) == (kept.identity, kept.step)
+            if not as_left or not self._has_own_columns(session, table):
                 raise self._changed
             if step == kept.step:
                 return
-            frame = self._frame(rows)
-            _insert(session, table, frame, kept.rows)
-            self._note(session, table, _Kept(self._identity, step, kept.rows + frame.height))
+            if step != kept.step + 1:
+                raise self._changed
+            frame = _numbered(self._frame(rows), kept.rows)
+            session.insert(table, frame)
+            digest = (kept.digest + _digest(frame)) % _WRAP
+            now = _Kept(self._identity, step, kept.rows + frame.height, digest)
+            self._note(session, table, now)
             session.run_deferred()
-            self._require_as_measured(session, table, frame, kept.rows)
+            self._require_as_measured(session, table, frame.drop(ROW), now)
             session.commit()
+            self._done = step
 
     def _frame(self, rows: bytes) -> pl.DataFrame:
         schema = dict.fromkeys(self._names, pl.String)
@@ -135,26 +152,25 @@ class TableSink:
         kept = table.beside(STREAMS).quoted
         session.execute(f"DELETE FROM {kept} WHERE name = $1", (table.name,))
         session.execute(
-            f"INSERT INTO {kept} ({', '.join(_ABOUT)}) VALUES ($1, $2, $3, $4)",
-            (table.name, now.identity, str(now.step), str(now.rows)),
+            f"INSERT INTO {kept} ({', '.join(_ABOUT)}) VALUES ($1, $2, $3, $4, $5)",
+            (table.name, now.identity, str(now.step), str(now.rows), str(now.digest)),
         )
 
     def _require_as_measured(
-        self, session: Session, table: TableName, frame: pl.DataFrame, before: int
+        self, session: Session, table: TableName, frame: pl.DataFrame, now: _Kept
     ) -> None:
         """Raises InputError unless the database holds what was measured: triggers may change it."""
         columns = {column.name: column for column in session.columns(table)}
         cells = ", ".join(
             f'{columns[name].as_text} AS "{place}"' for place, name in enumerate(self._names)
         )
-        row = cell_of(ROW)
+        row, before = cell_of(ROW), now.rows - frame.height
         found = session.query(
             f"SELECT {cells} FROM {table.quoted} AS {SOURCE} WHERE {row} > {before} ORDER BY {row}"
         )
         found.columns = self._names
-        kept = _kept(session, table)
-        as_put = kept is not None and kept.rows == before + frame.height
-        if not as_put or not found.equals(frame) or _last(session, table) != before + frame.height:
+        is_noted = _kept(session, table) == now
+        if not is_noted or not found.equals(frame) or _last(session, table) != now.rows:
             raise InputError(
                 f"output '{self._address.shown}': the database itself changed rows after they were"
                 " measured; remove the trigger or rule of the table; the step was rolled back"
@@ -162,12 +178,13 @@ class TableSink:
 
     def certify(self, certificate: str) -> None:
         """Puts the certificate beside the table, in one transaction; raises InputError if the table
-        is not the one that was certified.
+        is not the one that was certified, and CheckpointError if it is not what was put.
         """
         said = json.loads(certificate)["output"]["sha256"]
         with opened(self._address, writing=True) as session:
             table = session.named(self._address)
-            _, sha256 = rows_of_table(session, self._address, table)
+            frame, sha256 = rows_of_table(session, self._address, table)
+            self._require_as_put(session, table, frame)
             if sha256 != said:
                 raise InputError(
                     f"output '{self._address.shown}': was changed since it was measured; put it"
@@ -175,6 +192,15 @@ class TableSink:
                 )
             keep_certificate(session, table, sha256, certificate)
             session.commit()
+
+    def _require_as_put(self, session: Session, table: TableName, frame: pl.DataFrame) -> None:
+        """Each release was measured as it was put; what was changed since then never was."""
+        kept = _kept(session, table)
+        if kept is None:  # no step was put, so there is no table, or somebody else's
+            raise self._changed
+        is_own = kept.identity == self._identity and frame.columns == self._names
+        if not is_own or _digest(_numbered(frame, 0)) != kept.digest:
+            raise self._changed
 
     def close(self) -> None:
         """Every step has a connection of its own."""
@@ -185,12 +211,14 @@ def _kept(session: Session, table: TableName) -> _Kept | None:
     if not {*_ABOUT} <= {column.name for column in session.columns(listed)}:
         return None
     rows = session.query(
-        f"SELECT identity, step, rows FROM {listed.quoted} WHERE name = $1", (table.name,)
+        f"SELECT {', '.join(_ABOUT[1:])} FROM {listed.quoted} WHERE name = $1", (table.name,)
     )
     if rows.height != 1:
         return None
-    identity, step, count = rows.row(0)
-    return _Kept(identity, int(step), int(count))
+    identity, *numbers = rows.row(0)
+    if not all(text is not None and text.isascii() and text.isdigit() for text in numbers):
+        return None
+    return _Kept(identity, *map(int, numbers))
 
 
 def _create_list(session: Session, table: TableName) -> None:
@@ -200,11 +228,15 @@ def _create_list(session: Session, table: TableName) -> None:
         session.execute(f"CREATE TABLE {listed.quoted} ({texts}, PRIMARY KEY (name))")
 
 
-def _insert(session: Session, table: TableName, frame: pl.DataFrame, before: int) -> None:
-    numbers = pl.int_range(before + 1, before + 1 + frame.height, dtype=pl.Int64, eager=True).alias(
-        ROW
-    )
-    session.insert(table, frame.clone().insert_column(0, numbers))
+def _numbered(frame: pl.DataFrame, before: int) -> pl.DataFrame:
+    numbers = pl.int_range(before + 1, before + 1 + frame.height, dtype=pl.Int64, eager=True)
+    return frame.clone().insert_column(0, numbers.alias(ROW))
+
+
+def _digest(frame: pl.DataFrame) -> int:
+    """The sum of a hash of each numbered row, so that rows may come in steps."""
+    hashes = frame.hash_rows(seed=0).to_numpy()
+    return int(hashes.sum(dtype=np.uint64))
 
 
 def _count(session: Session, table: TableName) -> int:

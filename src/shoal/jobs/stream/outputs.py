@@ -149,7 +149,7 @@ class Outputs:
         committed.
         """
         if self._options.to_topic:
-            self._sinks["sink"] = kafka.TopicSink(self._options.sink, identity)
+            self._sinks["sink"] = kafka.TopicSink(self._options.sink, identity, step)
         if self._options.to_table:
             self._table = TableSink(parse(self._options.sink), self._published, identity, step)
             self._sinks["sink"] = self._table

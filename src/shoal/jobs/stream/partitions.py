@@ -32,6 +32,7 @@ from shoal.data.progress import Progress
 from shoal.errors import CheckpointError, InputError
 from shoal.jobs.stream.options import StreamOptions
 from shoal.jobs.stream.partition import PartitionRun
+from shoal.jobs.stream.publishing import fixed_by, hash_of
 from shoal.jobs.stream.status import is_stop
 from shoal.jobs.stream.union import union_certificate
 from shoal.policy.policy import Policy
@@ -124,6 +125,11 @@ def _shared_stream(
             f"checkpoint '{folder}': was started with another source, sink or --partitioner; use"
             " the same ones, or name another folder"
         )
+    if found.policy != hash_of(fixed_by(policy)):
+        raise CheckpointError(
+            f"checkpoint '{folder}': was made under another policy; give every process the one that"
+            " the stream was begun with, or begin a new stream, into a new topic"
+        )
     return found
 
 
@@ -143,7 +149,14 @@ def _wanted(options: StreamOptions, policy: Policy, group: Group, partitions: in
     first_message = next(one.lines[0] for one in first if one.lines)
     columns = kafka.names_in(first_message, group.source)
     partitioner = None if policy.subject is None else options.partitioner
-    shared = SharedStream(group.source.name, group.sink.name, partitions, columns, partitioner)
+    shared = SharedStream(
+        group.source.name,
+        group.sink.name,
+        partitions,
+        columns,
+        partitioner,
+        hash_of(fixed_by(policy)),
+    )
     for partition, arrived in enumerate(first):
         feed = _feed(shared, policy, group, partition)
         feed.add(arrived)
@@ -234,6 +247,12 @@ class Share:
             offset, mark = found
             if not first <= offset <= end:
                 raise gone(self._group.source, partition)
+            if mark.ended and self._options.follow:
+                raise CheckpointError(
+                    f"checkpoint '{self._options.checkpoint}': partition {partition} has ended,"
+                    " since it was published without --follow; begin a new stream for the new"
+                    " records, into a new topic"
+                )
             run.go_on(mark)
         run.write_with(writer)
         self._runs[partition] = run

@@ -120,9 +120,7 @@ class Publishing(ABC):
     def _hash_of_what_stays(self) -> str:
         """What may not change between two runs of one stream."""
         fixed = {
-            "policy": self._policy.model.model_dump(mode="json"),
-            "shuffled": sorted(self._policy.model.render.model_fields_set),
-            "hierarchies": [files.file_sha256(name) for name in self._policy.files],
+            **fixed_by(self._policy),
             "reference": None if self._reference is None else self._reference.sha256,
             "columns": self._feed.names,
             "record_lines": self._options.record_lines,
@@ -130,7 +128,7 @@ class Publishing(ABC):
             "shoal": VERSION,
             "polars": pl.__version__,
         }
-        return hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()
+        return hash_of(fixed)
 
     def _outputs_that_stay(self) -> dict[str, str]:
         return {name: str(output.path.resolve()) for name, output in self.outputs.by_name.items()}
@@ -221,6 +219,20 @@ class Publishing(ABC):
         return stream_certificate(
             measured, self._policy, counters, waiting, read_and_written, self._started
         )
+
+
+def fixed_by(policy: Policy) -> dict[str, Any]:
+    """What a policy settles for as long as its stream goes on."""
+    return {
+        "policy": policy.model.model_dump(mode="json"),
+        "shuffled": sorted(policy.model.render.model_fields_set),
+        "hierarchies": [files.file_sha256(name) for name in policy.files],
+    }
+
+
+def hash_of(fixed: dict[str, Any]) -> str:
+    """One text that two streams share if they agree in everything named here."""
+    return hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()
 
 
 def _below(prefix: str, state: dict[str, Any]) -> dict[str, Any]:
