@@ -42,7 +42,7 @@ demo: $(READY) ## publish the bundled sample, prove it, and draw the report
 	$(BIN)/shoal audit --ledger demo/wearers --report demo/history.html
 	@echo; echo "reports: demo/report.html demo/stream.html demo/history.html"
 
-# every process of the tests imports what one compiled, also where the environment forbids to keep it
+# all test processes share the bytecode that one compiles, even if the environment forbids writing it
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(READY) ## lint and types, then all tests
 	@# compiles every loop and the tests themselves once, beside the checks: else each worker would
@@ -78,7 +78,7 @@ mutants: ## changes in the auditor's code that no test notices: all of them (hou
 	$(MUTANTS)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' mutmut
 	$(MUTANTS)/python benchmarks/mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
 
-soak-page: $(READY) ## the page of a stream, open for HOURS=24, with its memory and the server's (needs Chromium)
+soak-page: $(READY) ## leave a stream's page open for HOURS=24; watch its memory and the server's (needs Chromium)
 	SHOAL_LONG=1 SHOAL_HOURS=$(or $(HOURS),1) $(BIN)/python -m pytest -q tests/web/browser/test_watching.py
 
 fuzz: export POLARS_MAX_THREADS ?= 1

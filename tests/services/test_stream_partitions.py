@@ -139,8 +139,8 @@ def test_members_killed_stalled_and_added_publish_every_row_once(broker, shop, s
         assert rows == Path("alone.jsonl").read_text().splitlines()
         Path("rows.jsonl").write_text("\n".join(rows))
         assert shoal("audit", "rows.jsonl", "-p", "policy.yaml", "-q").status == 0
-        told = json.loads(Path(f"ck/partition-{partition}/certificate.json").read_text())
-        assert told["records"]["out"] == len(rows)
+        certificate = json.loads(Path(f"ck/partition-{partition}/certificate.json").read_text())
+        assert certificate["records"]["out"] == len(rows)
         events = stream_status(f"ck/partition-{partition}")["log"]["events"]
         resumed += sum(event["kind"] == "resumed" for event in events)
     assert resumed > ROUNDS
@@ -210,13 +210,13 @@ def test_bad_keys_are_set_aside_and_a_lost_state_is_never_begun_anew(streamed, s
     messages[500] = (None, messages[500][1])
     put(streamed.broker, streamed.source, messages[:-1], partitioner="consistent")
     assert streamed("--partitioner", "crc32").status == 0
-    told = [
+    set_aside = [
         json.loads(line)
         for one in (0, 1)
         if (path := Path(f"ck/partition-{one}/dead-letters.jsonl")).exists()
         for line in path.read_text().splitlines()
     ]
-    assert [one["reason"] for one in told] == ["its message's key is not its subject"]
+    assert [one["reason"] for one in set_aside] == ["its message's key is not its subject"]
     assert streamed("--partitioner", "crc32").status == 0  # nothing is left to do
     assert "another source, sink or --partitioner" in streamed().err
     policy = yaml.safe_load(Path("policy.yaml").read_text())

@@ -139,9 +139,9 @@ def test_a_stream_that_is_stopped_certifies_what_is_there(
     assert stream(shoal, "--checkpoint", "ck").status == 130
     there = rows()
     assert 0 < there.height < ROWS
-    told = json.loads(run("SELECT certificate FROM shoal_certificates")[0][0][0])
-    assert told["records"]["out"] == there.height
-    assert told["output"]["sha256"] == files.read(OUT).sha256
+    certificate = json.loads(run("SELECT certificate FROM shoal_certificates")[0][0][0])
+    assert certificate["records"]["out"] == there.height
+    assert certificate["output"]["sha256"] == files.read(OUT).sha256
     assert stream(shoal, "--checkpoint", "ck").status == 0
     assert rows().equals(expected)
 
