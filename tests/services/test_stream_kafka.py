@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,23 @@ def test_what_the_broker_no_longer_knows_is_not_put_a_second_time(broker, shop, 
     found = shoal(*command, "ck")
     assert (found.status, "has forgotten how far it was" in found.err) == (2, True)
     assert committed(broker, "forgotten.out") == rows
+
+
+def test_a_topic_that_was_created_again_under_its_name_is_another_one(broker, shop, shoal):
+    """Its offsets begin again: whatever stands in front of the old place would be left out."""
+    from confluent_kafka.admin import AdminClient
+
+    lines = (shop / "p.jsonl").read_text().splitlines()
+    command = ["stream", filled(broker, "again", lines[:500]), "-p", "policy.yaml", "-q"]
+    command += ["-o", "out.csv", "--checkpoint", "ck"]
+    assert shoal(*command).status == 0
+    assert shoal(*command).status == 0
+    admin = AdminClient({"bootstrap.servers": broker})
+    admin.delete_topics(["again"])["again"].result(30)
+    time.sleep(1)  # the broker goes on deleting
+    filled(broker, "again", lines[:900])
+    found = shoal(*command)
+    assert (found.status, "no longer holds the place" in found.err) == (2, True)
 
 
 def half_way(shoal, command: list[str], monkeypatch) -> str:

@@ -93,6 +93,7 @@ class TopicFeed:
             raise unreachable(self._topic) from None
         self._end = None if following else end
         self._offset, self._records = self._first, 0
+        self._created = _identity_of(self._topic)
         self._consumer.assign([self._at(self._offset)])
         self.names = self._first_names()
 
@@ -146,14 +147,15 @@ class TopicFeed:
     @property
     def place(self) -> dict[str, Any]:
         """The next offset, and how many records came before it."""
-        return {"offset": self._offset, "records": self._records}
+        return {"offset": self._offset, "records": self._records, "topic": self._created}
 
     def go_to(self, place: dict[str, Any]) -> None:
         """Goes on at an offset; raises CheckpointError where the topic no longer, or not yet,
         reaches it.
         """
         first, end = self._consumer.get_watermark_offsets(self._at(0), timeout=WAIT)
-        if not first <= place["offset"] <= end:
+        is_same = None in (self._created, place.get("topic")) or self._created == place["topic"]
+        if not is_same or not first <= place["offset"] <= end:
             raise CheckpointError(
                 f"source '{self._topic}': no longer holds the place where the checkpoint stopped;"
                 " give the same topic"
@@ -167,6 +169,21 @@ class TopicFeed:
 
     def close(self) -> None:
         self._consumer.close()
+
+
+def _identity_of(topic: Topic) -> str | None:
+    """What tells a topic from one that was created later under the same name; None where the broker
+    does not say. Offsets begin again in the later one, so a place in it means other records.
+    """
+    kafka = client()
+    from confluent_kafka.admin import AdminClient
+
+    admin = AdminClient({"bootstrap.servers": topic.servers, "logger": quiet()})
+    try:
+        asked = admin.describe_topics(kafka.TopicCollection([topic.name]), request_timeout=WAIT)
+        return str(asked[topic.name].result(WAIT).topic_id)
+    except kafka.KafkaException:
+        return None
 
 
 class TopicSink:
