@@ -62,8 +62,11 @@ def test_the_command_says_what_the_walk_does_of_safe_and_unsafe_levels(
         assert status_of(command) == 0
         assert f"age 1, sex 0, zip {zip_level}" in capsys.readouterr().out
     assert are_safe == {True, False}
-    for wrong in ("zip", "zip:x", "ship:1"):
+    for wrong in ("zip", "zip:x", "ship:1", "zip:" + "1" * 5000):
         assert status_of(["levels", "t.csv", "-p", "p.yaml", "--at", wrong, "-q"]) == 2
+    capsys.readouterr()
+    assert status_of("levels t.csv -p p.yaml --at zip:1 --at zip:2 -q".split()) == 2
+    assert "names 'zip' twice" in capsys.readouterr().err
 
 
 def test_levels_that_are_none_and_methods_without_any_are_refused():

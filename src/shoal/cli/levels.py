@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -11,6 +12,9 @@ from shoal.cli import options
 from shoal.cli.progress import shown
 from shoal.data.printable import printable
 from shoal.errors import InputError
+
+LONG = 10
+"""Digits that no level has."""
 
 
 @options.with_overrides
@@ -38,7 +42,7 @@ def levels(
     from shoal.reports.draft_in_words import level_lines
 
     asked = overrides.policy(policy)
-    named = dict(_named(one) for one in at or ())
+    named = _all_named(at or ())
     with shown(quiet) as progress:
         walk = lattice_walk(input_path, asked, progress=progress)
         found = walk.around(dict.fromkeys(walk.heights, 0) | named)
@@ -49,8 +53,17 @@ def levels(
         typer.echo(printable(line))
 
 
+def _all_named(texts: Iterable[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, level in map(_named, texts):
+        if name in found:
+            raise InputError(f"--at: names '{name}' twice; give each column one level")
+        found[name] = level
+    return found
+
+
 def _named(text: str) -> tuple[str, int]:
     name, _, level = text.rpartition(":")
-    if not name or not (level.isascii() and level.isdigit()):
+    if not name or not (level.isascii() and level.isdigit() and len(level) < LONG):
         raise InputError(f"--at '{text}': is not COLUMN:LEVEL; write for instance --at zip:2")
     return name, int(level)
