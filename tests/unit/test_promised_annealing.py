@@ -11,12 +11,13 @@ from test_refinement import classed, prepared
 
 import naive_refinement as naive
 from naive_peers import classes_of
-from shoal.algorithms.steps import refinery
+from shoal.algorithms.steps import promised, refinery
 from shoal.algorithms.steps.efforts import Effort
 from shoal.algorithms.steps.promised import asked_of
 from shoal.algorithms.steps.refinement import bound_records, promised_search, refine
 from shoal.algorithms.steps.refinery import NOISE, Search
 from shoal.algorithms.steps.segments import loss_of
+from shoal.algorithms.steps.targets import Targets
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
@@ -200,3 +201,15 @@ def test_the_search_says_how_far_it_is_and_repeats_itself():
     assert found[0].labels.tolist() == found[1].labels.tolist()
     assert loss_of(matrix, found[0]) < 0.9 * loss_of(matrix, start)
     assert not found[0].search_statistics
+
+
+def test_leaves_under_each_node_by_hand():
+    # leaves 0, 1 under node 4; 2 under 5; 3 and both nodes under 6
+    parent = np.array([4, 4, 5, 6, 6, 6, -1], dtype=np.int32)
+    layout = np.array([[0, 0, 2, 0, 2, 1], [1, 3, 7, 2, 4, 2]], dtype=np.int64)
+    lookup = np.concatenate([np.array([0, 1], dtype=np.int32), parent])
+    none = np.zeros(0, dtype=np.int64)
+    targets = Targets((), np.zeros((4, 2), np.int32), layout, none, lookup, np.ones(2))
+    first, last = promised._spans(targets)
+    assert first.tolist() == [0, 0, 0, 1, 2, 3, 0, 2, 0]
+    assert last.tolist() == [0, 0, 0, 1, 2, 3, 1, 2, 3]

@@ -1,8 +1,9 @@
 """Whether a class of the local searches keeps what it promises about sensitive values.
 
-Asked of a class as it is, or with one member replaced, gone or come: the sensitive values of its
-members are gathered, in rising order where that matters, and compared with what is allowed. A class
-that is asked as it is has its values sorted and kept, so that asking for a change takes O(size).
+Asked of a class as it is, or with one member replaced, gone or come. Of every class its sensitive
+values are kept in rising order, and what they cost. A replaced member changes the cost only between
+the old value and the new one, or at the nodes above one of the two; where the size changes, so does
+every term, and all are added up anew. The outcome is the same whole number either way.
 Records are counted, not people; whoever asks for more has the last word elsewhere.
 """
 
@@ -13,16 +14,16 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.closeness import (
+    STEP,
     TREE,
     VALUES,
     TargetArrays,
-    crossing_value,
     node_cost,
     parent_of,
     run_cost,
     unit_cost,
 )
-from shoal.kernels.compile import inner
+from shoal.kernels.compile import inlined, inner
 from shoal.kernels.slots import CAPACITY
 
 NEARLY = 1.0 - 1e-9
@@ -30,122 +31,185 @@ NEARLY = 1.0 - 1e-9
 
 NOBODY = -1
 
+LARGEST = 256
+"""Members of a class that is asked: of more, asking takes longer than it brings."""
+
 
 class ClassPromises(NamedTuple):
-    """What every class keeps.
+    """What every class keeps, and what is known of the classes first..end - 1.
 
     targets: what t-closeness allows. values: (n, m) int32, for each further attribute the value of
     each record. least: (m,) int64, how many different values a class has at least. share: (m,)
-    float64, which part of a class has the same value at most. values_gathered: (capacity + 1,)
-    int64 and counts: (nodes of all trees,) int64, room to work in, the latter zeros.
+    float64, which part of a class has the same value at most.
+    crossings: (S, most + 2, most + 2) int32, `closeness.crossing_value` of ordered attributes by
+    size and level; most: the members of a class that is asked. spans: (2, entries of lookup) int32,
+    of each node of a tree the first and the last leaf.
+    kept: (m + S, slots) int64, the values of each class in rising order. known: (2 m + S,
+    classes + 1) int64: how many different values, how often the most frequent one, of each m; then
+    what each attribute of `targets` costs; last, the same of what was asked last. beyond:
+    (classes,) float64, the excess. gathered: (capacity + 1,) int64 and counts: (nodes of a tree,)
+    int64, room to work in, the latter zeros.
     """
 
     targets: TargetArrays
     values: np.ndarray
     least: np.ndarray
     share: np.ndarray
-    values_gathered: np.ndarray
-    counts: np.ndarray
+    crossings: np.ndarray
+    spans: np.ndarray
     kept: np.ndarray
-    first_slot: int
+    known: np.ndarray
+    beyond: np.ndarray
+    gathered: np.ndarray
+    counts: np.ndarray
+    first: int
 
 
 @inner
-def excess(c, out, new, classes, promises, shape):
+def learn(c, classes, promises, shape):
+    """Takes down the values of class c as it is, what they cost and what is beyond."""
+    kept = promises.kept
+    begin = (c - promises.first) * shape[CAPACITY]
+    further = len(promises.least)
+    for row in range(kept.shape[0]):
+        for e in range(classes.size[c]):
+            i = classes.record[c * shape[CAPACITY] + e]
+            if row < further:
+                kept[row, begin + e] = promises.values[i, row]
+            else:
+                kept[row, begin + e] = promises.targets.codes[i, row - further]
+        _sort(kept[row], begin, classes.size[c])
+    nobody = np.int64(NOBODY)
+    promises.beyond[c - promises.first] = excess(c, nobody, nobody, classes, promises, shape, True)
+    _take_over(c, promises)
+
+
+@inner
+def keep(c, out, new, classes, promises, shape):
+    """Class c, as it still is, is about to lose record `out` and get record `new`; -1 for none."""
+    at = c - promises.first
+    begin = at * shape[CAPACITY]
+    further = len(promises.least)
+    promises.beyond[at] = excess(c, out, new, classes, promises, shape, True)
+    for row in range(promises.kept.shape[0]):
+        if row < further:
+            leaving, coming = _of(out, promises.values, row), _of(new, promises.values, row)
+        else:
+            codes = promises.targets.codes
+            leaving, coming = _of(out, codes, row - further), _of(new, codes, row - further)
+        size = _changed(row, begin, classes.size[c], leaving, coming, promises)
+        for e in range(size):
+            promises.kept[row, begin + e] = promises.gathered[e]
+    _take_over(c, promises)
+
+
+@inlined
+def _take_over(c, promises):
+    """What was asked last is what class c is like."""
+    known = promises.known
+    for row in range(known.shape[0]):
+        known[row, c - promises.first] = known[row, known.shape[1] - 1]
+
+
+@inlined
+def excess(c, out, new, classes, promises, shape, exactly):
     """How far class c is from keeping every promise, 0.0 where it does, times its members.
 
-    Without slot `out` and with record `new`; -1 for none.
+    Without record `out` and with record `new`; -1 for none. exactly: whether all that is known of a
+    class is found out about what is asked.
     """
+    begin = (c - promises.first) * shape[CAPACITY]
     beyond = 0.0
-    size = np.int64(0)
+    size = classes.size[c]
+    after = size - np.int64(out >= 0) + np.int64(new >= 0)
     for m in range(len(promises.least)):
-        size = _in_order(c, out, new, promises.values, m, m, classes, promises, shape)
-        beyond += _lacking(size, m, promises)
-    targets = promises.targets
+        if exactly or not _surely_diverse(c, m, after, promises):
+            leaving, coming = _of(out, promises.values, m), _of(new, promises.values, m)
+            _changed(m, begin, size, leaving, coming, promises)
+            beyond += _lacking(after, m, promises)
+    targets, known = promises.targets, promises.known
     for s in range(len(targets.limit)):
-        if targets.layout[s, TREE] == 1:
-            size = _gather(c, out, new, targets.codes, s, classes, promises, shape)
-            cost = _tree_cost(size, s, promises)
+        row = 2 * len(promises.least) + s
+        leaving, coming = _of(out, targets.codes, s), _of(new, targets.codes, s)
+        if out >= 0 and new >= 0:
+            cost = known[row, c - promises.first]
+            if targets.layout[s, TREE] == 1:
+                cost += _change_in_tree(begin, size, leaving, coming, s, promises)
+            else:
+                cost += _change_in_order(begin, size, leaving, coming, s, promises)
         else:
-            row = len(promises.least) + s
-            size = _in_order(c, out, new, targets.codes, s, row, classes, promises, shape)
-            cost = _order_cost(size, s, promises)
-        unit = unit_cost(size, s, targets)
-        beyond += max(0.0, cost - targets.limit[s] * unit * NEARLY) / unit
-    return beyond * size
+            _changed(len(promises.least) + s, begin, size, leaving, coming, promises)
+            if targets.layout[s, TREE] == 1:
+                cost = _tree_cost(after, s, promises)
+            else:
+                cost = _order_cost(after, s, promises)
+        known[row, known.shape[1] - 1] = cost
+        unit = unit_cost(after, s, targets)
+        beyond += np.divide(max(0.0, cost - targets.limit[s] * unit * NEARLY), unit)
+    return beyond * after
 
 
-@inner
-def _gather(c, out, new, codes, column, classes, promises, shape):
-    """Puts the values of the class into `values_gathered`; returns how many there are."""
-    gathered = promises.values_gathered
-    first = c * shape[CAPACITY]
-    size = np.int64(0)
-    for e in range(first, first + classes.size[c]):
-        if e != out:
-            gathered[size] = codes[classes.record[e], column]
-            size += 1
-    if new >= 0:
-        gathered[size] = codes[new, column]
-        size += 1
-    return size
+@inlined
+def _of(i, values, column):
+    """The value of record i, -1 where there is none."""
+    return np.int64(values[i, column]) if i >= 0 else np.int64(-1)
 
 
-@inner
-def _in_order(c, out, new, codes, column, row, classes, promises, shape):
-    """As `_gather`, rising. row: where in `kept` the class's values are; as it is, they are put
-    there.
+@inlined
+def _changed(row, begin, size, leaving, coming, promises):
+    """Gathers the kept values in rising order, without `leaving` and with `coming`; returns how
+    many there are. -1: none leaves or comes.
     """
-    gathered, kept = promises.values_gathered, promises.kept
-    first = c * shape[CAPACITY] - promises.first_slot
-    if out < 0 and new < 0:
-        size = _gather(c, out, new, codes, column, classes, promises, shape)
-        _sort(gathered, size)
-        for e in range(size):
-            kept[row, first + e] = gathered[e]
-        return size
-    is_gone, has_come = out < 0, new < 0
-    leaving = np.int64(0) if is_gone else np.int64(codes[classes.record[out], column])
-    coming = np.int64(0) if has_come else np.int64(codes[new, column])
-    size = np.int64(0)
-    for e in range(first, first + classes.size[c]):
+    gathered, kept = promises.gathered, promises.kept
+    is_gone, has_come = leaving < 0, coming < 0
+    after = np.int64(0)
+    for e in range(begin, begin + size):
         value = kept[row, e]
         if not is_gone and value == leaving:
             is_gone = True
             continue
         if not has_come and coming <= value:
-            gathered[size] = coming
-            size += 1
+            gathered[after] = coming
+            after += 1
             has_come = True
-        gathered[size] = value
-        size += 1
+        gathered[after] = value
+        after += 1
     if not has_come:
-        gathered[size] = coming
-        size += 1
-    return size
+        gathered[after] = coming
+        after += 1
+    return after
 
 
 @inner
-def _sort(gathered, size):
-    """Shell's sort of the first so many."""
+def _sort(values, begin, size):
+    """Shell's sort of so many values from `begin` on."""
     gap = 1
     while 3 * gap + 1 < size:
         gap = 3 * gap + 1
     while gap > 0:
-        for e in range(gap, size):
-            key = gathered[e]
+        for e in range(begin + gap, begin + size):
+            key = values[e]
             at = e
-            while at >= gap and gathered[at - gap] > key:
-                gathered[at] = gathered[at - gap]
+            while at >= begin + gap and values[at - gap] > key:
+                values[at] = values[at - gap]
                 at -= gap
-            gathered[at] = key
+            values[at] = key
         gap //= 3
 
 
-@inner
+@inlined
+def _surely_diverse(c, m, after, promises):
+    """Whether no change of one member leaves class c with too few values, or one too frequent."""
+    at = c - promises.first
+    longest = promises.known[2 * m + 1, at] + 1
+    enough = promises.known[2 * m, at] - 1 >= promises.least[m]
+    return enough and longest <= promises.share[m] * after
+
+
+@inlined
 def _lacking(size, m, promises):
     """Which share of the class has to change for as many values, none of them more frequent."""
-    gathered = promises.values_gathered
+    gathered, known = promises.gathered, promises.known
     distinct = np.int64(0)
     run = np.int64(0)
     longest = np.int64(0)
@@ -155,29 +219,58 @@ def _lacking(size, m, promises):
             run = 0
         run += 1
         longest = max(longest, run)
+    known[2 * m, known.shape[1] - 1] = distinct
+    known[2 * m + 1, known.shape[1] - 1] = longest
     lacking = max(np.int64(0), promises.least[m] - distinct)
-    return (lacking + max(0.0, longest - promises.share[m] * size)) / size
+    return np.divide(lacking + max(0.0, longest - promises.share[m] * size), np.float64(size))
 
 
-@inner
+@inlined
 def _order_cost(size, s, promises):
     """What the gathered values of an ordered attribute cost, as in `closeness.refresh_class`."""
-    targets, gathered = promises.targets, promises.values_gathered
+    targets, gathered = promises.targets, promises.gathered
     cost = np.int64(0)
     begin = np.int64(0)
     for level in range(size + 1):
         end = gathered[level] if level < size else targets.layout[s, VALUES]
         if end > begin:
-            crossing = crossing_value(level, size, s, targets)
+            crossing = np.int64(promises.crossings[s, size, level])
             cost += run_cost(level, crossing, begin, end, size, s, targets)
         begin = end
     return cost
 
 
-@inner
+@inlined
+def _change_in_order(first, size, leaving, coming, s, promises):
+    """How the cost changes when a member of one value is replaced by one of another.
+
+    Only the runs between the two change: they fall by one level where the new value is greater,
+    else they rise by one.
+    """
+    targets = promises.targets
+    values = promises.kept[len(promises.least) + s]
+    begin, last = min(leaving, coming), max(leaving, coming)
+    by = np.int64(-1) if coming > leaving else np.int64(1)
+    level = np.int64(0)
+    for e in range(first, first + size):
+        level += np.int64(values[e] <= begin)
+    change = np.int64(0)
+    while begin < last:
+        end = min(values[first + level], last) if level < size else last
+        if end > begin:
+            crossing = np.int64(promises.crossings[s, size, level + by])
+            change += run_cost(level + by, crossing, begin, end, size, s, targets)
+            crossing = np.int64(promises.crossings[s, size, level])
+            change -= run_cost(level, crossing, begin, end, size, s, targets)
+        begin = end
+        level += 1
+    return change
+
+
+@inlined
 def _tree_cost(size, s, promises):
     """What the nodes above the gathered values cost, every node once."""
-    targets, gathered, counts = promises.targets, promises.values_gathered, promises.counts
+    targets, gathered, counts = promises.targets, promises.gathered, promises.counts
     for e in range(size):
         node = np.int64(gathered[e])
         while node >= 0:
@@ -191,3 +284,35 @@ def _tree_cost(size, s, promises):
             counts[node] = 0
             node = parent_of(node, s, targets)
     return cost
+
+
+@inlined
+def _change_in_tree(first, size, leaving, coming, s, promises):
+    """How the cost changes when a member at one leaf is replaced by one at another: at the nodes
+    over one of the two.
+    """
+    change = np.int64(0)
+    if leaving == coming:
+        return change
+    for by in (-1, 1):
+        node, other = (leaving, coming) if by < 0 else (coming, leaving)
+        while node >= 0:
+            begin = promises.spans[0, promises.targets.layout[s, STEP] + node]
+            end = promises.spans[1, promises.targets.layout[s, STEP] + node]
+            if begin <= other and other <= end:
+                break  # over both, and so is all above
+            held = _within(begin, end, first, size, s, promises)
+            change -= node_cost(held, node, size, s, promises.targets)
+            change += node_cost(held + by, node, size, s, promises.targets)
+            node = parent_of(node, s, promises.targets)
+    return change
+
+
+@inlined
+def _within(begin, end, first, size, s, promises):
+    """How many members have a leaf from `begin` to `end`."""
+    values = promises.kept[len(promises.least) + s]
+    held = np.int64(0)
+    for e in range(first, first + size):
+        held += np.int64(values[e] >= begin) & np.int64(values[e] <= end)
+    return held

@@ -1,8 +1,8 @@
 """How a kernel is compiled, and when its compiled code on disk is out of date.
 
-`outer` is for a kernel that Python calls, `inner` for one that only other kernels call. Half the
-compile time of a kernel goes into helpers, allocations and wrappers, so nothing gets a wrapper that
-it does not need.
+`outer` is for a kernel that Python calls, `inner` for one that only other kernels call, `inlined`
+for one that becomes a part of these. Half the compile time of a kernel goes into helpers,
+allocations and wrappers, so nothing gets a wrapper that it does not need.
 
 Numba marks compiled code on disk with a stamp of the one source file it comes from, and so keeps
 using a caller's old code after a helper in another file has changed. Here the stamp is a digest of
@@ -40,6 +40,16 @@ def inner(function: Kernel) -> Kernel:
     Python needs.
     """
     return _kept_on_disk(njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
+
+
+def inlined(function: Kernel) -> Kernel:
+    """Compile a kernel that only kernels call, as a part of each of them.
+
+    For what hot loops call with many arrays: around a call that stays one, references to every
+    array are counted, which can take longer than the call.
+    """
+    options = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return _kept_on_disk(njit(forceinline=True, **options)(function))
 
 
 @cache

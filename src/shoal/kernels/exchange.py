@@ -32,7 +32,7 @@ from shoal.kernels.closeness import (
     runs_of,
     unit_cost,
 )
-from shoal.kernels.compile import inner, outer
+from shoal.kernels.compile import inlined, inner, outer
 
 MANY = 48
 """Members of a class that are tried at a time."""
@@ -263,7 +263,7 @@ def _best_exchange(a, b, clock, aim, own, runs, counts, targets):
     return best_r, best_s
 
 
-@inner
+@inlined
 def _placed(c, a, b, aim, own):
     """Puts into `around` how far each member of class c is from the middle of the means of a and b,
     and how far it is along from a to b, times their distance; returns the greatest and the least.
@@ -287,7 +287,7 @@ def _placed(c, a, b, aim, own):
     return farthest, nearest
 
 
-@inner
+@inlined
 def _gains_at_most(r_at, far, along, shrink, own):
     """More than this the squared error does not fall if a record so far from the middle comes for
     the member at `r_at`: they are at most as far apart as both are from the middle.
@@ -298,7 +298,7 @@ def _gains_at_most(r_at, far, along, shrink, own):
     return square - shift + MARGIN * (square + abs(along) + abs(own.around[1, r_at]))
 
 
-@inner
+@inlined
 def _lacking(c, out, new, subject_ids, k, members, start):
     """How many people class c lacks of k with record `new` for its member `out`, -1 for neither."""
     if len(subject_ids) == 0:
@@ -319,7 +319,7 @@ def _lacking(c, out, new, subject_ids, k, members, start):
     return np.float64(k - people)
 
 
-@inner
+@inlined
 def _excess_if(c, at, new, own, runs, counts, targets):
     """What class c exceeds the limits by with record `new` instead of its member at position `at`.
 
@@ -335,12 +335,12 @@ def _excess_if(c, at, new, own, runs, counts, targets):
             change = _change_in_tree(codes[out, s], codes[new, s], size, s, counts, targets)
         else:
             change = _change_in_order(runs.rank[s, at], codes[new, s], base, size, s, runs, targets)
-        apart = (runs.cost[s, c] + change) / unit_cost(size, s, targets)
+        apart = np.divide(runs.cost[s, c] + change, unit_cost(size, s, targets))
         result += max(0.0, apart - targets.limit[s] - ENOUGH)
     return result
 
 
-@inner
+@inlined
 def _change_in_order(r, new, base, size, s, runs, targets):
     """How the cost changes when the member of rank r is replaced by a record of value `new`."""
     sums = runs.sums
@@ -353,7 +353,7 @@ def _change_in_order(r, new, base, size, s, runs, targets):
     return change + sums[s, 2, base + r] - sums[s, 1, base + r]
 
 
-@inner
+@inlined
 def _change_in_tree(out, new, size, s, counts, targets):
     """How the cost changes when a member at leaf `out` is replaced by a record at leaf `new`.
 
@@ -375,7 +375,7 @@ def _change_in_tree(out, new, size, s, counts, targets):
     return change
 
 
-@inner
+@inlined
 def _depth(node, s, targets):
     """Nodes from here to the root."""
     nodes = 0

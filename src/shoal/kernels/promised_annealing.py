@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.kernels.class_promises import NOBODY, excess
-from shoal.kernels.compile import inner, outer
+from shoal.kernels.class_promises import LARGEST, NOBODY, excess, keep, learn
+from shoal.kernels.compile import inlined, outer
 from shoal.kernels.slot_exchanges import change_places, first_fit, leaves_too_little
 from shoal.kernels.slots import (
     CAPACITY,
@@ -27,9 +27,6 @@ from shoal.kernels.slots import (
 EXCESS, MOST = 1e15, 1e18
 """What an excess of 1 costs, in units of loss: more than all that a move can gain; and no more."""
 
-LARGEST = 256
-"""Members of a class that is asked: of more, asking takes longer than it brings."""
-
 ASKED = 3
 """Exchanges of a record with a class that are put to the promises at most."""
 
@@ -40,16 +37,15 @@ def anneal_promised(classes, promises, near, bound, shape, table, temperatures, 
     random = block[:1]
     first = np.int64(block[1])
     end = np.int64(block[2])
-    size, loss = classes.size, classes.loss
-    beyond = np.zeros(len(size))
-    nobody = np.int64(NOBODY)
+    size, loss, beyond = classes.size, classes.loss, promises.beyond
     for c in range(first, end):
         if size[c] > 0:
             measure(c, classes, shape, table)
-            beyond[c] = excess(c, nobody, nobody, classes, promises, shape)
+        if 0 < size[c] <= LARGEST:
+            learn(c, classes, promises, shape)
     bounds = np.empty((2, classes.rows.shape[1]), np.int32)
     noise = temperatures.shape[0] - (1 << NOISE_BITS)
-    moves = np.int64(0)
+    moves, nobody = np.int64(0), np.int64(NOBODY)
     for sweep in range(noise):
         for a in range(first, end):
             for s in range(a * shape[CAPACITY], a * shape[CAPACITY] + size[a]):
@@ -65,61 +61,72 @@ def anneal_promised(classes, promises, near, bound, shape, table, temperatures, 
                 draw = temperatures[noise + np.int64(z & np.uint64((1 << NOISE_BITS) - 1))]
                 limit = size[a] * loss[a] + size[b] * loss[b]
                 limit += (temperatures[sweep] * draw) >> 16
-                limit += np.int64(min(EXCESS * (beyond[a] + beyond[b]), MOST))
-                if (
+                limit += np.int64(min(EXCESS * (beyond[a - first] + beyond[b - first]), MOST))
+                p = nobody
+                relocates = (
                     size[a] > shape[K]
                     and size[b] < shape[CAPACITY]
                     and (z >> np.uint64(20)) & np.uint64(1) == np.uint64(0)
-                ):
-                    moved = _relocated(s, a, b, limit, classes, promises, shape, table)
+                )
+                if relocates:
+                    if not _relocates(s, a, b, limit, classes, promises, shape, table):
+                        continue
                 elif leaves_too_little(s, a, b, limit, classes, bounds, shape, table):
-                    moved = False
+                    continue
                 else:
                     start = random_below(next_random(random), size[b])
-                    moved = _exchanged(
+                    p = _partner(
                         s, a, b, start, limit, classes, promises, bound, bounds, shape, table
                     )
-                if moved:
-                    moves += 1
-                    for c in (a, b):  # one call to compile
-                        measure(c, classes, shape, table)
-                        beyond[c] = excess(c, nobody, nobody, classes, promises, shape)
+                    if p < 0:
+                        continue
+                moves += 1
+                leaving = np.int64(classes.record[s])
+                coming = np.int64(classes.record[p]) if p >= 0 else nobody
+                for c in (a, b):  # one call to compile
+                    keep(c, leaving, coming, classes, promises, shape)
+                    leaving, coming = coming, leaving
+                if relocates:
+                    move(s, a, b, classes, shape)
+                else:
+                    change_places(s, a, p, b, classes)
+                for c in (a, b):
+                    measure(c, classes, shape, table)
     return moves
 
 
-@inner
-def _relocated(s, a, b, limit, classes, promises, shape, table):
-    """Moves slot s of class a to class b if that stays within the limit."""
+@inlined
+def _relocates(s, a, b, limit, classes, promises, shape, table):
+    """Whether slot s of class a may move to class b within the limit."""
     after = (classes.size[a] - 1) * loss_without(s, a, classes, shape, table)
     after += (classes.size[b] + 1) * loss_with(s, b, classes, shape, table)
     if after > limit:
         return False
-    nobody = np.int64(NOBODY)
-    now = excess(a, s, nobody, classes, promises, shape)
+    nobody, one = np.int64(NOBODY), np.int64(classes.record[s])
+    now = excess(a, one, nobody, classes, promises, shape, False)
     if after + EXCESS * now > limit:
         return False
-    now += excess(b, nobody, np.int64(classes.record[s]), classes, promises, shape)
-    if after + EXCESS * now > limit:
-        return False
-    move(s, a, b, classes, shape)
-    return True
+    now += excess(b, nobody, one, classes, promises, shape, False)
+    return after + EXCESS * now <= limit
 
 
-@inner
-def _exchanged(s, a, b, start, limit, classes, promises, bound, bounds, shape, table):
-    """Exchanges slot s of class a for the first of class b that stays within the limit."""
+@inlined
+def _partner(s, a, b, start, limit, classes, promises, bound, bounds, shape, table):
+    """The first slot of class b that slot s of class a may be exchanged for within the limit, -1
+    where none may.
+    """
     tried = np.int64(0)
+    one = np.int64(classes.record[s])
     for _ in range(ASKED):
         p, after = first_fit(s, a, b, start, limit, classes, bound, bounds, shape, table, tried)
         if p < 0:
-            return False
-        one, other = np.int64(classes.record[s]), np.int64(classes.record[p])
-        now = excess(a, s, other, classes, promises, shape)
+            break
+        other = np.int64(classes.record[p])
+        now = excess(a, one, other, classes, promises, shape, False)
         if after + EXCESS * now <= limit:
-            now += excess(b, p, one, classes, promises, shape)
+            now += excess(b, other, one, classes, promises, shape, False)
             if after + EXCESS * now <= limit:
-                change_places(s, a, p, b, classes)
-                return True
+                return p
         place = p - b * shape[CAPACITY] - start
         tried = place + 1 if place >= 0 else place + classes.size[b] + 1
-    return False
+    return np.int64(-1)

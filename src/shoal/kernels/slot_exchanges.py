@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.kernels.compile import inner
+from shoal.kernels.compile import inlined
 from shoal.kernels.slots import (
     CAPACITY,
     GREATEST,
@@ -20,7 +20,7 @@ from shoal.kernels.slots import (
 )
 
 
-@inner
+@inlined
 def leaves_too_little(s, a, b, limit, classes, bounds, shape, table):
     """Whether no member of b can be exchanged for slot s of class a within the limit; puts the box
     of class a without it into `bounds`.
@@ -50,7 +50,7 @@ def leaves_too_little(s, a, b, limit, classes, bounds, shape, table):
     return classes.size[a] * without + classes.size[b] * joined > limit
 
 
-@inner
+@inlined
 def first_fit(s, a, b, start, limit, classes, bound, bounds, shape, table, tried=0):
     """The first slot of class b, from slot `start` on and round, whose exchange with slot s of
     class a stays within the limit, and what both classes lose then; -1 and 0 where none does. The
@@ -102,7 +102,7 @@ def first_fit(s, a, b, start, limit, classes, bound, bounds, shape, table, tried
     return np.int64(-1), np.int64(0)
 
 
-@inner
+@inlined
 def alone(s, a, p, b, classes, bound, shape):
     """Whether the subjects of slots s and p have no other record in class a or b."""
     if bound.shape[1] == 0 or bound[1, classes.record[s]] < 0:
@@ -117,7 +117,7 @@ def alone(s, a, p, b, classes, bound, shape):
     return met == 2
 
 
-@inner
+@inlined
 def change_places(s, a, p, b, classes):
     """Slots s and p change places; both classes are to be measured."""
     rows = classes.rows

@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal.algorithms.steps.targets import Targets, targets_of
 from shoal.data.matrix import Matrix
-from shoal.kernels.class_promises import ClassPromises
+from shoal.kernels.class_promises import LARGEST, ClassPromises
 from shoal.kernels.closeness import VALUES, TargetArrays
 from shoal.protocols import Promises, PromiseTerms
 
@@ -38,20 +38,55 @@ class Asked:
 
     def arrays(self, capacity: int, first: int, end: int) -> ClassPromises:
         """As a kernel takes them, for classes first..end - 1 of up to `capacity` records."""
-        nodes = int(self.targets.layout[:, VALUES].max(initial=0))
+        layout, several = self.targets.layout, len(self.targets.limit)
+        further, classes = len(self.least), end - first
         return ClassPromises(
             TargetArrays(*self.targets.arrays),
             self.values,
             self.least,
             self.share,
+            _crossings(self.targets, min(capacity, LARGEST) + 1),
+            _spans(self.targets),
+            np.empty((further + several, classes * capacity), dtype=np.int64),
+            np.zeros((2 * further + several, classes + 1), dtype=np.int64),
+            np.zeros(classes),
             np.zeros(capacity + 1, dtype=np.int64),
-            np.zeros(nodes, dtype=np.int64),
-            np.empty(
-                (len(self.least) + len(self.targets.limit), (end - first) * capacity),
-                dtype=np.int64,
-            ),
-            first * capacity,
+            np.zeros(int(layout[:, VALUES].max(initial=0)), dtype=np.int64),
+            first,
         )
+
+
+def _crossings(targets: Targets, most: int) -> np.ndarray:
+    """`kernels.closeness.crossing_value` of sizes and levels up to `most`."""
+    found = np.zeros((len(targets.limit), most + 1, most + 1), dtype=np.int32)
+    for s, (tree, _, values, step, pairs, _) in enumerate(targets.layout.tolist()):
+        for size in range(1, 0 if tree else most + 1):
+            found[s, size, size:] = values
+            # the pair that is the ceil(pairs * level / size)-th in rising order has that value
+            nth = -(-pairs * np.arange(1, size) // size)
+            found[s, size, 1:size] = targets.lookup[step + nth - 1]
+    return found
+
+
+def _spans(targets: Targets) -> np.ndarray:
+    """The first and the last leaf under each node of the trees, (2, entries of lookup) int32."""
+    spans = np.zeros((2, len(targets.lookup)), dtype=np.int32)
+    for tree, _, nodes, step, _, _ in targets.layout.tolist():
+        if not tree:
+            continue
+        parent = targets.lookup[step : step + nodes]
+        has_children = np.zeros(nodes, dtype=bool)
+        has_children[parent[parent >= 0]] = True
+        leaves = np.flatnonzero(~has_children)
+        first, last = np.full(nodes, nodes, dtype=np.int64), np.full(nodes, -1, dtype=np.int64)
+        above = leaves
+        while len(leaves):
+            np.minimum.at(first, above, leaves)
+            np.maximum.at(last, above, leaves)
+            goes_on = parent[above] >= 0
+            leaves, above = leaves[goes_on], parent[above[goes_on]]
+        spans[0, step : step + nodes], spans[1, step : step + nodes] = first, last
+    return spans
 
 
 def asked_of(matrix: Matrix, promises: Promises) -> Asked | None:
