@@ -213,6 +213,10 @@ function listen(job) {
       if (event.state) { events.close(); done(); }
       heard(id, event);
     };
+    events.onerror = () => {  // refused for good, else the browser asks again by itself
+      if (events.readyState !== EventSource.CLOSED) return;
+      radio.close(); listening.delete(id); done();
+    };
   });
   if (navigator.locks) navigator.locks.request(name, source); else source();
 }
