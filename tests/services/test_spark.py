@@ -29,7 +29,7 @@ from unit.test_spread import contents, folder
 
 pytestmark = [
     pytest.mark.services,
-    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17: there is none"),
+    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17, not found"),
 ]
 pyspark = pytest.importorskip(
     "pyspark", reason="Spark is not installed: 'make spark' fetches it (needs Java 17)"
@@ -83,8 +83,8 @@ def test_spark_does_what_one_process_does_and_fails_in_one_line(
         assert audited["utility"] == one["utility"]
         assert all(check.ok is not False for check in verify(f"{place}/many"))
         monkeypatch.setattr(spark, "_running", failing)
-        told = pytest.raises(InputError, match="engine 'spark': a task failed")
-        with told as refused, engines.using(by_spark()):
+        fails = pytest.raises(InputError, match="engine 'spark': a task failed")
+        with fails as refused, engines.using(by_spark()):
             publish_file(str(table), METHODS["rounded"], f"{place}/failed/")
         assert "mumps" not in str(refused.value)
         assert {path.name for path in place.iterdir()} == {"one", "many"}

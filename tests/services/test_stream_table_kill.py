@@ -1,4 +1,4 @@
-"""Streams into tables as real processes: killed, lost and begun again, every row is there once."""
+"""Streams into tables as real processes: killed or disconnected, each row is written once."""
 
 from __future__ import annotations
 

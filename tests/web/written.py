@@ -17,6 +17,6 @@ RELEASED = re.compile(
 
 
 def others_in(folder) -> list[str]:
-    """What lies in a project and is none of these."""
+    """Files of a project that are not among these."""
     names = [path.relative_to(folder).as_posix() for path in folder.rglob("*")]
     return [n for n in names if not WRITTEN.fullmatch(n) and not RELEASED.fullmatch(n)]

@@ -172,7 +172,7 @@ class TopicFeed:
 
 
 def _identity_of(topic: Topic) -> str | None:
-    """What tells a topic from one that was created later under the same name; None where the broker
+    """What distinguishes a topic from a later one of the same name; None where the broker
     does not say. Offsets begin again in the later one, so a place in it means other records.
     """
     kafka = client()
@@ -237,7 +237,7 @@ class TopicSink:
             raise CheckpointError(
                 f"output '{self._topic}': is not as the stream left it, or the broker has forgotten"
                 " how far it was, or the checkpoint is an earlier one; begin a new stream in a new"
-                " topic, and take the old one away from its readers"
+                " topic, and remove readers' access to the old one"
             )
 
     def _holds_rows(self) -> bool:

@@ -151,7 +151,7 @@ def excess(c, out, new, classes, promises, shape, exactly):
 
 @inlined
 def _of(i, values, column):
-    """The value of record i, -1 where there is none."""
+    """The value of record i, -1 if it has no value."""
     return np.int64(values[i, column]) if i >= 0 else np.int64(-1)
 
 

@@ -4,7 +4,7 @@ pickle.
     checkpoint
     |- CURRENT          the snapshot; its rename is the one moment at which work counts as done
     |- segment-<n>      output that CURRENT has committed and that may not stand in its file yet
-    |- status.json      counts and times for whoever watches; no part of the commit
+    |- status.json      counts and times for those who watch; no part of the commit
     `- lock
 
 The file: a line of JSON - values, and for every array or frame its kind, size and checksum -

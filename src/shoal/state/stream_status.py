@@ -1,4 +1,4 @@
-"""How a stream is doing, beside its checkpoint, for whoever watches: counts and times, no value.
+"""How a stream is doing, beside its checkpoint, for those who watch: counts and times, no value.
 
 The runner replaces `status.json` at each commit. Readers need neither the snapshot, which holds
 people, nor the lock. A run that is killed between a commit and its

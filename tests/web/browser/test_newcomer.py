@@ -142,7 +142,7 @@ def test_a_foreign_page_can_neither_look_nor_change(visit, place):
 def test_another_name_for_the_same_address_is_told_nothing(visit, place):
     tab, got = tab_of(visit[0].context), []
     tab.on("response", lambda answer: got.append((answer.status, answer.headers["content-length"])))
-    with suppress(playwright.Error):  # a page without a body is none
+    with suppress(playwright.Error):  # the page may have no body
         tab.goto(f"http://rebound.test:{place.door.port}/columns")
     assert got == [(400, "0")]
     tab.close()

@@ -196,7 +196,7 @@ class TableSink:
     def _require_as_put(self, session: Session, table: TableName, frame: pl.DataFrame) -> None:
         """Each release was measured as it was put; what was changed since then never was."""
         kept = _kept(session, table)
-        if kept is None:  # no step was put, so there is no table, or somebody else's
+        if kept is None:  # nothing was committed: no table, or another owner's
             raise self._changed
         is_own = kept.identity == self._identity and frame.columns == self._names
         if not is_own or _digest(_numbered(frame, 0)) != kept.digest:

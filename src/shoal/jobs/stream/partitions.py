@@ -128,7 +128,7 @@ def _shared_stream(
     if found.policy != hash_of(fixed_by(policy)):
         raise CheckpointError(
             f"checkpoint '{folder}': was made under another policy; give every process the one that"
-            " the stream was begun with, or begin a new stream, into a new topic"
+            " the stream started with, or begin a new stream, into a new topic"
         )
     return found
 
@@ -163,10 +163,10 @@ def _wanted(options: StreamOptions, policy: Policy, group: Group, partitions: in
         feed.read()
     holds_rows = any(group.sink_holds_rows(partition) for partition in range(partitions))
     assert options.checkpoint is not None
-    if holds_rows and SharedStream.read(options.checkpoint) is None:  # no other process was faster
+    if holds_rows and SharedStream.read(options.checkpoint) is None:  # not begun meanwhile
         raise CheckpointError(
             f"output '{options.sink}': holds rows already, and the checkpoint is new; name a fresh"
-            " topic, or bring back the checkpoint that it belongs to"
+            " topic, or restore the checkpoint that it belongs to"
         )
     return shared
 

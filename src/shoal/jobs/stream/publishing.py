@@ -76,7 +76,7 @@ class Publishing(ABC):
         if state.get("policy") != self._fingerprint:
             raise CheckpointError(
                 f"checkpoint '{self._checkpoint.folder}': was made under another policy, or for"
-                " other columns, outputs or versions; run with what it was begun with, or begin a"
+                " other columns, outputs or versions; use what it was started with, or begin a"
                 " new one in another folder"
             )
 

@@ -1,4 +1,4 @@
-"""The status of a run for whoever watches, written at each commit; see `state/stream_status.py`."""
+"""A run's status for those who watch, written at each commit; see `state/stream_status.py`."""
 
 from __future__ import annotations
 
