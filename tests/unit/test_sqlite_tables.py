@@ -105,7 +105,7 @@ def test_cells_of_several_types_are_text_and_rows_stand_in_the_order_of_the_key(
         ("CREATE TABLE t (a)", "?table=t&order=b", "names column 'b'"),
         ("CREATE TABLE t (a)", "?table=u", "there is no such table"),
         ("CREATE TABLE t (a)", "?table=s.t", "&schema=NAME"),
-        ("CREATE TABLE t (a)", "?table=t&schema=s", "'table' and 'order' alone"),
+        ("CREATE TABLE t (a)", "?table=t&schema=s", "'table', 'order' and 'release' alone"),
         ("CREATE TABLE t (a)", "", "no table is named"),
         ("CREATE TABLE t (a, shoal_row)", "?table=t", "does not count from 1"),
     ],

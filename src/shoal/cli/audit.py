@@ -45,7 +45,8 @@ def audit(
         str | None,
         typer.Argument(
             metavar="RELEASED",
-            help="The released table, ours or not; else --ledger or --transcript.",
+            help="The released table, ours or not; else --ledger (or the table in a database that"
+            " the ledger writes, with --ledger) or --transcript.",
         ),
     ] = None,
     policy: Annotated[
@@ -144,8 +145,12 @@ def audit(
     if ledger is not None or transcript is not None:
         _refuse_memory()
     if ledger is not None:
-        _refuse_beside("--ledger", one_table | attacks.given() | {"--transcript": transcript})
-        question = LedgerQuestion(ledger, k, attacks.names, beside, least_values)
+        from shoal.connectors.database.address import is_address
+
+        table = released if is_address(released) else None
+        others_given = {**one_table, "RELEASED": None if table is not None else released}
+        _refuse_beside("--ledger", others_given | attacks.given() | {"--transcript": transcript})
+        question = LedgerQuestion(ledger, k, attacks.names, beside, least_values, table)
         raise typer.Exit(_audit_ledger(question, output, as_json, report, quiet))
     if transcript is not None:
         _refuse_beside(
@@ -327,6 +332,7 @@ class LedgerQuestion:
     attack: tuple[str, ...]
     beside: Beside = NO_BESIDE
     l: int | None = None
+    table: str | None = None
 
 
 def _audit_ledger(
@@ -339,7 +345,9 @@ def _audit_ledger(
     check_outside(asked.ledger, report, output)
     options.check_outputs(output, report=report, inputs=[])
     with shown(quiet) as progress:
-        result = audit_ledger(asked.ledger, k=asked.k, attack=asked.attack, progress=progress)
+        result = audit_ledger(
+            asked.ledger, k=asked.k, attack=asked.attack, table=asked.table, progress=progress
+        )
         if asked.beside.is_asked and not result.damage:
             from shoal.jobs.beside.beside import audit_named, ledger_source
 

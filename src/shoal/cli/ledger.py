@@ -16,7 +16,12 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The ledger.")]
 
 @app.command("verify")
 def verify(
-    ledger: Folder,
+    ledger: Annotated[
+        str,
+        typer.Argument(
+            metavar="DIR", help="The ledger, or the table in a database that it writes."
+        ),
+    ],
     noted: Annotated[
         str | None,
         typer.Option(

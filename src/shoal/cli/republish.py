@@ -36,6 +36,18 @@ def republish(
     ledger: Annotated[
         Path, typer.Option("--ledger", metavar="DIR", help="The ledger; begun if it is not there.")
     ],
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="TABLE",
+            help=(
+                "A table in a database that takes the releases, too: 'sqlite:///FILE?table=NAME' or"
+                " 'postgresql://...'. Each is committed with its certificate, once."
+            ),
+        ),
+    ] = None,
     allow_leaks: Annotated[
         bool,
         typer.Option(
@@ -84,11 +96,15 @@ def republish(
     if earlier:
         _show_rehearsals([*earlier, increment], asked, as_json, quiet)
         return
+    if what_if and output is not None:
+        raise InputError("--what-if: writes nothing; leave out --output")
     if what_if:
         _show_prospects(increment, asked, ledger, as_json, quiet)
         return
     with shown(quiet) as progress:
-        done = republish_file(increment, asked, ledger, allow_leaks=allow_leaks, progress=progress)
+        done = republish_file(
+            increment, asked, ledger, output=output, allow_leaks=allow_leaks, progress=progress
+        )
         with _saying_what_is_published(done):
             if signer is not None and done.release is not None:
                 # an increment that was published before, too: a signature may be interrupted
@@ -107,6 +123,12 @@ def republish(
         typer.echo(done.certificate.to_json(), nl=False)
     if quiet:
         return
+    if done.caught_up:
+        what = "1 release" if done.caught_up == 1 else f"{done.caught_up} releases"
+        print(
+            f"shoal: {what} of the ledger that the table did not have: written there",
+            file=sys.stderr,
+        )
     if done.repeated:
         known = "was accepted" if done.release is None else f"is release {done.release:04d}"
         print(f"shoal: this increment {known} already; nothing was done", file=sys.stderr)

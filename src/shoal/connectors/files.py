@@ -120,7 +120,7 @@ def read_as(
 ) -> SourceFile:
     """A table in a file of the given format, whatever its name."""
     if database.is_address(path):
-        from shoal.connectors.database.tables import read_table
+        from shoal.connectors.database.release_tables import read_table
 
         return SourceFile(*read_table(database.parse(str(path))))
     if parquet_parts.is_many(path):
@@ -213,7 +213,7 @@ def check_writable(path: str) -> None:
     """Raises InputError where no file of this name can be written."""
     if database.is_address(path):
         raise InputError(
-            f"output '{database.parse(path).shown}': only 'shoal publish' writes into a database;"
+            f"output '{database.parse(path).shown}': this command writes no table in a database;"
             " name a file"
         )
     target = _target_of(path)

@@ -92,9 +92,9 @@ def _is_same(output: Path, read: str) -> bool:
 def certificate_beside(output_path: str) -> bytes | None:
     """The certificate of a release where it lies; None where there is none."""
     if is_address(output_path):
-        from shoal.connectors.database.tables import certificate_of
+        from shoal.connectors.database import release_tables
 
-        return certificate_of(parse(output_path))
+        return release_tables.certificate_beside(parse(output_path))
     path = Path(certificate_path(output_path))
     return path.read_bytes() if path.is_file() else None
 

@@ -4,7 +4,8 @@
     postgresql://USER@HOST/DATABASE?table=NAME&schema=NAME
 
 What else stands behind `?` is handed on to the client library, such as `service` or `sslmode`.
-`order=A,B` names columns that tell all rows apart, of a table without a primary key.
+`order=A,B` names columns that tell all rows apart, of a table without a primary key. `release=N`
+names one release of a table that a ledger writes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ _KINDS = {"sqlite": SQLITE, "postgresql": POSTGRESQL, "postgres": POSTGRESQL}
 _SCHEME = re.compile(r"(sqlite|postgres|postgresql)://", re.IGNORECASE)
 _SHORT = re.compile(r"-[A-Za-z]")
 _HOSTS = re.compile(r"(\[[^\]@]*\]|[^:@\[\]]*)(:\d*)?")
-_OWN = ("table", "schema", "order")
+_OWN = ("table", "schema", "order", "release")
+_RELEASE = re.compile(r"[1-9][0-9]{0,8}")
 _SECRET = (
     "password",
     "sslpassword",
@@ -30,6 +32,7 @@ _SECRET = (
 )
 CERTIFICATES = "shoal_certificates"
 STREAMS = "shoal_streams"
+RELEASES = "shoal_releases"
 
 _secrets: dict[str, str] = {}
 """Passwords that stood on the command line, by the address without them: for this process alone."""
@@ -40,7 +43,8 @@ class TableAddress:
     """A table in a database.
 
     shown: the address as messages have it. location: the file, or what the client library connects
-    to, which may hold a password. schema: None for the server's usual one.
+    to, which may hold a password. schema: None for the server's usual one. release: the one of a
+    ledger that is asked for; None for the whole table.
     """
 
     kind: str
@@ -49,6 +53,7 @@ class TableAddress:
     schema: str | None = None
     order: tuple[str, ...] = ()
     location: str = field(default="", repr=False)
+    release: int | None = None
 
     @property
     def where(self) -> str:
@@ -104,16 +109,32 @@ def parse(text: str) -> TableAddress:
     else:
         location = _joined("postgresql", userinfo, rest, others)
     order = tuple(unquote(name) for name in own.get("order", "").split(",") if name)
-    return TableAddress(
-        kind, shown, unquote(table), unquote(own.get("schema", "")) or None, order, location
-    )
+    schema = unquote(own.get("schema", "")) or None
+    release = _number(shown, own["release"]) if "release" in own else None
+    return TableAddress(kind, shown, unquote(table), schema, order, location, release)
 
 
 def certificates_of(path: str) -> str:
     """The address of the table that holds the certificate of a release."""
     address = parse(path)
     schema = "" if address.schema is None else f"&schema={_quoted(quote(address.schema))}"
-    return f"{address.shown.partition('?')[0]}?table={CERTIFICATES}{schema}"
+    table = CERTIFICATES if address.release is None else RELEASES
+    return f"{address.shown.partition('?')[0]}?table={table}{schema}"
+
+
+def require_whole(address: TableAddress) -> None:
+    """Raises InputError where one release is named of what is written or looked at as a whole."""
+    if address.release is not None:
+        raise InputError(
+            f"table '{address.shown}': names one release, but the whole table is meant; leave out"
+            " 'release'"
+        )
+
+
+def _number(shown: str, text: str) -> int:
+    if not _RELEASE.fullmatch(text):
+        raise InputError(f"table '{shown}': 'release' takes the number of one, such as 1")
+    return int(text)
 
 
 def _check_sqlite(
@@ -125,7 +146,9 @@ def _check_sqlite(
             " for an absolute path"
         )
     if "schema" in own or others:
-        raise InputError(f"table '{shown}': SQLite takes 'table' and 'order' alone behind '?'")
+        raise InputError(
+            f"table '{shown}': SQLite takes 'table', 'order' and 'release' alone behind '?'"
+        )
 
 
 def _parted(text: str) -> tuple[str, str, str, list[tuple[str, str]]]:

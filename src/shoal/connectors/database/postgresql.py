@@ -99,6 +99,7 @@ class PostgresSession:
     cursor: Any
     usual_schema: str | None = None
     numbers: ClassVar[str] = "bigint NOT NULL"
+    key_numbers: ClassVar[str] = "bigint PRIMARY KEY"
 
     @classmethod
     def connect(cls, address: TableAddress, writing: bool) -> PostgresSession:

@@ -73,10 +73,11 @@ class DatabaseRefusal(Exception):
 class Session(Protocol):
     """A connection in a transaction. Every method raises DatabaseRefusal.
 
-    numbers: the type of a column that numbers rows.
+    numbers: the type of a column that numbers rows. key_numbers: as the primary key.
     """
 
     numbers: ClassVar[str]
+    key_numbers: ClassVar[str]
 
     def named(self, address: TableAddress) -> TableName:
         """The table of an address, with the usual schema where it names none."""

@@ -43,6 +43,7 @@ class SqliteSession:
     connection: sqlite3.Connection
     made: Path | None = None
     numbers: ClassVar[str] = "INTEGER PRIMARY KEY"
+    key_numbers: ClassVar[str] = numbers
 
     @classmethod
     def connect(cls, address: TableAddress, writing: bool) -> SqliteSession:

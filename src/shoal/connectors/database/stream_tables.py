@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from shoal.connectors.database.address import STREAMS, TableAddress
+from shoal.connectors.database.address import STREAMS, TableAddress, require_whole
 from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import SOURCE, Session, TableName, cell_of, quoted
 from shoal.connectors.database.tables import (
     ROW,
+    column_findings,
     create_release,
     keep_certificate,
     rows_of_table,
@@ -59,6 +60,7 @@ class TableSink:
     ) -> None:
         self._address, self._names, self._identity = address, list(names), identity
         self._done = 0
+        require_whole(address)
         # opened for writing, so that missing rights show now and not later; nothing is written
         with opened(address, writing=True) as session:
             self._check(session, step)
@@ -91,18 +93,12 @@ class TableSink:
     def _require_new(self, session: Session, table: TableName, is_there: bool) -> None:
         """Raises InputError with every reason why no stream can begin in the table."""
         findings = target_findings(session, table)
-        findings += [f"column {finding}" for finding in self._name_findings(session)]
+        findings += column_findings(session, self._names)
         if is_there:
             findings.append("is there already; name a new table, or its stream's checkpoint")
         if findings:
             where = f"output '{self._address.shown}'"
             raise InputError.from_findings([f"{where}: {finding}" for finding in findings])
-
-    def _name_findings(self, session: Session) -> list[str]:
-        findings = session.name_findings(self._names)
-        if any(name.lower() == ROW for name in self._names):
-            findings.append(f"name '{ROW}': is Shoal's own; rename the column")
-        return findings
 
     @property
     def _changed(self) -> CheckpointError:

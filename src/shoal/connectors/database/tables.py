@@ -16,7 +16,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from shoal.connectors.database.address import CERTIFICATES, STREAMS, TableAddress
+from shoal.connectors.database.address import (
+    CERTIFICATES,
+    RELEASES,
+    STREAMS,
+    TableAddress,
+    require_whole,
+)
 from shoal.connectors.database.canonical import rows_sha256
 from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import (
@@ -29,7 +35,7 @@ from shoal.connectors.database.session import (
 )
 from shoal.errors import InputError
 
-ROW = "shoal_row"
+ROW, RELEASE = "shoal_row", "shoal_release"
 _ABOUT = ("name", "sha256", "certificate", "created")
 
 
@@ -138,11 +144,9 @@ class TableDraft:
 
     def write(self, frame: pl.DataFrame) -> None:
         """Puts all records, as text."""
-        findings = self.session.name_findings(frame.columns)
-        if any(name.lower() == ROW for name in frame.columns):
-            findings.append(f"name '{ROW}': is Shoal's own; rename the column")
+        findings = column_findings(self.session, frame.columns)
         if findings:
-            raise InputError.from_findings([f"column {finding}" for finding in findings])
+            raise InputError.from_findings(findings)
         create_release(self.session, self.unnamed, frame.columns)
         numbers = pl.int_range(1, frame.height + 1, dtype=pl.Int64, eager=True).alias(ROW)
         text = frame.select(pl.all().cast(pl.String))
@@ -161,6 +165,14 @@ class TableDraft:
             run(f"DROP TABLE {self.table.quoted}")
         run(f"ALTER TABLE {self.unnamed.quoted} RENAME TO {quoted(self.table.name)}")
         keep_certificate(self.session, self.table, self.sha256, certificate)
+
+
+def column_findings(session: Session, names: Sequence[str]) -> list[str]:
+    """Why a release can't have columns of these names."""
+    findings = session.name_findings(names)
+    own = {ROW, RELEASE} & {name.lower() for name in names}
+    findings += [f"name '{name}': is Shoal's own; rename the column" for name in sorted(own)]
+    return [f"column {finding}" for finding in findings]
 
 
 def create_release(session: Session, table: TableName, names: Sequence[str]) -> None:
@@ -189,6 +201,7 @@ def table_draft(address: TableAddress, replace: bool) -> Iterator[TableDraft]:
 
     replace: whether an earlier release of that name gives way; no other table ever does.
     """
+    require_whole(address)
     with opened(address, writing=True) as session:
         table = session.named(address)
         _check_target(session, address, table, replace)
@@ -226,6 +239,8 @@ def target_findings(session: Session, table: TableName) -> list[str]:
         findings.append("is where certificates are kept")
     if table.name.lower() == STREAMS:
         findings.append("is where the steps of streams are kept")
+    if table.name.lower() == RELEASES:
+        findings.append("is where the releases of ledgers are kept")
     return findings
 
 

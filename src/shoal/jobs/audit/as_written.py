@@ -10,6 +10,7 @@ from typing import Any
 
 from shoal.connectors import files
 from shoal.connectors.carried import carried
+from shoal.connectors.database.address import is_address, parse
 from shoal.connectors.dialect import DELIMITED, UTF8, is_written_in
 from shoal.connectors.file_description import UNDELIMITED
 from shoal.connectors.folder_draft import listed_files
@@ -55,6 +56,11 @@ def _wrong(stated: Stated, name: str) -> Iterator[str]:
     size, format_stated = stated.at("output", "bytes"), stated.at("output", "format")
     for key in ("bytes", "format", "files"):
         stated.note("output", key)
+    if is_address(name) and parse(name).release is not None:
+        # of a ledger: the hash is that of its file, which says all of this
+        for key in UNDELIMITED:
+            stated.note("output", "dialect", key)
+        return
     named = stated.at("output", "files")
     if named is not None and (not path.is_dir() or named != listed_files(path)):
         yield "files"

@@ -8,12 +8,17 @@ from pathlib import Path
 import polars as pl
 
 from shoal.connectors import files
+from shoal.connectors.database.address import is_address, parse
+from shoal.connectors.database.release_tables import state_of
 from shoal.errors import InputError, LedgerError
-from shoal.state.ledger import DATA, Ledger, sha256_of
+from shoal.state.ledger import CERTIFICATE, DATA, Ledger, sha256_of
 
 
 def verify_ledger(path: str | Path, *, noted: str | None = None) -> tuple[int, str]:
     """How many releases a ledger has, and the hash that the next one will follow.
+
+    path: the ledger's folder, or the address of the table that takes its releases: then the rows
+    and certificates there are checked, which need nothing else.
 
     Raises LedgerError with everything that is changed, missing, added or out of order. noted: such
     a hash from another day, which the chain must still hold; a chain that was cut, or made anew,
@@ -24,21 +29,40 @@ def verify_ledger(path: str | Path, *, noted: str | None = None) -> tuple[int, s
             "--noted: is not the hash of a release; give the 64 digits that 'shoal republish'"
             " printed"
         )
+    what, findings, heads = _whole_table(path) if is_address(path) else _whole_folder(path)
+    if findings:
+        raise LedgerError(f"{what}: {findings[0]}; restore it from a copy", findings[1:])
+    if noted is not None and noted not in heads:
+        raise LedgerError(
+            f"{what}: the noted release is not in it; it is an older copy, or was made anew:"
+            " restore it"
+        )
+    return len(heads) - 1, heads[-1]
+
+
+def _whole_folder(path: str | Path) -> tuple[str, list[str], list[str]]:
+    """How messages name a ledger, its damage, and the hashes of its beginning and releases."""
     ledger = Ledger.at(path)
     findings = ledger.verify()
-    if findings:
-        raise LedgerError(f"ledger '{path}': {findings[0]}; restore it from a copy", findings[1:])
-    if noted is not None and not ledger.follows(noted):
-        raise LedgerError(
-            f"ledger '{path}': the noted release is not in it; it is an older copy, or was made"
-            " anew: restore it"
-        )
-    releases = ledger.releases()
-    return len(releases), sha256_of(ledger.predecessor(max(releases, default=0) + 1))
+    certificates = (ledger.folder(release) / CERTIFICATE for release in ledger.releases())
+    heads = [] if findings else [sha256_of(one) for one in (ledger.genesis, *certificates)]
+    return f"ledger '{path}'", findings, heads
+
+
+def _whole_table(path: str | Path) -> tuple[str, list[str], list[str]]:
+    """The same of the table in a database that takes the releases of a ledger."""
+    address = parse(str(path))
+    state = state_of(address)
+    if not (state.is_there and state.releases):
+        raise InputError(f"{address.where}: holds no releases of a ledger; check its name")
+    heads = [str(state.releases[0].previous), *(line.head for line in state.releases)]
+    return address.where, list(state.damage), heads
 
 
 def unmarked(path: str | Path) -> list[str]:
     """A last step without its mark, in a line; else nothing. No damage, but perhaps a trace."""
+    if is_address(path):
+        return []
     return Ledger.at(path).unmarked()
 
 

@@ -34,6 +34,7 @@ from shoal.jobs.republish.reading import (
     release_as_shown,
     rows_of_release,
 )
+from shoal.jobs.republish.table_output import table_damage
 from shoal.jobs.republish.value_counts import Values, joined, values_of
 from shoal.policy.policy import Policy
 from shoal.privacy.history.comparison import compare
@@ -133,10 +134,13 @@ def audit_ledger(
     *,
     k: int | None = None,
     attack: Sequence[str | Mapping[str, Any]] = (),
+    table: str | None = None,
     progress: Progress = no_progress,
 ) -> LedgerAudit:
     """Every check on every release of a ledger, from the published files.
 
+    table: the address of the table in a database that the ledger writes; damage is also whatever
+    is otherwise there than in the ledger, so that all that is measured holds of the table, too.
     attack: names, as in `shoal.attack`; tried on the newest release, beside all earlier ones.
     Raises InputError where there is no ledger, and for an attack that can't be tried on one.
     """
@@ -145,6 +149,9 @@ def audit_ledger(
     ledger = Ledger.at(path)
     progress("verifying the chain")
     damage = ledger.verify()
+    if table is not None and not damage:
+        progress("comparing the table")
+        damage = [f"table: {finding}" for finding in table_damage(ledger, table)]
     if damage:
         return LedgerAudit([], damage)
     policy = terms.policy_of(ledger)

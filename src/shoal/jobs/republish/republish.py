@@ -28,6 +28,7 @@ from shoal.jobs.republish.identities import TRANSIENT_FILES
 from shoal.jobs.republish.increment import DeferredRecords
 from shoal.jobs.republish.next_release import plan
 from shoal.jobs.republish.planned_release import PlannedRelease
+from shoal.jobs.republish.table_output import LedgerTable, check_table
 from shoal.jobs.republish.value_counts import compared, with_table
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.state.ledger import CERTIFICATE, DATA, Ledger, ReleaseDraft
@@ -52,6 +53,7 @@ class Republication(Generic[FrameT]):
     unfinished: what could not be written behind the release, in a line; empty where all was.
     data: the release as it was published, where a frame was given; None where nothing was.
     left_out: records that waited to the deadline among fewer than k people, and are gone.
+    caught_up: earlier releases of the ledger that were written into its table now.
     """
 
     release: int | None
@@ -64,6 +66,7 @@ class Republication(Generic[FrameT]):
     head: str = ""
     unfinished: str = ""
     left_out: int = 0
+    caught_up: int = 0
 
     @property
     def again(self) -> int:
@@ -76,6 +79,7 @@ def republish(
     policy: PolicyLike,
     ledger: str | Path,
     *,
+    output: str | None = None,
     allow_leaks: bool = False,
     progress: Progress = no_progress,
 ) -> Republication[FrameT]:
@@ -86,10 +90,13 @@ def republish(
     all earlier releases. The same records in the same order are not published again. Raises
     InputError, PromiseError, InfeasibleError or LedgerError. `data` is of the same kind as the
     frame, with cells as text, as in the file.
+
+    output: the address of a table in a database that takes the releases, too, in step with the
+    ledger.
     """
     policy = Policy.of(policy)
     source = increment_of(frame, policy)
-    done = republish_source(source, policy, Path(ledger), allow_leaks, progress)
+    done = republish_source(source, policy, Path(ledger), allow_leaks, progress, output)
     if done.release is None or done.repeated:
         return cast(Republication[FrameT], done)
     written = files.read_as(Ledger(Path(ledger)).folder(done.release) / DATA, ".csv").frame
@@ -101,13 +108,15 @@ def republish_file(
     policy: Policy,
     ledger_path: str | Path,
     *,
+    output: str | None = None,
     allow_leaks: bool = False,
     progress: Progress = no_progress,
 ) -> Republication[Frame]:
     """As `republish`, with the new records in a file; the same file is not published twice."""
+    check_table(output, increment_path)
     progress("reading the increment")
     source = read_increment(increment_path, policy)
-    return republish_source(source, policy, Path(ledger_path), allow_leaks, progress)
+    return republish_source(source, policy, Path(ledger_path), allow_leaks, progress, output)
 
 
 def republish_source(
@@ -116,9 +125,11 @@ def republish_source(
     ledger_path: Path,
     allow_leaks: bool,
     progress: Progress = no_progress,
+    output: str | None = None,
 ) -> Republication[Frame]:
     """As `republish`, with records that were read already; the same hash is not published twice."""
     started = time.process_time()
+    check_table(output)
     policy.require_answers()
     policy = with_defaults(policy)
     method = policy.build_method("republish")
@@ -128,17 +139,23 @@ def republish_source(
     progress("waiting for the ledger")
     with ledger.locked():
         check_ledger(ledger, policy, looks_back=reads_back(policy, method))
+        if output is not None:
+            progress("reading the table of the ledger")
+        table = LedgerTable.of(ledger, output)
+        caught_up = table.catch_up()
         repeated = ledger.step_for(source.sha256)
         if repeated is not None:
-            return _repeated(repeated.release, ledger)
+            return replace(_repeated(repeated.release, ledger), caught_up=caught_up)
         if not source.frame.height:
             waiting = DeferredRecords.of(ledger).records
-            return Republication(None, None, waiting, reasons=("the increment is empty",))
+            empty = ("the increment is empty",)
+            return Republication(None, None, waiting, reasons=empty, caught_up=caught_up)
         policy = with_table(policy, ledger, method)
         planned = plan(source.frame, policy, method, ledger, progress)
         with ledger.draft() as draft:
             if isinstance(planned, DeferredRecords):
-                return _defer(planned, policy, ledger, draft, source.sha256)
+                done = _defer(planned, policy, ledger, draft, source.sha256)
+                return replace(done, caught_up=caught_up)
             audited = write_and_audit(
                 planned, policy, method, ledger, draft.published, source.sha256, progress
             )
@@ -149,16 +166,13 @@ def republish_source(
             seconds = {"total": time.process_time() - started, "method": planned.seconds}
             certificate = audited.certificate.extended(seconds=seconds)
             (draft.published / CERTIFICATE).write_text(certificate.to_json())
-            if not ledger.exists:
-                ledger.begin(terms.policy_files(policy))
-            step, refused = ledger.commit(
-                draft,
-                source.sha256,
-                audited.records,
-                REPLACED,
-                runs,
-                publishes=True,
-            )
+            with table.putting(draft.published):
+                if not ledger.exists:
+                    ledger.begin(terms.policy_files(policy))
+                table.bind()
+                step, refused = ledger.commit(
+                    draft, source.sha256, audited.records, REPLACED, runs, publishes=True
+                )
     return Republication(
         step.release,
         certificate,
@@ -168,6 +182,7 @@ def republish_source(
         head=step.head,
         unfinished=_unfinished(f"release {step.release:04d} is published", refused),
         left_out=planned.waiting.left_out,
+        caught_up=caught_up,
     )
 
 

@@ -6,6 +6,8 @@
     DIR.private/key                                  the key of the subject tokens
     DIR.private/000001/state.json, rows.parquet, ... a step: what an accepted increment left to
                                                      remember
+    DIR.private/table.json                           the table in a database that takes the
+                                                     releases, too, if there is one
     DIR.private/inputs/HASH                          the step that an increment of this hash led to
 
 Promise: releases 1..N are whole and follow each other, whatever instant a process is killed at. A
@@ -21,6 +23,7 @@ however long the ledger is. `verify` checks every byte.
     chain.py     releases and steps as they follow each other
     verify.py    what is damaged, missing, added or out of order
     drafts.py    what is written beside its place and moved into it whole
+    table_note.py which table takes the releases, too, and how far that is certain
     commit.py    the ledger: lock, draft, commit
 """
 
@@ -38,6 +41,7 @@ from shoal.state.ledger.layout import (
     ReleaseDraft,
     sha256_of,
 )
+from shoal.state.ledger.table_note import TableNote
 
 __all__ = [
     "CERTIFICATE",
@@ -49,5 +53,6 @@ __all__ = [
     "Ledger",
     "PolicyFiles",
     "ReleaseDraft",
+    "TableNote",
     "sha256_of",
 ]

@@ -40,6 +40,7 @@ from shoal.state.ledger.layout import (
     PRIVATE_SCHEMA,
     RUN,
     STATE,
+    TABLE,
     LedgerStep,
     PolicyFiles,
     ReleaseDraft,
@@ -392,7 +393,8 @@ class Ledger(Chain):
         if self.exists or self.steps():
             return
         with suppress(OSError):
-            (self.private / KEY).unlink(missing_ok=True)
+            for name in (KEY, TABLE):
+                (self.private / name).unlink(missing_ok=True)
             (self.private / LOCK).unlink(missing_ok=True)
             self.private.rmdir()  # only if it holds nothing else
 

@@ -56,6 +56,19 @@ def write_once(path: Path, content: bytes, private: Path) -> None:
     sync(path.parent)
 
 
+def write_anew(path: Path, content: bytes) -> None:
+    """A small file of the private part in place of an earlier one, by one rename."""
+    draft = draft_of(path.parent, path.name)
+    try:
+        draft.touch(mode=0o600)
+        draft.write_bytes(content)
+        sync(draft)
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+    sync(path.parent)
+
+
 def sync(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:

@@ -17,6 +17,7 @@ GENESIS, POLICY, HIERARCHIES = "ledger.json", "policy.json", "hierarchies"
 DATA, CERTIFICATE = "data.csv", "certificate.json"
 SIGNATURE = f"{CERTIFICATE}.sig"  # if anybody signed; no hash names it, it speaks for itself
 STATE, MARK, KEY, LOCK, INPUTS = "state.json", "published", "key", "lock", "inputs"
+TABLE = "table.json"
 RUN = "run.bin"
 """Sorted tokens of people, 64 bits each."""
 RELEASE_NAME, STEP_NAME = "{:04d}", "{:06d}"

@@ -21,6 +21,7 @@ from shoal.state.ledger.layout import (
     SCHEMA,
     SIGNATURE,
     STEP_NAME,
+    TABLE,
     LedgerStep,
     mapping_in,
     names_in,
@@ -30,6 +31,7 @@ from shoal.state.ledger.layout import (
     sha256_of_names,
     sha256_of_text,
 )
+from shoal.state.ledger.table_note import TableNote
 
 LOST_KEY = "private key: is missing or was changed"
 
@@ -138,7 +140,7 @@ def _added(chain: Chain) -> list[str]:
         *(name.split("/")[0] for name in policy_files),
         *map(RELEASE_NAME.format, chain.releases()),
     }
-    private = {KEY, LOCK, INPUTS, *map(STEP_NAME.format, chain.steps())}
+    private = {KEY, LOCK, INPUTS, TABLE, *map(STEP_NAME.format, chain.steps())}
     strangers = [(name, "ledger") for name in names_in(chain.path) - published]
     strangers += [(name, "private part") for name in names_in(chain.private) - private]
     return [
@@ -236,7 +238,19 @@ def _private_findings(chain: Chain) -> list[str]:
             "private part: is older than the ledger, or belongs to another one; restore the one"
             " that belongs to it"
         )
-    return findings
+    return findings + _table_findings(chain)
+
+
+def _table_findings(chain: Chain) -> list[str]:
+    """Whether the releases that a table is noted to hold are those of this ledger."""
+    if not TableNote.is_in(chain.private):
+        return []
+    note = TableNote.read(chain.private)
+    if note is None:
+        return [f"{TABLE}: was changed"]
+    if sha256_of(chain.predecessor(note.releases + 1)) != note.head:
+        return [f"{TABLE}: is about other releases than this ledger's"]
+    return []
 
 
 def _runs_in_use(chain: Chain) -> set[int]:

@@ -1,0 +1,246 @@
+"""A table in a database that takes the releases of a ledger, each in one transaction, once.
+
+    BEGIN; insert the rows of a release and read them back; list it in shoal_releases with its
+    certificate; the ledger appends it; COMMIT
+
+`shoal_release` is the number of a row's release; `shoal_row` counts all rows of the table from 1.
+Whatever a release shows is proved by its certificate: its rows, written as CSV, are byte for byte
+the file of the ledger.
+
+Promise: whatever is killed, a release is there as a whole with its certificate or not at all.
+Putting it again, from the ledger's own file, gives the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import polars as pl
+
+from shoal.connectors.database.address import RELEASES, TableAddress, require_whole
+from shoal.connectors.database.canonical import rows_sha256
+from shoal.connectors.database.connections import opened
+from shoal.connectors.database.release_list import ListedRelease, list_release, listed_releases
+from shoal.connectors.database.release_rows import TableRows, csv_sha256, placed
+from shoal.connectors.database.session import DatabaseRefusal, Session, TableName, quoted
+from shoal.connectors.database.tables import (
+    RELEASE,
+    ROW,
+    certificate_of,
+    column_findings,
+    rows_of_table,
+    target_findings,
+)
+from shoal.errors import InputError
+
+
+@dataclass(frozen=True)
+class TableState:
+    """What a table holds. is_there: whether there is such a table. damage: what is not as it was
+    put, each in a line.
+    """
+
+    is_there: bool
+    releases: Sequence[ListedRelease] = ()
+    damage: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class ReleaseRows:
+    """A release to be put into a table. frame: its rows as text. certificate: its text."""
+
+    frame: pl.DataFrame
+    certificate: str
+
+
+# Writing
+
+
+def check_begin(address: TableAddress) -> None:
+    """Raises InputError with every reason why no ledger can begin in a table."""
+    require_whole(address)
+    # opened for writing, so that missing rights show now and not later; nothing is written
+    with opened(address, writing=True) as session:
+        table = session.named(address)
+        findings = target_findings(session, table)
+        if session.columns(table) or listed_releases(session, table):
+            findings.append("is there already; name a new table, or the ledger that writes it")
+    if findings:
+        where = f"output '{address.shown}'"
+        raise InputError.from_findings([f"{where}: {finding}" for finding in findings])
+
+
+def state_of(address: TableAddress) -> TableState:
+    """What a table holds, every row compared with the certificates beside it."""
+    require_whole(address)
+    with opened(address, writing=True) as session:
+        table = session.named(address)
+        columns = session.columns(table)
+        releases = listed_releases(session, table)
+        rows = TableRows.of(session, table)
+        damage = rows.damage(releases) if columns and releases else []
+    return TableState(bool(columns), releases, damage)
+
+
+@contextmanager
+def putting(
+    address: TableAddress, before: ListedRelease | None, rows: ReleaseRows
+) -> Iterator[ListedRelease]:
+    """Puts a release behind another one; committed if the block succeeds, and else rolled back.
+
+    before: the last release that the table holds; None for a new table. In the block the rows are
+    there, read back, and nobody else sees them.
+    """
+    frame = rows.frame.select(pl.all().cast(pl.String))
+    line = ListedRelease.after(before, rows.certificate, frame.height)
+    with opened(address, writing=True) as session:
+        table = session.named(address)
+        _begin(session, address, table, before, frame.columns)
+        first = TableRows.of(session, table).count()
+        session.insert(table, _numbered(frame, line.release, first))
+        list_release(session, table, line)
+        session.run_deferred()
+        _require_as_put(session, address, table, line, first)
+        yield line
+        _commit(session, address, line)
+
+
+def _begin(
+    session: Session,
+    address: TableAddress,
+    table: TableName,
+    before: ListedRelease | None,
+    names: Sequence[str],
+) -> None:
+    """Makes a new table, or checks that the one that is there can take the next release."""
+    where = f"output '{address.shown}'"
+    listed, columns = listed_releases(session, table), session.columns(table)
+    if (listed[-1] if listed else None) != before or bool(columns) != (before is not None):
+        raise InputError(f"{where}: somebody else wrote into it meanwhile; run again")
+    if before is None:
+        findings = column_findings(session, names)
+        if findings:
+            raise InputError.from_findings([f"{where}: {finding}" for finding in findings])
+        texts = ", ".join(f"{quoted(name)} text" for name in names)
+        session.execute(
+            f"CREATE TABLE {table.quoted} ({ROW} {session.key_numbers}, {RELEASE} bigint NOT NULL,"
+            f" {texts})"
+        )
+    elif {column.name for column in columns} != {ROW, RELEASE, *names}:
+        raise InputError(
+            f"{where}: this release has other columns than the table; publish the same columns, or"
+            " begin another ledger"
+        )
+
+
+def _numbered(frame: pl.DataFrame, release: int, before: int) -> pl.DataFrame:
+    numbers = pl.int_range(before + 1, before + 1 + frame.height, dtype=pl.Int64, eager=True)
+    own = pl.select(numbers.alias(ROW), pl.lit(release, pl.Int64).alias(RELEASE))
+    return pl.concat([own, frame], how="horizontal")
+
+
+def _require_as_put(
+    session: Session, address: TableAddress, table: TableName, line: ListedRelease, first: int
+) -> None:
+    """Raises InputError unless the database holds what was audited: triggers may change it."""
+    listed = listed_releases(session, table)
+    is_listed = bool(listed) and listed[-1] == line
+    rows = TableRows.of(session, table)
+    is_whole = is_listed and rows.count() == first + line.rows
+    if not is_whole or not rows.are_as_certified(line, first):
+        raise InputError(
+            f"output '{address.shown}': the database itself changed rows or the certificate after"
+            f" the audit; remove the trigger or rule of the table or of '{RELEASES}'; nothing was"
+            " written"
+        )
+
+
+def _commit(session: Session, address: TableAddress, line: ListedRelease) -> None:
+    try:
+        session.commit()
+    except DatabaseRefusal as refused:
+        if refused.is_lost and _is_there(address, line):
+            return
+        why = refused.args[0].partition(";")[0]
+        raise InputError(
+            f"output '{address.shown}': release {line.release:04d} is in the ledger, but perhaps"
+            f" not yet in the table ({why}); run the same command again, which writes it there if"
+            " it is missing"
+        ) from None
+
+
+def _is_there(address: TableAddress, line: ListedRelease) -> bool:
+    """Whether a release was committed though nobody said so."""
+    try:
+        with opened(address) as session:
+            return line in listed_releases(session, session.named(address))
+    except InputError:
+        return False
+
+
+# Reading
+
+
+def read_table(address: TableAddress) -> tuple[pl.DataFrame, str]:
+    """The cells of a table as text, and their hash; raises InputError.
+
+    Of a table that a ledger writes: those of the release that the address names, with the hash of
+    its file; or else the table as of the last one.
+    """
+    with opened(address) as session:
+        table = session.named(address)
+        releases = _releases_in(session, table)
+        if not releases:
+            _refuse_number(address)
+            return rows_of_table(session, address, table)
+        rows = TableRows.of(session, table)
+        if address.release is None:
+            parts = [
+                rows.cells(line, first).drop(ROW, RELEASE)
+                for line, first in placed(releases)
+                if line.release >= releases[-1].since
+            ]
+            frame = pl.concat([part.select(parts[0].columns) for part in parts])
+            return frame, rows_sha256(frame)
+        frame = rows.cells(*_asked(address, releases)).drop(ROW, RELEASE)
+        return frame, csv_sha256(frame)
+
+
+def certificate_beside(address: TableAddress) -> bytes | None:
+    """The certificate that stands in the database beside a release; None where there is none."""
+    with opened(address) as session:
+        releases = _releases_in(session, session.named(address))
+    if not releases:
+        _refuse_number(address)
+        return certificate_of(address)
+    if address.release is None:
+        raise InputError(
+            f"{address.where}: holds several releases of a ledger; name one with &release=N, or"
+            " check all of them with 'shoal ledger verify'"
+        )
+    return _asked(address, releases)[0].certificate.encode()
+
+
+def _releases_in(session: Session, table: TableName) -> list[ListedRelease]:
+    """The releases of a table that a ledger writes; none of other tables."""
+    names = {column.name for column in session.columns(table)}
+    return listed_releases(session, table) if {ROW, RELEASE} <= names else []
+
+
+def _refuse_number(address: TableAddress) -> None:
+    if address.release is not None:
+        raise InputError(
+            f"{address.where}: holds no releases of a ledger, or none that '{RELEASES}' lists;"
+            " leave out 'release'"
+        )
+
+
+def _asked(address: TableAddress, releases: list[ListedRelease]) -> tuple[ListedRelease, int]:
+    for line, first in placed(releases):
+        if line.release == address.release:
+            return line, first
+    raise InputError(
+        f"{address.where}: there is no such release; it holds 1 to {releases[-1].release}"
+    )

@@ -1,0 +1,169 @@
+"""The table in a database that takes the releases of a ledger, too: in step with it, or refused.
+
+The ledger decides: a release counts once its folder is renamed. The table's transaction is open
+meanwhile, with the same rows read back in it, and is committed behind. So after a kill the table
+lacks at most what the ledger holds, and the next run writes that from the ledger's own file.
+A table that lacks what was noted as committed is an older copy, and one that holds more than the
+ledger shows that the ledger is: nothing is appended beside either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from shoal.connectors import files
+from shoal.connectors.database import release_tables
+from shoal.connectors.database.address import TableAddress, is_address, parse
+from shoal.connectors.database.release_list import ListedRelease
+from shoal.connectors.database.release_tables import ReleaseRows, TableState
+from shoal.connectors.outputs import check_not_read
+from shoal.errors import InputError, LedgerError
+from shoal.state.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
+
+
+def check_table(output: str | None, increment: str | None = None) -> None:
+    """Raises InputError where releases can't go there; looks at no database yet."""
+    if output is None:
+        return
+    if not is_address(output):
+        raise InputError(
+            f"output '{output}': a ledger has its own folder; -o names a table in a database that"
+            " takes its releases, too"
+        )
+    parse(output)
+    if increment is not None:
+        check_not_read(output, increment, [])
+
+
+@dataclass
+class LedgerTable:
+    """The table that a ledger writes, under the ledger's lock. address: None where none is named.
+
+    last: the last release that the table holds.
+    """
+
+    ledger: Ledger
+    address: TableAddress | None
+    last: ListedRelease | None = None
+
+    @classmethod
+    def of(cls, ledger: Ledger, output: str | None) -> LedgerTable:
+        return cls(ledger, None if output is None else parse(output))
+
+    def catch_up(self) -> int:
+        """Writes the releases that the ledger holds and the table lacks; how many these were.
+
+        Raises InputError or LedgerError where the two don't belong together, or one of them is an
+        older copy, or the table was changed.
+        """
+        note = self._note()
+        if self.address is None:
+            self._require_none(note)
+            return 0
+        state = release_tables.state_of(self.address)
+        if note is None or not (state.releases or note.releases):
+            release_tables.check_begin(self.address)
+        elif disagreements(self.ledger, state, note):
+            self._refuse(state, note)
+        self.last = state.releases[-1] if state.releases else None
+        missing = self.ledger.releases()[len(state.releases) :]
+        for number in missing:
+            with self.putting(self.ledger.folder(number)):
+                self.bind()
+        if note is not None and note.releases < len(state.releases) and not missing:
+            self._confirm(len(state.releases))
+        return len(missing)
+
+    @contextmanager
+    def putting(self, folder: Path) -> Iterator[None]:
+        """Has the rows of a release in the table, committed and noted if the block succeeds.
+
+        folder: of the release. The block appends it to the ledger.
+        """
+        if self.address is None:
+            yield
+            return
+        frame = files.read_as(folder / DATA, ".csv").frame
+        rows = ReleaseRows(frame, (folder / CERTIFICATE).read_bytes().decode())
+        with release_tables.putting(self.address, self.last, rows) as line:
+            yield
+        self.last = line
+        self._confirm(line.release)
+
+    def bind(self) -> None:
+        """Notes that releases go into the table from now on, so that none is appended without."""
+        if self.address is not None and self._note() is None:
+            self._confirm(0)
+
+    def _confirm(self, releases: int) -> None:
+        """Notes up to which release it is certain that the table holds them."""
+        assert self.address is not None
+        head = sha256_of(self.ledger.predecessor(releases + 1))
+        TableNote(self.address.shown, releases, head).write(self.ledger.private)
+
+    def _note(self) -> TableNote | None:
+        note = TableNote.read(self.ledger.private)
+        if note is None and TableNote.is_in(self.ledger.private):
+            raise LedgerError(
+                f"ledger '{self.ledger.path}': the note about its table is damaged; restore the"
+                " private part, nothing was appended"
+            )
+        return note
+
+    def _require_none(self, note: TableNote | None) -> None:
+        if note is not None and self.ledger.releases():
+            raise InputError(
+                f"ledger '{self.ledger.path}': its releases go into a table, too; name it with"
+                f" -o '{note.table}'"
+            )
+
+    def _refuse(self, state: TableState, note: TableNote) -> None:
+        assert self.address is not None
+        first, *more = disagreements(self.ledger, state, note)
+        raise LedgerError(
+            f"output '{self.address.shown}': {first}; nothing was appended. The ledger's table was"
+            f" '{note.table}'",
+            more,
+        )
+
+
+def table_damage(ledger: Ledger, table: str) -> list[str]:
+    """What a table lacks or holds otherwise than its ledger; empty where they are the same."""
+    state = release_tables.state_of(parse(table))
+    findings = disagreements(ledger, state, TableNote.read(ledger.private))
+    if findings:
+        return findings
+    return [
+        f"release {number:04d}: is not in the table yet; the next 'shoal republish' writes it there"
+        for number in ledger.releases()[len(state.releases) :]
+    ]
+
+
+def disagreements(ledger: Ledger, state: TableState, note: TableNote | None) -> list[str]:
+    """Why a table is not that of a ledger as it is, or an earlier state of it that a kill left."""
+    there = ledger.releases()
+    for number, line in zip(there, state.releases, strict=False):
+        if line.head != sha256_of(ledger.folder(number) / CERTIFICATE):
+            return [
+                f"release {number:04d}: the table holds another one than the ledger; it is another"
+                " ledger's, or one of the two was changed or continued twice; name the ledger's own"
+                " table, or restore both"
+            ]
+    if len(state.releases) > len(there):
+        return [
+            f"release {len(there) + 1:04d}: is in the table and not in the ledger, which is an"
+            " older copy; restore a newer one of the ledger and its private part"
+        ]
+    if note is not None and len(state.releases) < note.releases:
+        return [
+            f"release {note.releases:04d}: was in the table and is not there any more; the database"
+            " is an older copy, or another table was named; restore a newer copy"
+        ]
+    if note is not None and note.head != sha256_of(ledger.predecessor(note.releases + 1)):
+        return ["private part: notes other releases of the table; restore it from a copy"]
+    if state.releases and not state.is_there:
+        return ["the table is missing; restore it from a copy"]
+    return [f"the table is not as it was left: {finding}" for finding in state.damage]

@@ -1,0 +1,46 @@
+"""Which table in a database takes a ledger's releases, and how far that is certain.
+
+A release is noted behind the commit of the database. So a table that lacks a noted release is an
+older copy, while one that lacks a later release was only not reached before a kill.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from shoal.state.ledger.drafts import write_anew
+from shoal.state.ledger.layout import TABLE, json_text, read_json
+
+SCHEMA = "shoal.ledger-table/1"
+
+
+@dataclass(frozen=True)
+class TableNote:
+    """table: its address without a password. releases: how many it held. head: the hash of the
+    last of these, or of the ledger's beginning.
+    """
+
+    table: str
+    releases: int
+    head: str
+
+    @classmethod
+    def read(cls, private: Path) -> TableNote | None:
+        """The note in a private part; None where there is none, or it can't be read."""
+        content = read_json(private / TABLE)
+        if content is None or content.pop("schema", None) != SCHEMA:
+            return None
+        kinds = {name: type(value) for name, value in content.items()}
+        if kinds != {"table": str, "releases": int, "head": str} or content["releases"] < 0:
+            return None
+        return cls(**content)
+
+    @staticmethod
+    def is_in(private: Path) -> bool:
+        """Whether there is a note, damaged or not."""
+        return (private / TABLE).exists()
+
+    def write(self, private: Path) -> None:
+        """In place of an earlier note, whole or not at all."""
+        write_anew(private / TABLE, json_text({"schema": SCHEMA, **asdict(self)}).encode())

@@ -1,0 +1,287 @@
+"""Ledgers that write into tables as real processes, and on a real server: killed, two at once,
+without the server.
+
+SHOAL_LONG=1 kills more often, SHOAL_KILLS=100 a hundred times in each database.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from urllib.parse import quote
+
+import killed_republish
+import polars as pl
+import pytest
+
+from postgres_server import PASSWORD, USER, server
+from republish_cases import POLICY, append, policy, wearers
+from shoal.connectors import files
+from shoal.connectors.database import release_tables
+from shoal.connectors.database.address import parse
+from shoal.connectors.database.connections import opened
+from shoal.connectors.database.postgresql import PostgresSession
+from shoal.connectors.database.session import DatabaseRefusal
+from shoal.errors import InputError, LedgerError
+from shoal.jobs.republish.export import ledger_table, verify_ledger
+from shoal.jobs.republish.history import audit_ledger
+from shoal.state.ledger import Ledger
+from thorough import LONG
+
+pytestmark = pytest.mark.services
+CHILD = Path(__file__).with_name("killed_republish.py")
+KILLS = int(os.environ.get("SHOAL_KILLS", "20" if LONG else "2"))
+PEOPLE = 60
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("p.json").write_text(json.dumps({**POLICY, "method": {"name": "crp"}}))
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def running():
+    with server() as started:
+        secret = PASSWORD.replace("'", "''")
+        started.run(f"CREATE ROLE {USER} LOGIN PASSWORD '{secret}'")
+        yield started
+
+
+@pytest.fixture
+def pg(running):
+    """The server, with an empty schema."""
+    running.run("DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
+    running.run(f"GRANT ALL ON SCHEMA public TO {USER}")
+    return running
+
+
+@pytest.fixture
+def table(place, request):
+    """The address of a table, and what is to be waited for once a client is gone."""
+    if request.param == "sqlite":
+        return "sqlite:///out.db?table=releases", lambda: None
+    pg = request.getfixturevalue("pg")
+    return pg.url("releases"), lambda: quiet(pg)
+
+
+BOTH = pytest.mark.parametrize("table", ["sqlite", "postgresql"], indirect=True)
+
+
+def quiet(pg) -> None:
+    """A server that is at work for a client that is gone may still commit for it."""
+    others = "SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend'"
+    while pg.run(others) != [(1,)]:
+        time.sleep(0.05)
+
+
+def grow(address: str, seed: int):
+    return append(Path("L").absolute(), wearers(PEOPLE, seed), policy(), output=address)
+
+
+def killed(seed: int, address: str, calls: int, seconds: float) -> None:
+    """An append of the same increment, in a process that dies."""
+    wearers(PEOPLE, seed).write_csv("increment.csv")
+    command = [sys.executable, str(CHILD), "increment.csv", address, f"{calls}", f"{seconds}"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert ended.returncode in (0, -signal.SIGKILL), ended.stderr
+
+
+def assert_in_step(address: str, releases: int) -> None:
+    ledger = Ledger.at("L")
+    assert ledger.verify() == []
+    assert len(ledger.releases()) == releases
+    assert verify_ledger(address) == verify_ledger("L")
+    found = audit_ledger("L", table=address)
+    assert found.holds, found.damage
+    people = sum(release.certificate["records"]["out"] for release in found.releases)
+    assert people == files.read(address).frame.height == releases * PEOPLE
+    assert files.read(address).frame.equals(ledger_table("L"))
+
+
+@BOTH
+def test_killed_anywhere_every_release_is_in_the_ledger_and_in_the_table_once(table, monkeypatch):
+    address, settled = table
+    draw = random.Random(os.environ.get("SHOAL_KILLS_SEED", "1"))
+    with monkeypatch.context() as patched:
+        patched.setattr(release_tables, "putting", release_tables.putting)
+        made = killed_republish.counting(0, None)
+        grow(address, 1)
+        sys.setprofile(None)
+    done, seen = 1, Counter[tuple[bool, bool]]()
+    for trial in range(KILLS):
+        seconds = draw.uniform(0, 0.01) if trial % 3 > 1 else 0
+        killed(2 + trial, address, draw.randrange(1, made[0]), seconds)
+        settled()
+        assert Ledger.at("L").verify() == []
+        held = len(release_tables.state_of(parse(address)).releases)
+        listed = len(Ledger.at("L").releases())
+        assert (listed, held) in ((done, done), (done + 1, done), (done + 1, done + 1))
+        seen[listed > done, held > done] += 1
+        if trial % 2 and listed == done + 1:  # the next increment makes it good, too
+            done = listed
+            continue
+        assert grow(address, 2 + trial).release == done + 1
+        done += 1
+        assert_in_step(address, done)
+    grow(address, 1000)
+    assert_in_step(address, done + 1)
+    print(f"{KILLS} kills, then (in the ledger, in the table): {dict(seen)}")
+
+
+@pytest.mark.parametrize("table", ["sqlite", *["postgresql"] * LONG], indirect=True)
+def test_processes_at_once_append_one_after_the_other(table):
+    address, _ = table
+    for increment in range(2):
+        wearers(PEOPLE, increment).write_csv(f"{increment}.csv")
+    command = [sys.executable, "-m", "shoal", "republish", "-p", "p.json", "--ledger", "L", "-q"]
+    processes = [
+        subprocess.Popen(
+            [*command, "-o", address, f"{turn % 2}.csv"], stderr=subprocess.PIPE, text=True
+        )
+        for turn in range(4 if LONG else 3)
+    ]
+    for process in processes:
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+    assert_in_step(address, 2)
+
+
+# What only a server has
+
+
+def test_increments_come_from_a_table_of_the_server_and_releases_go_into_another(pg, place, shoal):
+    frame, people = wearers(PEOPLE, 1), parse(pg.url("people"))
+    columns = ", ".join(f"{name} text" for name in frame.columns)
+    pg.run(f"CREATE TABLE people ({columns}, PRIMARY KEY (who))")
+    with opened(people, writing=True) as session:
+        session.insert(session.named(people), frame.select(pl.all().cast(pl.String)))
+        session.commit()
+    out = pg.url("releases")
+    command = ["republish", pg.url("people"), "-p", "p.json", "--ledger", "L", "-q", "-o", out]
+    assert shoal(*command).status == 0
+    again = shoal(*(word for word in command if word != "-q"))
+    assert (again.status, "is release 0001 already" in again.err) == (0, True)
+    grow(pg.url("releases"), 2)
+    assert_in_step(out, 2)
+    newest = (
+        "SELECT count(*)::int FROM releases WHERE shoal_release >= (SELECT since FROM"
+        " shoal_releases WHERE name = 'releases' ORDER BY release DESC LIMIT 1)"
+    )
+    assert pg.run(newest) == [(2 * PEOPLE,)]
+    verified = shoal("verify", f"{out}&release=1", "-p", "p.json")
+    assert (verified.status, "FAIL" in verified.out) == (0, False)
+    assert shoal("audit", out, "--ledger", "L", "-q").status == 0
+    pg.run("UPDATE releases SET age = '17' WHERE shoal_row = 5")
+    for work in (lambda: grow(pg.url("releases"), 3), lambda: verify_ledger(out)):
+        with pytest.raises(LedgerError, match="release 0001: its rows were changed"):
+            work()
+    assert shoal("audit", out, "--ledger", "L", "-q").status == 1
+
+
+def test_more_than_nine_releases_are_in_their_order(pg, place):
+    for seed in range(10):
+        append(Path("L").absolute(), wearers(PEOPLE, seed), policy())
+    grow(pg.url("releases"), 10)
+    assert_in_step(pg.url("releases"), 11)
+
+
+DEFERRED = (
+    "CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN UPDATE releases SET age"
+    " = '*' WHERE shoal_row = NEW.shoal_row; RETURN NULL; END$$",
+    "CREATE CONSTRAINT TRIGGER t AFTER INSERT ON releases DEFERRABLE INITIALLY DEFERRED FOR EACH"
+    " ROW EXECUTE FUNCTION change()",
+)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [DEFERRED, ("CREATE RULE r AS ON INSERT TO shoal_releases DO INSTEAD NOTHING",)],
+    ids=["trigger", "rule"],
+)
+def test_what_the_server_changes_behind_the_audit_is_found_before_the_commit(pg, place, changes):
+    grow(pg.url("releases"), 1)
+    pg.run(*changes)
+    with pytest.raises(InputError, match="remove the trigger or rule"):
+        grow(pg.url("releases"), 2)
+    assert_in_step(pg.url("releases"), 1)
+
+
+def test_a_user_without_the_right_publishes_nothing(pg, place):
+    pg.run(f"REVOKE ALL ON SCHEMA public FROM {USER}", "GRANT USAGE ON SCHEMA public TO public")
+    with pytest.raises(InputError, match="lacks a right"):
+        grow(pg.url("releases", user=f"{USER}:{quote(PASSWORD, safe='')}"), 1)
+    assert not Path("L").exists()
+    assert pg.tables() == set()
+
+
+def test_a_password_in_the_address_is_in_no_file_and_no_row(pg, place):
+    secret = quote(PASSWORD, safe="")
+    grow(pg.url("releases", user=f"{USER}:{secret}"), 1)
+    with pytest.raises(InputError) as refused:
+        append(Path("L").absolute(), wearers(PEOPLE, 2))
+    rows = str(pg.run("SELECT * FROM shoal_releases"))
+    kept = [path.read_bytes() for part in ("L", "L.private") for path in Path(part).rglob("*.*")]
+    assert len(kept) > 4
+    for word in (PASSWORD, secret, "heim"):
+        assert word not in str(refused.value) + rows
+        assert not any(word.encode() in content for content in kept)
+
+
+@pytest.mark.parametrize("reached", [True, False], ids=["behind", "before"])
+def test_a_connection_that_is_lost_at_the_commit_is_looked_up(pg, place, monkeypatch, reached):
+    grow(pg.url("releases"), 1)
+    commit = PostgresSession.commit
+
+    def lost(session: PostgresSession) -> None:
+        monkeypatch.setattr(PostgresSession, "commit", commit)
+        if reached:
+            commit(session)
+            raise DatabaseRefusal("the connection was lost", is_lost=True)
+        (pid,) = session.query("SELECT pg_backend_pid()::text").row(0)
+        pg.run(f"SELECT pg_terminate_backend({pid})::text")
+        commit(session)
+
+    monkeypatch.setattr(PostgresSession, "commit", lost)
+    if reached:
+        assert grow(pg.url("releases"), 2).release == 2
+    else:
+        with pytest.raises(InputError, match="0002 is in the ledger, but perhaps not yet"):
+            grow(pg.url("releases"), 2)
+        done = grow(pg.url("releases"), 2)
+        assert (done.repeated, done.caught_up) == (True, 1)
+    assert_in_step(pg.url("releases"), 2)
+
+
+def test_somebody_who_adds_the_same_release_meanwhile_wins_and_nobody_is_published_twice(
+    pg, place, monkeypatch
+):
+    """As a copy of the ledger on another machine would, whose lock nobody here sees."""
+    grow(pg.url("releases"), 1)
+    insert, address = PostgresSession.insert, parse(pg.url("releases"))
+
+    def second(session: PostgresSession, table, frame: pl.DataFrame) -> None:
+        monkeypatch.setattr(PostgresSession, "insert", insert)
+        with opened(address, writing=True) as other:
+            other.insert(table, frame)
+            threading.Timer(0.3, other.commit).start()
+            insert(session, table, frame)
+
+    monkeypatch.setattr(PostgresSession, "insert", second)
+    with pytest.raises(InputError, match="somebody else published into it meanwhile"):
+        grow(pg.url("releases"), 2)
+    assert Ledger.at("L").releases() == [1]
+    with pytest.raises(LedgerError, match="some were added or taken away"):
+        grow(pg.url("releases"), 2)
+    pg.run(f"DELETE FROM releases WHERE shoal_row > {PEOPLE}")
+    grow(pg.url("releases"), 2)
+    assert_in_step(pg.url("releases"), 2)
