@@ -130,12 +130,8 @@ def measure(asked: Any) -> Any:
 
 def _said() -> dict[str, dict[str, float]]:
     """Bytes and rounds of three parties in one process."""
-    from shoal.algorithms.fusion.party_tds import (
-        PartyTds,
-        PartyTdsStepwise,
-        batch_roots,
-        decode_steps,
-    )
+    from shoal.algorithms.fusion.batches import batch_roots, decode_steps
+    from shoal.algorithms.fusion.party_tds import PartyTds, PartyTdsStepwise
 
     found = {}
     for name, k in (("QID5", 100), ("six pairs", 20)):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from shoal.algorithms.fusion.ground import Ground
+from shoal.algorithms.fusion.ground import REFUSED, Ground
 from shoal.algorithms.fusion.secure_maximum import plain_maximum
 from shoal.algorithms.steps.candidates import Candidates
 from shoal.algorithms.steps.specialization import IndexedRequirement, Specialization, Taxonomy
@@ -58,14 +58,26 @@ class Case:
         weights = self.weights or (1.0,) * len(self.codes)
         return Ground(self.taxonomies, self.classes, self.qids, weights, whose, **more)
 
-    def in_turns(self, rule, owners, **more):
+    def parties(self, rule, owners, veto=None, **more):
+        """All parties. veto: the judge by number, values that it alone knows, and how many."""
+        told = [{} if veto is None else {"judge": veto[0]} for _ in owners]
+        if veto is not None:
+            told[veto[0]]["judged"] = veto[1:]
+        return [
+            rule.party(self.ground(owners, **more, **knows), {j: self.codes[j] for j in own})
+            for own, knows in zip(owners, told, strict=True)
+        ]
+
+    def in_turns(self, rule, owners, veto=None, **more):
         """All parties' runs of a method with turns, in one process: parties and batches."""
-        ground = self.ground(owners, **more)
-        parties = [rule.party(ground, {j: self.codes[j] for j in own}) for own in owners]
+        parties = self.parties(rule, owners, veto, **more)
         batches = []
         while (owner := parties[0].turn()) is not None:
             assert {party.turn() for party in parties} == {owner}
-            batches.append((owner, parties[owner].decide()))
+            verdict = None
+            if veto is not None and veto[0] != owner:
+                verdict = parties[veto[0]].judge(parties[owner].propose())
+            batches.append((owner, parties[owner].decide(verdict)))
             for party in parties:
                 if party is not parties[owner]:
                     party.apply(batches[-1][1])
@@ -85,12 +97,11 @@ class Case:
             steps.append(taken.done.step)
         return state, steps
 
-    def together(self, rule, owners, **more):
+    def together(self, rule, owners, veto=None, **more):
         """All parties' runs in one process; owners: attribute numbers by party. The parties,
         batches and rounds.
         """
-        ground = self.ground(owners, **more)
-        parties = [rule.party(ground, {j: self.codes[j] for j in own}) for own in owners]
+        parties = self.parties(rule, owners, veto, **more)
         batches = []
         while True:
             winner, steps = plain_maximum([party.bid() for party in parties])
@@ -99,7 +110,14 @@ class Case:
             others = [party for p, party in enumerate(parties) if p != winner]
             for party in others:
                 party.lose()
-            batch = parties[winner].specialize(steps)
+            valid = steps
+            if veto is not None and veto[0] != winner:
+                verdicts = (
+                    parties[veto[0]].judge(parties[winner].propose(number))
+                    for number in range(steps)
+                )
+                valid = next((n for n, verdict in enumerate(verdicts) if verdict == REFUSED), steps)
+            batch = parties[winner].specialize(valid, valid < steps)
             batches.append((winner, batch))
             for party in others:
                 party.apply(batch)

@@ -6,8 +6,11 @@ from collections import Counter
 from itertools import pairwise
 
 
-def groups_of(case, labels=1, atoms=None, hulls=False, others=()):
-    """The groups of rows, each with its span of every attribute; sorted."""
+def groups_of(case, labels=1, atoms=None, hulls=False, others=(), veto=None):
+    """The groups of rows, each with its span of every attribute; sorted.
+
+    veto: values and how many; a cut that leaves fewer in a part is refused, and no other one tried.
+    """
     k = max(qid.k for qid in case.qids)
     rows = [[int(codes[i]) for codes in case.codes] for i in range(len(case.classes))]
 
@@ -57,6 +60,11 @@ def groups_of(case, labels=1, atoms=None, hulls=False, others=()):
         over = [node for node in inside if node[0] <= min(values) and max(values) <= node[1]]
         return min(over, key=lambda node: node[1] - node[0])
 
+    def is_refused(parts):
+        return veto is not None and any(
+            len({int(veto[0][i]) for i in part}) < veto[1] for part, _ in parts
+        )
+
     def cut(group, spans):
         weights = case.weights or [1.0] * len(spans)
         widths = [
@@ -68,7 +76,7 @@ def groups_of(case, labels=1, atoms=None, hulls=False, others=()):
                 continue
             find = parts_of_number if case.taxonomies[j].is_number else parts_of_tree
             parts = find(group, j, spans[j])
-            if parts is not None:
+            if parts is not None and not is_refused(parts):
                 return [
                     end
                     for part, span in parts

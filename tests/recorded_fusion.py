@@ -74,7 +74,9 @@ def packed_frames(agreement: bytes, messages: list[tuple[int, bytes]]) -> list[b
     return [*frames, pack_frame(agreement, MessageKind.BYE, 0, DONE)]
 
 
-def record(folder: Path, keyed: bool = False, method: dict | None = None) -> Recorded:
+def record(
+    folder: Path, keyed: bool = False, method: dict | None = None, change=lambda content: None
+) -> Recorded:
     """Three owners, one of them with a column that is published as it is; a helper if keyed."""
     world = bank_world(folder, n=40, keyed=keyed, helper="recipient" if keyed else None)
     world.content["parties"][2]["attributes"]["district"] = {"role": "plain"}
@@ -84,6 +86,7 @@ def record(folder: Path, keyed: bool = False, method: dict | None = None) -> Rec
     ]
     if method is not None:
         world.content["method"] = method
+    change(world.content)
     for name in world.names:
         world.start(name)
     assert set(world.statuses().values()) == {0}

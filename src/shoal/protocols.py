@@ -407,8 +407,17 @@ class BiddingParty(FusionParty, Protocol):
     def lose(self) -> None:
         """Another party won the round: what was planned is taken back."""
 
-    def specialize(self, steps: int) -> bytes:
-        """Won the round: does so many of the planned steps, and says them in a batch."""
+    def propose(self, number: int) -> bytes:
+        """One of the planned steps, as the judge is asked before the others are told."""
+
+    def judge(self, proposal: bytes | bytearray) -> bytes:
+        """As the judge: whether a proposed step is valid, after all it was asked in this round."""
+
+    def specialize(self, steps: int, is_refused: bool = False) -> bytes:
+        """Won the round: does so many of the planned steps, and says them in a batch.
+
+        is_refused: whether the judge refused the step after these.
+        """
 
 
 class TurnParty(FusionParty, Protocol):
@@ -417,8 +426,17 @@ class TurnParty(FusionParty, Protocol):
     def turn(self) -> int | None:
         """Whose turn it is, by number; None at the end."""
 
-    def decide(self) -> bytes:
-        """Does all that is to be done in its turn, and says it in a batch."""
+    def propose(self) -> bytes:
+        """What it would do in its turn, as the judge is asked before the others are told."""
+
+    def judge(self, proposal: bytes | bytearray) -> bytes:
+        """As the judge: what of a proposal is valid, a byte for each cut."""
+
+    def decide(self, verdict: bytes | bytearray | None = None) -> bytes:
+        """Does all that is to be done in its turn, and says it in a batch.
+
+        verdict: what the judge said of the proposal.
+        """
 
 
 class FusionMethod(NamedMethod, Protocol):

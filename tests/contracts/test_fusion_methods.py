@@ -65,6 +65,16 @@ def test_sensitive_values_and_atoms_are_kept(rule):
             assert np.bincount(atoms[rows])[np.unique(atoms[rows])].min() >= K
 
 
+def test_every_group_has_the_values_that_a_judge_asks(rule):
+    values = np.arange(90) // 30
+    for owners in ([[0, 1, 2], []], [[0], [1, 2]]):
+        parties, batches = run(rule, owners, veto=(1, values, 2))
+        assert batches
+        cells = list(zip(*shown(parties[0]), strict=True))
+        for cell in set(cells):
+            assert len({values[i] for i, other in enumerate(cells) if other == cell}) >= 2
+
+
 def test_a_batch_fits_what_others_take_and_a_torn_one_is_refused(rule):
     owners = [[0], [1, 2], []]
     _, batches = run(rule, owners)

@@ -26,6 +26,15 @@ def attributes(content, party=0):
     return content["parties"][party]["attributes"]
 
 
+def judged(content):
+    """The agreement with a veto on the office's district; what it says about that."""
+    attributes(content, 2)["district"] = {"role": "plain"}
+    content["promises"][1]["attributes"].remove("district")
+    content["promises"].append({"model": "k-anonymity", "k": 5})
+    content["sensitive"] = {"attribute": "district", "l": 2, "veto": "seen"}
+    return content["sensitive"]
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -39,6 +48,23 @@ def attributes(content, party=0):
         (
             lambda c: c["promises"].append({"model": "l-diversity", "attribute": "loan", "l": 2}),
             "a promise without 'attributes'",
+        ),
+        (lambda c: judged(c).pop("veto"), "consent by 'veto: seen', or share the column"),
+        (lambda c: judged(c).update(veto="hidden"), "'seen'"),
+        (lambda c: judged(c).update(l=1), "must be at least 2"),
+        (lambda c: judged(c).update(attribute="loan"), "'loan' is the label, which all see"),
+        (lambda c: judged(c).update(attribute="salary"), "is not an attribute of the role 'plain'"),
+        (lambda c: judged(c).update(attribute="nobody's"), "is not an attribute of the role"),
+        (
+            lambda c: (
+                judged(c),
+                c["promises"].append({"model": "l-diversity", "attribute": "district", "l": 2}),
+            ),
+            "shared before the rounds",
+        ),
+        (
+            lambda c: judged(c) and c["promises"].pop(),
+            "agreement, sensitive: counts values in groups over all",
         ),
         (lambda c: c["promises"].pop(0), "'age': is in no QID"),
         (lambda c: attributes(c)["salary"].pop("domain"), "needs a 'domain'"),
@@ -127,6 +153,15 @@ def test_values_off_the_grid_or_domain_are_counted_never_shown(cells, lost):
     _, found = salary.cells_of(encode_text(pl.Series("salary", cells)), "bank")
     assert bool(found) == bool(lost)
     assert not found or f"{lost} records lie outside its domain and grid" in found[0]
+
+
+def test_a_veto_is_a_promise_that_anybody_can_audit_and_part_of_the_hash():
+    found = agreement(judged)
+    assert found.judge == "office"
+    assert found.diverse == {}
+    assert found.policy.model.promises[-1]["model"] == "l-diversity"
+    assert found.policy.model.attributes["district"].role == "sensitive"
+    assert found.hash != agreement(lambda c: (judged(c), c.pop("sensitive"))).hash
 
 
 def test_the_hash_is_the_same_for_the_same_agreement():

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_cases import Case, cases, owners_of, paper_case
+from shoal.algorithms.fusion.batches import batch_roots, decode_steps, final_nodes
 from shoal.algorithms.fusion.codes import pack, packed_size, unpack
 from shoal.algorithms.fusion.party_tds import (
     MOST_LABELS,
@@ -19,9 +20,6 @@ from shoal.algorithms.fusion.party_tds import (
     PartyTds,
     PartyTdsLiteral,
     PartyTdsStepwise,
-    batch_roots,
-    decode_steps,
-    final_nodes,
     worth_bits,
 )
 from shoal.algorithms.steps.candidates import UNIT

@@ -399,6 +399,7 @@ def _audit_transcript(folder: Path, as_json: bool, quiet: bool) -> int:
             "messages": result.messages,
             "bytes": result.bytes,
             "facts": result.facts,
+            "vetoed": result.vetoed,
             "wrong": result.wrong,
         }
         typer.echo(json.dumps(summary | {"holds": result.holds}, indent=2))
@@ -409,8 +410,16 @@ def _audit_transcript(folder: Path, as_json: bool, quiet: bool) -> int:
             f"{count} messages ({kinds}), {result.facts} facts about people",
             file=sys.stderr,
         )
+        if result.vetoed:
+            print(
+                f"vetoed: {result.vetoed} facts about people that the table does not show were"
+                " seen by the owner who refused them, as agreed",
+                file=sys.stderr,
+            )
         for wrong in result.wrong:
             print(f"{wrong}: DOES NOT HOLD", file=sys.stderr)
-        if result.holds:
+        if result.holds and result.vetoed:
+            print("no other message says more than the published table: holds", file=sys.stderr)
+        elif result.holds:
             print("no message says more than the published table: holds", file=sys.stderr)
     return 0 if result.holds else 1

@@ -216,12 +216,19 @@ class Agreement:
 
     @cached_property
     def diverse(self) -> dict[str, int]:
-        """How many different values every group has at least, by the attribute's name."""
+        """How many different values every group has at least, by name: what all owners see."""
         asked: dict[str, int] = {}
+        judged = None if self.model.sensitive is None else self.model.sensitive.attribute
         for promise in self.policy.build_promises():
-            if isinstance(promise, LDiversity):
+            if isinstance(promise, LDiversity) and promise.attribute != judged:
                 asked[promise.attribute] = max(promise.l, asked.get(promise.attribute, 1))
         return asked
+
+    @property
+    def judge(self) -> str | None:
+        """The owner who refuses what leaves too few values of an attribute of its own."""
+        sensitive = self.model.sensitive
+        return None if sensitive is None else self.owner_of(sensitive.attribute)
 
     @property
     def least_common(self) -> int:
@@ -266,13 +273,17 @@ class Agreement:
             }
         label = self.model.label.attribute
         attributes[label] = {"role": "plain"}
-        for promise in self.model.promises:
+        promises = list(self.model.promises)
+        if self.model.sensitive is not None:
+            asked = self.model.sensitive.model_dump(exclude={"veto"})
+            promises.append({"model": "l-diversity"} | asked)
+        for promise in promises:
             if promise["model"] == "l-diversity":
                 attributes[promise["attribute"]] |= {"role": "sensitive"}
         content = {
             "version": 1,
             "attributes": attributes,
-            "promises": self.model.promises,
+            "promises": promises,
             "label": label,
             "missing": "reject",
             "render": {"order": "shuffled"},
@@ -307,6 +318,11 @@ class Agreement:
             "minimum": self.least_common,
             "seed": self.model.seed,
             **({} if self.model.before is None else {"before": self.model.before}),
+            **(
+                {}
+                if self.model.sensitive is None
+                else {"sensitive": self.model.sensitive.model_dump()}
+            ),
         }
 
     @property
@@ -347,6 +363,7 @@ class Agreement:
         is_over_all = any(set(qid.attributes or self.quasi) >= set(self.quasi) for qid in qids)
         needs_all = [
             *(["promise 'l-diversity': counts values"] if self.diverse else []),
+            *(["agreement, sensitive: counts values"] if self.judge else []),
             *(["agreement, before: compares people"] if self.model.before else []),
         ]
         if not is_over_all and not self.rule().over_all:

@@ -76,6 +76,19 @@ class MaximumModel(_Strict):
     )
 
 
+class SensitiveModel(_Strict):
+    """An owner's attribute whose values the others don't see before the rounds end."""
+
+    attribute: str
+    l: int = Field(ge=2, description="Fewest different values in a group.")
+    veto: Literal["seen"] | None = Field(
+        None,
+        description=(
+            "Needed: the owner sees one level more of what it refuses, the others that it refused."
+        ),
+    )
+
+
 class AgreementModel(_Strict):
     """A PARTIES.yaml file."""
 
@@ -96,6 +109,9 @@ class AgreementModel(_Strict):
         None,
         pattern="^(start|[0-9a-f]{64})$",
         description="The ledger of earlier fusions that this one continues: its hash, or 'start'.",
+    )
+    sensitive: SensitiveModel | None = Field(
+        None, description="An attribute whose owner refuses groups with too few of its values."
     )
 
     @field_validator("method")
@@ -127,6 +143,7 @@ def contradictions(model: AgreementModel) -> list[str]:
         *_attribute_findings(model),
         *_consent_findings(model),
         *_promise_findings(model),
+        *_sensitive_findings(model),
     ]
 
 
@@ -221,7 +238,41 @@ def _consent_findings(model: AgreementModel) -> list[str]:
             " share, and together with one owner all ids; say 'helper_is_trusted: true', or"
             " take masked"
         )
+    if model.sensitive is not None and model.sensitive.veto is None:
+        name, least = model.sensitive.attribute, model.sensitive.l
+        findings.append(
+            f"agreement, sensitive: the owner of '{name}' would see one level more of the steps"
+            f" that it refuses, and the others that groups had fewer than {least} values; consent"
+            " by 'veto: seen', or share the column before the rounds by the promise {model:"
+            f" l-diversity, attribute: {name}, l: {least}}}"
+        )
     return findings
+
+
+def _sensitive_findings(model: AgreementModel) -> list[str]:
+    if model.sensitive is None:
+        return []
+    name = model.sensitive.attribute
+    roles = {known: attribute.role for known, attribute in model.attributes()}
+    if name == model.label.attribute:
+        return [
+            f"agreement, sensitive: '{name}' is the label, which all see; ask for it by a promise"
+            " 'l-diversity'"
+        ]
+    if roles.get(name) != "plain":
+        return [
+            f"agreement, sensitive: '{name}' is not an attribute of the role 'plain'; only what is"
+            " published unchanged has values to be diverse"
+        ]
+    if any(
+        promise.get("model") == "l-diversity" and promise.get("attribute") == name
+        for promise in model.promises
+    ):
+        return [
+            f"agreement, sensitive: '{name}' is shared before the rounds by a promise"
+            " 'l-diversity', so that all can judge; leave one of the two out"
+        ]
+    return []
 
 
 def _promise_findings(model: AgreementModel) -> list[str]:

@@ -9,6 +9,8 @@ import numpy as np
 
 from shoal.algorithms.steps.specialization import IndexedRequirement, Taxonomy
 
+VALID, REFUSED = b"\1", b"\0"  # what a judge says of a proposal
+
 
 @dataclass(frozen=True)
 class Ground:
@@ -18,7 +20,9 @@ class Ground:
     every row. qids: how many people must share each combination. owners: who owns each attribute,
     by number. diverse: sensitive values that all see, (n,) integers, and how many different ones
     every group has at least. atoms: (n,) integers, people whom no earlier fusion tells apart: of
-    each atom a group has nobody or k people.
+    each atom a group has nobody or k people. judge: the owner, by number, who refuses what leaves
+    too few values of an attribute of its own. judged: that attribute, (n,) integers, and how many
+    different values every group has at least; nobody but the judge has it.
     """
 
     taxonomies: Sequence[Taxonomy]
@@ -28,6 +32,8 @@ class Ground:
     owners: Sequence[int]
     diverse: Sequence[tuple[np.ndarray, int]] = ()
     atoms: np.ndarray | None = None
+    judge: int | None = None
+    judged: tuple[np.ndarray, int] | None = None
 
     @property
     def people(self) -> int:
@@ -40,7 +46,7 @@ class Ground:
 
     @property
     def needs_more_than_k(self) -> bool:
-        return bool(self.diverse) or self.atoms is not None
+        return bool(self.diverse) or self.atoms is not None or self.judged is not None
 
     def keeps(self, part_of_row: np.ndarray, rows: np.ndarray) -> bool:
         """Whether parts keep what is asked beyond k. part_of_row: any number for each of the rows.
@@ -50,6 +56,16 @@ class Ground:
         if self.atoms is not None and _least_alike(part_of_row, self.atoms[rows]) < self.k:
             return False
         return all(_least_different(part_of_row, v[rows]) >= l for v, l in self.diverse)
+
+    def refuses(self, part_of_row: np.ndarray, rows: np.ndarray) -> bool:
+        """Whether this owner is the judge, and a part has too few of its values.
+
+        As in `keeps`, parts of a refused part would be refused, too.
+        """
+        if self.judged is None:
+            return False
+        values, least = self.judged
+        return _least_different(part_of_row, values[rows]) < least
 
 
 def _least_different(part_of_row: np.ndarray, values: np.ndarray) -> int:

@@ -20,6 +20,10 @@ values that occur. A hierarchy is cut into those children of the lowest node ove
 in use; a cut between two leaves would say more than the node that is published over them.
 Reading: `hulls`, a last message, narrows every group to its lowest and highest cell, or its lowest
 node. An end of a hull is a value that occurs, as in any release of one owner.
+Reading: where a judge refuses what leaves too few values of an attribute that the others don't see,
+its owner asks it for one level of cuts, and a turn ends there. Only the cut nearest to halves is
+asked, whoever owns it: each further one would say more about who is where. A group whose cut is
+refused has no valid cut on that attribute; nobody but the judge sees why.
 """
 
 from __future__ import annotations
@@ -28,13 +32,21 @@ import struct
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.algorithms.fusion.codes import pack, packed_size, unpack
-from shoal.algorithms.fusion.ground import Ground
+from shoal.algorithms.fusion.ground import REFUSED, VALID, Ground
+from shoal.algorithms.fusion.local_batches import (
+    CAN_NOT,
+    NUMBER,
+    SPAN,
+    Tree,
+    allowed,
+    said_of,
+    unreadable,
+)
 from shoal.algorithms.fusion.local_groups import (
     LocalCut,
     LocalGroups,
@@ -49,10 +61,7 @@ from shoal.algorithms.steps.specialization import Span
 from shoal.errors import PartyError
 from shoal.protocols import FusionMethod
 
-_NUMBER = struct.Struct("<I")
-_SPAN = struct.Struct("<2I")
 _UNIT = 1 << 24  # the width of a whole domain of the largest weight
-_CAN_NOT = 0  # on the wire: no valid cut
 
 
 @dataclass(frozen=True)
@@ -87,8 +96,8 @@ class PartyMondrian(FusionMethod):
 
     def most_batch(self, records: int, cells: Mapping[int, int]) -> int:
         """Bytes of a batch: fewer than two groups a record, each of which says where it is cut."""
-        said = _NUMBER.size * len(cells) + _SPAN.size
-        return _NUMBER.size + 2 * records * said + packed_size(records, max(records, 2)) + records
+        said = NUMBER.size * len(cells) + SPAN.size
+        return NUMBER.size + 2 * records * said + packed_size(records, max(records, 2)) + records
 
     def most_batches(self, records: int, nodes: int) -> int:
         """How many batches one owner can send: each makes a group, or says that there is none."""
@@ -114,6 +123,7 @@ class MondrianParty:
         self._refused: dict[int, frozenset[int]] = {0: frozenset()}
         self._waiting: dict[int, list[int]] = {owner: [] for owner in sorted(set(ground.owners))}
         self._turns = 0
+        self._offers: list[LocalCut | None] = []  # what was proposed for the groups of this turn
         self._hulls: dict[int, dict[int, Span]] = {}
         self.steps: list[LocalCut] = []
         self._fresh: deque[int] = deque()
@@ -134,39 +144,87 @@ class MondrianParty:
         most = max(len(groups) for groups in self._waiting.values())
         return next((p for p, groups in self._waiting.items() if len(groups) == most > 0), None)
 
-    def decide(self) -> bytes:
-        """Cuts all groups where an own attribute comes next; says so to the others in a batch."""
-        said = [_NUMBER.pack(self._turns)]
+    def propose(self) -> bytes:
+        """The cuts that `decide` would make, as the judge is asked; a batch of one level."""
+        self._offers = [self._best(group, j) for group, j in self._first_level()]
+        said = [NUMBER.pack(self._turns), *map(said_of, self._offers)]
+        for cut in self._offers:
+            if cut is not None:
+                codes = self._own[cut.attribute][self.state.rows[cut.group]]
+                said.append(pack(parts_of(cut, codes).astype(np.uint32), len(cut.spans)))
+        return b"".join(said)
+
+    def judge(self, proposal: bytes | bytearray) -> bytes:
+        """Which of the cuts that another party proposes are valid: a byte for each."""
+        at, cuts = self._begin(proposal), []
+        for group, j in self._first_level():
+            cut, at = self._read_cut(proposal, at, group, j)
+            cuts += [] if cut is None else [cut]
+        verdict = []
+        for cut in cuts:
+            rows, parts = self.state.rows[cut.group], len(cut.spans)
+            size = packed_size(len(rows), parts)
+            part_of_row = unpack(proposal[at : at + size], len(rows), parts)
+            at += size
+            if int(part_of_row.max()) >= parts:
+                raise unreadable()
+            is_refused = self._ground.refuses(part_of_row, rows)
+            verdict.append(REFUSED if is_refused else VALID)
+        if at != len(proposal):
+            raise unreadable()
+        return b"".join(verdict)
+
+    def decide(self, verdict: bytes | bytearray | None = None) -> bytes:
+        """Cuts all groups where an own attribute comes next; says so to the others in a batch.
+
+        verdict: what the judge said of the proposal, if it was asked. Raises PartyError where that
+        is not about the proposed cuts.
+        """
+        offers = None if verdict is None else iter(allowed(self._offers, verdict))
+        said = [NUMBER.pack(self._turns)]
         first, before = self.state.following, dict(self.state.rows)
         cuts = []
         for group, j in self._coming(self._ground.owners[min(self._own)]):
-            rows = self.state.rows[group]
-            codes = self._own[j][rows]
-            self.state.touched += len(rows)
-            cut = best_cut(self._ground, group, j, self.state.spans[group][j], rows, codes)
+            cut = self._best(group, j) if offers is None else next(offers)
+            said.append(said_of(cut))
             if cut is None:
-                said.append(_NUMBER.pack(_CAN_NOT))
                 self._refuse(group, j)
             else:
-                said.append(_NUMBER.pack(len(cut.spans)))
-                said += [_SPAN.pack(*span) for span in cut.spans]
+                codes = self._own[j][self.state.rows[group]]
                 parts = self._divide(cut)
                 self.state.part(group, parts, parts_of(cut, codes))
                 cuts.append((cut, parts))
         self._turns += 1
-        return b"".join([*said, _Tree(cuts, first).packed(before, self.state.rows)])
+        return b"".join([*said, Tree(cuts, first).packed(before, self.state.rows)])
+
+    def _first_level(self) -> list[tuple[int, int]]:
+        """The groups of this turn and their next attributes, while nothing is done yet."""
+        owner = self.turn()
+        groups = [] if owner is None else sorted(self._waiting[owner])
+        return [(group, j) for group in groups if (j := self._next_of(group)) is not None]
+
+    def _best(self, group: int, j: int) -> LocalCut | None:
+        """The cut of a group on an own attribute; None where it has none, or the judge refuses."""
+        rows = self.state.rows[group]
+        codes = self._own[j][rows]
+        self.state.touched += len(rows)
+        cut = best_cut(self._ground, group, j, self.state.spans[group][j], rows, codes)
+        if cut is not None and self._ground.refuses(parts_of(cut, codes), rows):
+            return None
+        return cut
 
     def apply(self, batch: bytes | bytearray) -> None:
         """Does what another owner decided; raises PartyError where that can't be right."""
         first = self.state.following
         cuts, packed = self._read(batch)
-        tree = _Tree(cuts, first)
+        tree = Tree(cuts, first)
         leaf_of_row = tree.unpacked(packed, self.state.rows)
         for cut, parts in cuts:
             leaves = leaf_of_row.pop(cut.group)
             part_of_row = tree.part_of_leaf(parts)[leaves - first]
             rows = self.state.rows[cut.group]
-            if not parts_hold(self._ground, rows, part_of_row, len(parts)):
+            is_refused = self._ground.refuses(part_of_row, rows)
+            if is_refused or not parts_hold(self._ground, rows, part_of_row, len(parts)):
                 raise PartyError(
                     "another party: sent a cut that breaks a promise; the run ends, nothing is"
                     " published"
@@ -203,7 +261,8 @@ class MondrianParty:
         if j is None:
             return
         following = self._ground.owners[j]
-        (self._fresh if following == owner else self._waiting[following]).append(group)
+        goes_on = following == owner and self._ground.judge is None
+        (self._fresh if goes_on else self._waiting[following]).append(group)
 
     def _refuse(self, group: int, attribute: int) -> None:
         """No valid cut: the next attribute's turn."""
@@ -222,34 +281,46 @@ class MondrianParty:
 
     def _read(self, batch: bytes | bytearray) -> tuple[list[tuple[LocalCut, range]], bytes]:
         """The cuts of a batch with the numbers of their parts, and the packed codes after them."""
-        owner, cuts = self.turn(), []
-        try:
-            (number,) = _NUMBER.unpack_from(batch)
-            at = _NUMBER.size
-            if number != self._turns or owner is None:
-                raise ValueError
-            for group, j in self._coming(owner):
-                (parts,) = _NUMBER.unpack_from(batch, at)
-                at += _NUMBER.size
-                if parts == _CAN_NOT:
-                    self._refuse(group, j)
-                    continue
-                if parts > self._ground.people:
-                    raise ValueError
-                ends = struct.unpack_from(f"<{2 * parts}I", batch, at)
-                at += _SPAN.size * parts
-                cut = LocalCut(group, j, tuple(zip(ends[::2], ends[1::2], strict=True)))
-                if not fits(self._ground.taxonomies[j], self.state.spans[group][j], cut.spans):
-                    raise PartyError(
-                        "another party: sent a cut that is not in its taxonomy; use the same"
-                        " agreement everywhere"
-                    )
-                cuts.append((cut, self._divide(cut)))
-                if self.state.following > 2 * self._ground.people:
-                    raise ValueError
-        except (ValueError, struct.error):
-            raise _unreadable() from None
+        cuts = []
+        at, owner = self._begin(batch), self.turn()
+        assert owner is not None
+        for group, j in self._coming(owner):
+            cut, at = self._read_cut(batch, at, group, j)
+            if cut is None:
+                self._refuse(group, j)
+                continue
+            cuts.append((cut, self._divide(cut)))
+            if self.state.following > 2 * self._ground.people:
+                raise unreadable()
         return cuts, bytes(batch[at:])
+
+    def _begin(self, batch: bytes | bytearray) -> int:
+        """Where the first group of a batch is said; PartyError where it is not of this turn."""
+        if self.turn() is None or batch[: NUMBER.size] != NUMBER.pack(self._turns):
+            raise unreadable()
+        return NUMBER.size
+
+    def _read_cut(
+        self, batch: bytes | bytearray, at: int, group: int, j: int
+    ) -> tuple[LocalCut | None, int]:
+        """How a group is cut, None where it is not, and where the next one is said."""
+        try:
+            (parts,) = NUMBER.unpack_from(batch, at)
+            at += NUMBER.size
+            if parts == CAN_NOT:
+                return None, at
+            if parts > self._ground.people:
+                raise ValueError
+            ends = struct.unpack_from(f"<{2 * parts}I", batch, at)
+        except (ValueError, struct.error):
+            raise unreadable() from None
+        cut = LocalCut(group, j, tuple(zip(ends[::2], ends[1::2], strict=True)))
+        if not fits(self._ground.taxonomies[j], self.state.spans[group][j], cut.spans):
+            raise PartyError(
+                "another party: sent a cut that is not in its taxonomy; use the same agreement"
+                " everywhere"
+            )
+        return cut, at + SPAN.size * parts
 
     # What is published
 
@@ -270,8 +341,8 @@ class MondrianParty:
     def narrow(self, hulls: bytes | bytearray, attributes: Sequence[int]) -> None:
         """Takes another owner's hulls of its attributes; PartyError where they can't be right."""
         groups = sorted(self.state.rows)
-        if len(hulls) != _SPAN.size * len(groups) * len(attributes):
-            raise _unreadable()
+        if len(hulls) != SPAN.size * len(groups) * len(attributes):
+            raise unreadable()
         spans = np.frombuffer(hulls, dtype="<u4").astype(np.int64).reshape(-1, len(groups), 2)
         for j, by_group in zip(sorted(attributes), spans.tolist(), strict=True):
             self._hulls[j] = {g: (lo, hi) for g, (lo, hi) in zip(groups, by_group, strict=True)}
@@ -295,62 +366,3 @@ class MondrianParty:
         for group, rows in self.state.rows.items():
             codes[rows] = number[span_of[group]]
         return different, codes
-
-
-def _unreadable() -> PartyError:
-    return PartyError(
-        "another party: sent a batch that can't be read; run the same version everywhere"
-    )
-
-
-# A batch on the wire: the number of the turn; for each group that comes, in an order that all know,
-# its number of parts and their spans, or 0 where there is no valid cut (all of them 4 bytes); then
-# for every group that was there before, in which group that is left of it each of its rows ends
-
-
-class _Tree:
-    """The groups that a batch makes of those before it: `roots` and what is left of them."""
-
-    def __init__(self, cuts: Sequence[tuple[LocalCut, range]], first: int) -> None:
-        self._below: dict[int, list[int]] = {}
-        for cut, parts in reversed(cuts):  # later cuts are of groups that earlier ones made
-            self._below[cut.group] = list(chain(*(self._leaves(part) for part in parts)))
-        self.roots = {
-            cut.group: sorted(self._below[cut.group]) for cut, _ in cuts if cut.group < first
-        }
-        self._first = first
-        self._part = np.zeros(sum(len(parts) for _, parts in cuts), dtype=np.int64)
-
-    def part_of_leaf(self, parts: range) -> np.ndarray:
-        """The part that each group ends in, by its number from `first` on; until the next call."""
-        for part, group in enumerate(parts):
-            self._part[np.array(self._leaves(group)) - self._first] = part
-        return self._part
-
-    def packed(self, before: Mapping[int, np.ndarray], rows: Mapping[int, np.ndarray]) -> bytes:
-        """The group in which each row ends. before, rows: of the groups before and after."""
-        pieces = []
-        for root, leaves in self.roots.items():
-            codes = np.empty(len(before[root]), dtype=np.uint32)
-            for code, leaf in enumerate(leaves):
-                codes[np.searchsorted(before[root], rows[leaf])] = code  # rows ascend
-            pieces.append(pack(codes, len(leaves)))
-        return b"".join(pieces)
-
-    def unpacked(self, packed: bytes, rows: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
-        """The group in which each row ends, by the group before; PartyError for a wrong length."""
-        leaf_of_row = {}
-        at = 0
-        for root, leaves in self.roots.items():
-            size = packed_size(len(rows[root]), len(leaves))
-            codes = unpack(packed[at : at + size], len(rows[root]), len(leaves))
-            at += size
-            if int(codes.max()) >= len(leaves):
-                raise _unreadable()
-            leaf_of_row[root] = np.array(leaves)[codes]
-        if at != len(packed):
-            raise _unreadable()
-        return leaf_of_row
-
-    def _leaves(self, group: int) -> list[int]:
-        return self._below.get(group, [group])

@@ -21,23 +21,35 @@ yields who wins, and how many of its steps beat the first of every other party. 
 the batch anyway. Losers undo their plans.
 Reading: a batch carries packed child codes in the order of the rows, for the deepest nodes alone;
 no record ids.
+Reconstruction: a judge, the owner of a sensitive attribute that the others don't see, refuses steps
+that leave too few of its values in a group. The winner asks it step by step, so that it sees
+nothing behind a refused one, and drops that step for good. Whom the judge refuses stays refused: a
+part of a group has no more values than the group. So bids are still at least what steps are worth
+in truth, and the order of steps is that of one owner who knows all columns.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.fusion.codes import pack, packed_size, unpack
-from shoal.algorithms.fusion.ground import Ground
+from shoal.algorithms.fusion.batches import (
+    MOST_AHEAD,
+    batch_roots,
+    check_batch,
+    decode_steps,
+    encoded,
+    final_nodes,
+    most_batch,
+    not_own,
+)
+from shoal.algorithms.fusion.codes import packed_size, unpack
+from shoal.algorithms.fusion.ground import REFUSED, VALID, Ground
 from shoal.algorithms.steps.candidates import (
     FINE_UNIT,
-    MOST_CHILDREN,
     SCORES,
     UNIT,
     Candidates,
@@ -45,22 +57,17 @@ from shoal.algorithms.steps.candidates import (
 )
 from shoal.algorithms.steps.specialization import (
     Candidate,
+    Done,
     IndexedRequirement,
     Span,
     Specialization,
     Step,
     Taxonomy,
-    child_of_cell,
-    spans_of,
 )
 from shoal.errors import PartyError
-from shoal.kernels import specialize
 from shoal.protocols import FusionMethod
 
-MOST_AHEAD = 64
 MOST_LABELS = 1 << 16
-_NUMBER = struct.Struct("<I")
-_STEP = struct.Struct("<4I")  # attribute, lo, hi, children
 _AHEAD = {
     "help": "steps that a party plans for each secure round; the winner does at most so many",
     "low": 1,
@@ -85,8 +92,10 @@ class _Tds:
 
     def party(self, ground: Ground, own: Mapping[int, np.ndarray]) -> Party:
         """An owner in the rounds, with the cells of its own attributes."""
-        keeps = ground.keeps if ground.needs_more_than_k else None
-        return Party(self, ground.taxonomies, own, ground.classes, ground.qids, keeps)
+        keeps = _kept_by(ground) if ground.needs_more_than_k else None
+        party = Party(self, ground.taxonomies, own, ground.classes, ground.qids, keeps)
+        party.fewest = 1 if ground.judge is None else 0
+        return party
 
     def worth_bits(self, attributes: int) -> int:
         """Bits that hold every bid and its sign."""
@@ -192,7 +201,9 @@ class Party:
             self.state, {j: taxonomies[j] for j in sorted(own)}, classes, rule.score
         )
         self._plan: list[Taken] = []
+        self._judged: list[Done] = []
         self.steps: list[Step] = []
+        self.fewest = 1  # steps of a batch; none where all may be refused
 
     @property
     def touched(self) -> int:
@@ -239,18 +250,52 @@ class Party:
         """Undoes the whole plan."""
         self._keep(0)
 
-    def specialize(self, steps: int) -> bytes:
-        """Keeps the first steps of the plan; returns them as a batch for the others."""
+    def propose(self, number: int) -> bytes:
+        """One step of the plan, as a batch for the judge."""
+        done = self._plan[number].done
+        return encoded([done.step], {done.step: done.rows}, self.state.codes)
+
+    def judge(self, proposal: bytes | bytearray) -> bytes:
+        """Whether a step that another party proposes is valid; what is, is done until `apply`."""
+        steps, packed = decode_steps(proposal, 1)
+        self._place(steps, packed)
+        done = self.state.step(steps[0])
+        if done is not None:
+            self._judged.append(done)
+        return REFUSED if done is None else VALID
+
+    def specialize(self, steps: int, is_refused: bool = False) -> bytes:
+        """Keeps the first steps of the plan; returns them as a batch for the others.
+
+        is_refused: whether the judge refused the step after these, which is then dropped for good.
+        """
+        refused = self._plan[steps].done.step if is_refused else None
         self._keep(steps)
+        if refused is not None:
+            self._candidates.close(refused)
         steps_done = [taken.done.step for taken in self._plan]
         rows = {taken.done.step: taken.done.rows for taken in self._plan}
         self._plan = []
         self.steps += steps_done
-        return _encoded(steps_done, rows, self.state.codes)
+        return encoded(steps_done, rows, self.state.codes)
 
     def apply(self, batch: bytes | bytearray) -> None:
         """Does the steps of another party's batch; raises PartyError where they can't be right."""
-        steps, packed = decode_steps(batch)
+        while self._judged:
+            self.state.undo(self._judged.pop())
+        steps, packed = decode_steps(batch, fewest=self.fewest)
+        self._place(steps, packed)
+        for step in steps:
+            self._check(step)
+            if self.state.step(step) is None:
+                raise PartyError(
+                    "another party: sent a step that breaks a promise; the run ends, nothing is"
+                    " published"
+                )
+        self.steps += steps
+
+    def _place(self, steps: Sequence[Step], packed: bytes | bytearray) -> None:
+        """Puts rows under the deepest nodes of a batch; raises PartyError where that can't be."""
         offset = 0
         for root in batch_roots(steps):
             rows = self._rows_under(root)
@@ -267,14 +312,6 @@ class Party:
             raise PartyError(
                 "another party: sent a batch of the wrong length; run the same version everywhere"
             )
-        for step in steps:
-            self._check(step)
-            if self.state.step(step) is None:
-                raise PartyError(
-                    "another party: sent a step that breaks a promise; the run ends, nothing is"
-                    " published"
-                )
-        self.steps += steps
 
     def _rows_under(self, step: Step) -> np.ndarray:
         self._check(step)
@@ -314,93 +351,15 @@ class Party:
         return taken.score * attributes + attributes - taken.done.step.attribute
 
 
+def _kept_by(ground: Ground) -> Callable[[np.ndarray, np.ndarray], bool]:
+    """What a step is asked beyond k: what all know and, of the judge, what it knows alone."""
+    if ground.judged is None:
+        return ground.keeps
+    return lambda parts, rows: ground.keeps(parts, rows) and not ground.refuses(parts, rows)
+
+
 def worth_bits(score: str, attributes: int) -> int:
     """Bits that hold every bid and its sign: no gain is above log2 of the number of labels."""
     unit = FINE_UNIT if score == "gain-per-loss" else UNIT
     most = MOST_LABELS.bit_length() * unit * attributes + attributes
     return most.bit_length() + 1
-
-
-# A batch on the wire: whole numbers of 4 bytes (steps; for each attribute, lo, hi, children and
-# their first cells), then codes
-
-
-def _encoded(
-    steps: Sequence[Step], rows: Mapping[Step, np.ndarray], codes: Sequence[np.ndarray]
-) -> bytes:
-    numbers = [len(steps)]
-    for step in steps:
-        numbers += [step.attribute, step.lo, step.hi, len(step.starts), *step.starts]
-    packed = []
-    for root in batch_roots(steps):
-        first_cells = final_nodes(root, steps)
-        whole = Step(root.attribute, root.lo, root.hi, tuple(first_cells.tolist()))
-        child_codes = specialize.children_of(
-            rows[root], codes[root.attribute], root.lo, child_of_cell(whole)
-        )
-        packed.append(pack(child_codes, len(first_cells)))
-    return np.array(numbers, dtype="<u4").tobytes() + b"".join(packed)
-
-
-def decode_steps(
-    batch: bytes | bytearray, most: int = MOST_AHEAD
-) -> tuple[list[Step], bytes | bytearray]:
-    """The steps of a batch, and the packed codes after them.
-
-    Raises PartyError where it has none or more than `most`, or where one is no step at all.
-    """
-    steps = []
-    at = 4
-    try:
-        (count,) = _NUMBER.unpack_from(batch)
-        if not 1 <= count <= most:
-            raise ValueError
-        for _ in range(count):
-            attribute, lo, hi, children = _STEP.unpack_from(batch, at)
-            if not 1 <= children <= MOST_CHILDREN:
-                raise ValueError
-            starts = struct.unpack_from(f"<{children}I", batch, at + _STEP.size)
-            if starts[0] != lo or any(a >= b for a, b in pairwise((*starts, hi + 1))):
-                raise ValueError
-            steps.append(Step(attribute, lo, hi, starts))
-            at += _STEP.size + 4 * children
-    except (ValueError, struct.error):
-        raise PartyError(
-            "another party: sent a batch that can't be read; run the same version everywhere"
-        ) from None
-    return steps, batch[at:]
-
-
-def check_batch(batch: bytes, most: int, cells: Mapping[int, int]) -> None:
-    """Raises PartyError where a batch has more steps, or one on no node of these attributes."""
-    for step in decode_steps(batch, most)[0]:
-        if step.hi >= cells.get(step.attribute, 0):
-            raise not_own()
-
-
-def most_batch(records: int, ahead: int, cells: Mapping[int, int]) -> int:
-    """Bytes of a batch of so many steps at most, on these attributes of at most so many rows."""
-    starts = min(MOST_CHILDREN, max(cells.values(), default=0))
-    codes = min(ahead, len(cells)) * packed_size(records, MOST_CHILDREN)
-    return _NUMBER.size + ahead * (_STEP.size + 4 * starts) + codes
-
-
-def not_own() -> PartyError:
-    """What is raised for a step on an attribute or node that the sender has not."""
-    return PartyError(
-        "another party: sent a step on what is not its own; run the same version everywhere"
-    )
-
-
-def batch_roots(steps: Sequence[Step]) -> list[Step]:
-    """The steps on nodes that existed before the batch."""
-    made = {(step.attribute, *span) for step in steps for span in spans_of(step)}
-    return [step for step in steps if (step.attribute, step.lo, step.hi) not in made]
-
-
-def final_nodes(root: Step, steps: Sequence[Step]) -> np.ndarray:
-    """First cells of the nodes that the batch leaves under one of its roots, ascending."""
-    inside = [
-        s for s in steps if s.attribute == root.attribute and root.lo <= s.lo and s.hi <= root.hi
-    ]
-    return np.array(sorted({start for step in inside for start in step.starts}))

@@ -25,6 +25,7 @@ from shoal.algorithms.steps.specialization import (
     Done,
     Span,
     Specialization,
+    Step,
     Taxonomy,
     spans_of,
 )
@@ -122,6 +123,11 @@ class Candidates:
         """Undoes the last step."""
         self.state.undo(taken.done)
         self.open = taken.before
+
+    def close(self, step: Step) -> None:
+        """Never does this step, which was refused for a reason that is not known here."""
+        node = step.attribute, step.lo, step.hi
+        self.open = [c for c in self.open if (c.attribute, c.lo, c.hi) != node]
 
     def _first_valid(self, among: Sequence[Candidate]) -> tuple[Candidate, int, Done] | None:
         for candidate in sorted(among):

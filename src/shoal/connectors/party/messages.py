@@ -35,6 +35,8 @@ class MessageKind(IntEnum):
     KEY = 13  # the key for ids, where owners trust a helper
     ATOMS = 16  # the hash of what the ledger says of the people in common
     SENSITIVE = 15  # as PLAIN, but before the rounds, for groups that must be diverse
+    PROPOSAL = 17  # what a party would do, for the owner who judges it
+    VERDICT = 18  # what of a proposal that owner does not refuse
     HULLS = 14  # what narrows every group, where the method has that
 
 

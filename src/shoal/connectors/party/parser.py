@@ -52,6 +52,8 @@ _ORDER = {
     MessageKind.SENSITIVE: 7,
     MessageKind.BIDS: 8,
     MessageKind.BATCH: 8,
+    MessageKind.PROPOSAL: 8,
+    MessageKind.VERDICT: 8,
     MessageKind.END: 9,
     MessageKind.HULLS: 10,
     MessageKind.PLAIN: 11,

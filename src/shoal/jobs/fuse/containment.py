@@ -23,6 +23,7 @@ import polars as pl
 
 from shoal.connectors.party.messages import MessageKind
 from shoal.jobs.fuse.completeness import Said, missing_or_more
+from shoal.jobs.fuse.judged_containment import Questions
 from shoal.jobs.fuse.local_containment import Replay
 from shoal.jobs.fuse.transcript import guarded, read_agreement, read_messages, read_table
 from shoal.policy.agreement import Agreement
@@ -38,16 +39,22 @@ _LONG = (
     MessageKind.PLAIN,
     MessageKind.SENSITIVE,
     MessageKind.HULLS,
+    MessageKind.PROPOSAL,
+    MessageKind.VERDICT,
 )
 
 
 @dataclass
 class Containment:
-    """What the check found: messages and bytes by kind, facts, and all that is wrong."""
+    """What the check found: messages and bytes by kind, facts, and all that is wrong.
+
+    vetoed: facts about people that the table does not show, which a judge saw by `veto: seen`.
+    """
 
     messages: Counter[str] = field(default_factory=Counter)
     bytes: Counter[str] = field(default_factory=Counter)
     facts: int = 0
+    vetoed: int = 0
     wrong: list[str] = field(default_factory=list)
 
     @property
@@ -78,11 +85,17 @@ def check_transcript(folder: Path) -> Containment:
         for receiver in agreement.participants:
             if receiver != sender:
                 messages = said.setdefault((sender, receiver), [])
-                reader = _Reader(agreement, sender, table, final, containment)
+                reader = _Reader(agreement, (sender, receiver), table, final, containment)
                 _check_channel(reader, receiver, messages, containment)
                 readers += [reader] if receiver in agreement.owners else []
+    questions = None if agreement.judge is None else Questions(agreement, final, table)
     if not agreement.bids:
-        _check_turns(agreement, final, readers, containment)
+        _check_turns(agreement, final, readers, containment, questions)
+    elif questions is not None:
+        _check_questions(agreement, readers, questions, containment)
+    if questions is not None:
+        containment.vetoed = questions.vetoed
+        containment.wrong += questions.wrong
     containment.wrong += missing_or_more(agreement, table.height, said)
     return containment
 
@@ -95,7 +108,9 @@ def _check_counts(agreement: Agreement, table: pl.DataFrame, containment: Contai
             containment.wrong.append(
                 f"{', '.join(attributes)}: fewer than {qid.k} people share a combination"
             )
-    for name, asked in agreement.diverse.items():
+    sensitive = agreement.model.sensitive
+    judged = {} if sensitive is None else {sensitive.attribute: sensitive.l}
+    for name, asked in (agreement.diverse | judged).items():
         least = table.group_by(agreement.quasi).agg(pl.col(name).n_unique())[name].min()
         if not isinstance(least, int) or least < asked:
             containment.wrong.append(f"{name}: a group has fewer than {asked} different values")
@@ -121,20 +136,64 @@ def _check_channel(
         containment.wrong.append(f"{where}: less than the table shows, so messages are missing")
 
 
+def _check_questions(
+    agreement: Agreement, readers: list[_Reader], questions: Questions, containment: Containment
+) -> None:
+    """What winners asked the judge, and what it said."""
+    for owner, (asked, verdicts) in _questions(agreement, readers).items():
+        try:
+            questions.steps(owner, asked, verdicts)
+        except (ValueError, LookupError, TypeError, StopIteration, struct.error) as unread:
+            containment.wrong.append(
+                f"{owner}: asked the judge what can't be read ({type(unread).__name__})"
+            )
+
+
+def _questions(
+    agreement: Agreement, readers: list[_Reader]
+) -> dict[str, tuple[list[tuple[int, bytes]], list[bytes]]]:
+    """What each other owner asked the judge, with its batches, and what the judge said to it."""
+    said = {(reader.sender, reader.receiver): reader.judged for reader in readers}
+    judge = agreement.judge or ""
+    return {
+        owner: (
+            [(kind, c) for kind, c in said[owner, judge] if kind != MessageKind.VERDICT],
+            [content for kind, content in said[judge, owner] if kind == MessageKind.VERDICT],
+        )
+        for owner in agreement.owners
+        if owner != judge
+    }
+
+
 def _check_turns(
-    agreement: Agreement, final: list[np.ndarray], readers: list[_Reader], containment: Containment
+    agreement: Agreement,
+    final: list[np.ndarray],
+    readers: list[_Reader],
+    containment: Containment,
+    questions: Questions | None,
 ) -> None:
     """What all turns together say. What an owner says to all others is the same."""
     said = {reader.sender: reader for reader in readers}
     if not said:
         return  # one owner, who said nothing
-    replay = Replay(agreement, final)
+    replay = Replay(agreement, final, questions)
     try:
+        if questions is not None:
+            for owner, (asked, verdicts) in _questions(agreement, readers).items():
+                questions.count(owner, asked, verdicts)
+                proposals = [c for kind, c in asked if kind == MessageKind.PROPOSAL]
+                replay.asked[owner] = list(zip(proposals, verdicts[1:], strict=True))
         replay.read(
             {sender: reader.batches for sender, reader in said.items()},
             {sender: reader.hulls for sender, reader in said.items() if reader.hulls},
         )
-    except (ValueError, LookupError, TypeError, ArithmeticError, struct.error) as unread:
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        ArithmeticError,
+        struct.error,
+    ) as unread:
         containment.wrong.append(f"batches that can't be read ({type(unread).__name__})")
     containment.wrong += replay.wrong
     containment.facts += replay.facts
@@ -146,13 +205,13 @@ class _Reader:
     def __init__(
         self,
         agreement: Agreement,
-        sender: str,
+        channel: tuple[str, str],
         table: pl.DataFrame,
         final: list[np.ndarray],
         containment: Containment,
     ) -> None:
         self._agreement = agreement
-        self.sender = sender
+        self.sender, self.receiver = channel
         self.owners = agreement.owners
         self._table = table
         self._containment = containment
@@ -163,7 +222,8 @@ class _Reader:
         self._final = final
         self.batches: list[bytes] = []
         self.hulls = b""
-        party = agreement.party(sender)
+        self.judged: list[tuple[int, bytes]] = []
+        party = agreement.party(self.sender)
         owned = party.attributes if isinstance(party, PartyModel) else {}
         plain = [name for name, attribute in owned.items() if attribute.role == "plain"]
         self._sensitive = [name for name in plain if name in agreement.diverse]
@@ -202,6 +262,8 @@ class _Reader:
         return all(said) and not self._plain and not self._sensitive
 
     def _one(self, kind: int, content: bytes) -> None:
+        if kind in (MessageKind.PROPOSAL, MessageKind.VERDICT, MessageKind.BATCH):
+            self.judged.append((kind, content))
         if kind in (MessageKind.MASKED, MessageKind.GATHERED, MessageKind.COMMON):
             self._demand(len(content) % _POINT == 0, "masked ids of the wrong length")
         elif kind == MessageKind.ROLL:
@@ -234,6 +296,10 @@ class _Reader:
             self._demand(len(content) == 32, "a seal of the wrong length")
         elif kind == MessageKind.END:
             self._demand(not content, "an end that is not empty")
+        elif kind == MessageKind.PROPOSAL:
+            self._demand(self.receiver == self._agreement.judge, "what nobody judges")
+        elif kind == MessageKind.VERDICT:
+            self._demand(self.sender == self._agreement.judge, "a verdict that is not its own")
         elif kind == MessageKind.BIDS:
             is_clear = self._agreement.bids and self._agreement.model.maximum.name == "clear"
             self._demand(is_clear, "bids in the clear")

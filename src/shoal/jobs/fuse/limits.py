@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from shoal.algorithms.fusion import joining
+from shoal.algorithms.fusion.batches import NOTHING
 from shoal.algorithms.fusion.secure_maximum import KEYS, SHARES, most_shares
 from shoal.connectors.party.messages import MessageKind
 from shoal.connectors.party.parser import Limit, Terms, is_count, parse_json
@@ -56,6 +59,7 @@ def _of_owner(agreement: Agreement, sender: str, me: str, records: int) -> Limit
         **_of_join(agreement, sender, me),
         **({MessageKind.ATOMS: Limit(_DIGEST, _DIGEST)} if agreement.model.before else {}),
         **_of_batches(agreement, sender, records),
+        **_of_judge(agreement, sender, me, records),
     }
     party = agreement.party(sender)
     assert isinstance(party, PartyModel)
@@ -81,30 +85,59 @@ def _of_join(agreement: Agreement, sender: str, me: str) -> Limits:
 
 
 def _of_batches(agreement: Agreement, sender: str, records: int) -> Limits:
-    rule = agreement.rule()
-    domains = dict(enumerate(agreement.domains))
-    own = {j: d.cells for j, d in domains.items() if agreement.owner_of(d.name) == sender}
-    steps = {
-        j: d.cells if d.hierarchy is None else len(d.hierarchy.labels) for j, d in domains.items()
-    }
+    rule, domains = agreement.rule(), agreement.domains
+    own = {j: domains[j].cells for j in agreement.numbers_of(sender)}
     limits = {}
     if own:
-        limits[MessageKind.BATCH] = Limit(
-            rule.most_batch(records, own),
-            count=rule.most_batches(records, sum(steps[j] for j in own)),
-            in_pieces=rule.takes_turns,
-            check=None if rule.takes_turns else lambda batch: rule.check_batch(batch, own),
-        )
+        limits[MessageKind.BATCH] = _of_batch(agreement, records, own)
         if agreement.has_hulls:
             limits[MessageKind.HULLS] = Limit(_SPAN * records * len(own), _SPAN, in_pieces=True)
     if agreement.bids and agreement.model.maximum.name == "clear":
         bits = rule.worth_bits(len(domains))
         limits[MessageKind.BIDS] = Limit(
             2 + rule.ahead * bits,
-            count=rule.most_batches(records, sum(steps.values())) + 1,
+            count=rule.most_batches(records, sum(_nodes(agreement))) + 1,
             check=lambda bids: parse_bids(bids, rule.ahead, bits),
         )
     return limits
+
+
+def _of_batch(agreement: Agreement, records: int, own: Mapping[int, int]) -> Limit:
+    """How large and many batches are. own: cells of the sender's attributes."""
+    rule, is_judged = agreement.rule(), agreement.judge is not None
+
+    def check(batch: bytes) -> None:
+        if not is_judged or batch != NOTHING:
+            rule.check_batch(batch, own)
+
+    return Limit(
+        rule.most_batch(records, own),
+        count=rule.most_batches(records, sum(_nodes(agreement)[j] for j in own)),
+        in_pieces=rule.takes_turns,
+        check=None if rule.takes_turns else check,
+    )
+
+
+def _nodes(agreement: Agreement) -> list[int]:
+    """Of each attribute, how many nodes can be specialized at most."""
+    return [d.cells if d.hierarchy is None else len(d.hierarchy.labels) for d in agreement.domains]
+
+
+def _of_judge(agreement: Agreement, sender: str, me: str, records: int) -> Limits:
+    """What owners ask the judge, and what it says: as often as there can be batches, and once
+    before them.
+    """
+    rule, domains = agreement.rule(), agreement.domains
+    if agreement.judge not in (sender, me):
+        return {}
+    asks = me if sender == agreement.judge else sender
+    own = {j: domains[j].cells for j in agreement.numbers_of(asks)}
+    batches = _of_batch(agreement, records, own)
+    if me == agreement.judge:
+        return {MessageKind.PROPOSAL: replace(batches, in_pieces=True)} if own else {}
+    most = 2 * records if rule.takes_turns else 1
+    count = batches.count + 1 if own else 1
+    return {MessageKind.VERDICT: Limit(max(most, 1), count=count, in_pieces=True)}
 
 
 def _of_collector(agreement: Agreement, sender: str, me: str, records: int) -> Limits:

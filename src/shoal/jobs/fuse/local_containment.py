@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from shoal.jobs.fuse.judged_containment import Questions
 from shoal.policy.agreement import Agreement
 
 Span = tuple[int, int]
@@ -24,9 +25,18 @@ class Replay:
     """The groups as the messages make them. facts: how many were found; wrong: what does not fit.
 
     final: of every attribute, first and last cell of the published value of every row, (n, 2).
+    asked: where there is a judge, each other owner's proposals and what the judge said of them.
     """
 
-    def __init__(self, agreement: Agreement, final: Sequence[np.ndarray]) -> None:
+    def __init__(
+        self,
+        agreement: Agreement,
+        final: Sequence[np.ndarray],
+        questions: Questions | None = None,
+    ) -> None:
+        self._questions = questions
+        self._judge = agreement.judge
+        self.asked: dict[str, list[tuple[bytes, bytes]]] = {}
         self._domains = agreement.domains
         self._owners = [agreement.owner_of(domain.name) for domain in agreement.domains]
         heaviest = max(agreement.weights)
@@ -70,6 +80,11 @@ class Replay:
             group for group in sorted(self._rows) if self._owner_of(self._next(group)) == owner
         )
         self._demand(bool(waiting), f"{owner} had a turn without any group to cut")
+        if self._questions is not None and owner != self._judge:
+            proposal, verdict = self.asked[owner].pop(0)
+            groups = [self._rows[group] for group in waiting]
+            expected = self._questions.cuts(owner, proposal, verdict, groups)
+            self._demand(batch == expected, f"{owner}: a batch of other cuts than were judged")
         pending: list[tuple[int, int, list[Span], list[int]]] = []
         before = dict(self._rows)
         while waiting:
@@ -89,7 +104,8 @@ class Replay:
                 )
                 fresh = self._divide(group, j, spans)
                 pending.append((group, j, spans, fresh))
-            waiting.extend(g for g in fresh if self._owner_of(self._next(g)) == owner)
+            if self._judge is None:
+                waiting.extend(g for g in fresh if self._owner_of(self._next(g)) == owner)
         below = {group: fresh for group, _, _, fresh in pending}
         self._distribute(batch[at:], before, below)
         for group, j, spans, fresh in pending:

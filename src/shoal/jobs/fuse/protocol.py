@@ -27,12 +27,13 @@ from shoal.errors import InfeasibleError, InputError, PartyError
 from shoal.jobs.fuse.columns import series_of, shuffled_rows
 from shoal.jobs.fuse.conversation import Conversation, open_journal
 from shoal.jobs.fuse.id_join import IdJoin
+from shoal.jobs.fuse.instructions import Instructions
 from shoal.jobs.fuse.ledger import Recalled, no_fusions, recalled_by_all
 from shoal.jobs.fuse.limits import parse_roll, terms_of
 from shoal.jobs.fuse.party_input import PartyInput
 from shoal.jobs.fuse.run_statistics import FusionResult, RunStatistics
 from shoal.jobs.fuse.secure_rounds import ClearRounds, MpycRounds, Rounds, rounds_of
-from shoal.jobs.fuse.shared_columns import Codes, SharedColumns
+from shoal.jobs.fuse.shared_columns import Codes, SharedColumns, require_values
 from shoal.jobs.fuse.transcript import Recorder
 from shoal.kernels.uncompiled import always
 from shoal.policy.agreement import Agreement
@@ -135,6 +136,7 @@ class PartyProtocol:
         self._past = past
         self._keeps_rows = keeps_rows
         self._statistics = RunStatistics()
+        self._instructions = Instructions(conversation)
 
     def warm_up(self) -> None:
         """Loads the compiled loops before anybody waits for them; a small table needs none."""
@@ -204,10 +206,13 @@ class PartyProtocol:
             labels, classes = shared.label(sender)
             diverse = shared.unchanged(MessageKind.SENSITIVE)
             diverse[self._agreement.model.label.attribute] = labels, classes
-            self._check_diverse(diverse)
+            for name, asked in self._agreement.diverse.items():
+                require_values(name, asked, holds=len(diverse[name][0]) >= asked)
+            judged = shared.judged()
+            self._instructions.require_judged(judged)
         with phase("scoring"):
             own = {j: cells[rows] for j, cells in party_input.cells.items()}
-            party = self._party(own, self._ground(classes, diverse, recalled))
+            party = self._party(own, self._ground(classes, diverse, recalled, judged))
             del own
         self._specialize(party, rounds)
         self._statistics.touched = party.touched
@@ -243,17 +248,12 @@ class PartyProtocol:
 
     # The rounds
 
-    def _check_diverse(self, columns: Mapping[str, Codes]) -> None:
-        """Raises InfeasibleError where all people together have too few values."""
-        for name, asked in self._agreement.diverse.items():
-            if len(columns[name][0]) < asked:
-                raise InfeasibleError(
-                    f"promise 'l-diversity': '{name}' has fewer than {asked} different values among"
-                    " the people in common; ask for fewer"
-                )
-
     def _ground(
-        self, classes: np.ndarray, columns: Mapping[str, Codes], recalled: Recalled | None
+        self,
+        classes: np.ndarray,
+        columns: Mapping[str, Codes],
+        recalled: Recalled | None,
+        judged: tuple[np.ndarray, int] | None = None,
     ) -> Ground:
         agreement = self._agreement
         return Ground(
@@ -264,6 +264,8 @@ class PartyProtocol:
             [agreement.owners.index(agreement.owner_of(name)) for name in agreement.quasi],
             [(columns[n][1].astype(np.int64), l) for n, l in agreement.diverse.items() if columns],
             None if recalled is None else recalled.atoms[recalled.published],
+            None if agreement.judge is None else agreement.owners.index(agreement.judge),
+            judged,
         )
 
     def _party(self, own: Mapping[int, np.ndarray], ground: Ground) -> FusionParty:
@@ -284,12 +286,7 @@ class PartyProtocol:
         while (number := party.turn()) is not None:
             owner, before = self._agreement.owners[number], len(party.steps)
             with self._statistics.phase("instructions"):
-                if owner == self._name:
-                    self._conversation.send_long_to_owners(MessageKind.BATCH, party.decide())
-                else:
-                    batch = self._link.receive_long(owner, MessageKind.BATCH)
-                    with said_by(owner, MessageKind.BATCH):
-                        party.apply(batch)
+                self._instructions.turn(party, owner)
             self._statistics.rounds += 1
             self._statistics.steps += len(party.steps) - before
             self._show_round(party, owner, len(party.steps) - before)
@@ -305,20 +302,11 @@ class PartyProtocol:
             if not steps:
                 break
             self._statistics.rounds += 1
-            self._statistics.steps += steps
+            owner, before = self._agreement.owners[winner], len(party.steps)
             with phase("instructions"):
-                self._instruct(party, self._agreement.owners[winner], steps)
-            self._show_round(party, self._agreement.owners[winner], steps)
-
-    def _instruct(self, party: BiddingParty, winner: str, steps: int) -> None:
-        """Does the winner's steps: its own ones are sent to the others, another's are received."""
-        if winner == self._name:
-            self._conversation.send_to_owners(MessageKind.BATCH, party.specialize(steps))
-        else:
-            party.lose()
-            batch = self._link.receive(winner, MessageKind.BATCH)
-            with said_by(winner, MessageKind.BATCH):
-                party.apply(batch)
+                self._instructions.steps(party, owner, steps)
+            self._statistics.steps += len(party.steps) - before
+            self._show_round(party, owner, len(party.steps) - before)
 
     def _show_round(self, party: FusionParty, winner: str, steps: int) -> None:
         names = self._agreement.quasi

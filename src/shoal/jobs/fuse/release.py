@@ -96,6 +96,7 @@ def learned(agreement: Agreement) -> dict[str, list[str]]:
             ),
             "which specializations were chosen, in which order, and in which rounds",
         ]
+        facts_by_party[owner] += _learned_by_veto(agreement, owner)
         if not agreement.bids:
             facts_by_party[owner].append(
                 "which groups could not be cut on which attribute, as the table shows, too"
@@ -114,6 +115,24 @@ def learned(agreement: Agreement) -> dict[str, list[str]]:
     if agreement.model.helper is not None:
         facts_by_party[agreement.model.helper.name] = _learned_by_helper(agreement)
     return facts_by_party
+
+
+def _learned_by_veto(agreement: Agreement, owner: str) -> list[str]:
+    sensitive = agreement.model.sensitive
+    if sensitive is None:
+        return []
+    if owner == agreement.judge:
+        return [
+            "one level more of each step of the others that it refused, for every person there:"
+            f" a group would have had fewer than {sensitive.l} values of '{sensitive.attribute}'"
+        ]
+    facts = [
+        "which of its own steps were refused: a group there would have had fewer than"
+        f" {sensitive.l} values of '{sensitive.attribute}'"
+    ]
+    if agreement.bids and len(agreement.owners) > 2:
+        facts.append("in which rounds a step of another owner was refused for that")
+    return facts
 
 
 def _learned_by_helper(agreement: Agreement) -> list[str]:

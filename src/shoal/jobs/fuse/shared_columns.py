@@ -6,7 +6,7 @@ import numpy as np
 
 from shoal.algorithms.fusion.party_tds import MOST_LABELS
 from shoal.connectors.party.messages import MessageKind, refused, said_by
-from shoal.errors import InputError
+from shoal.errors import InfeasibleError, InputError
 from shoal.jobs.fuse.columns import pack_column, restricted_column, unpack_column
 from shoal.jobs.fuse.conversation import Conversation
 from shoal.jobs.fuse.party_input import PartyInput
@@ -14,6 +14,15 @@ from shoal.policy.agreement_model import PartyModel
 
 Codes = tuple[list[str], np.ndarray]
 """A column: its different texts, and which of them each row has."""
+
+
+def require_values(name: str, asked: int, holds: bool) -> None:
+    """Raises InfeasibleError unless all people together have as many values as are asked."""
+    if not holds:
+        raise InfeasibleError(
+            f"promise 'l-diversity': '{name}' has fewer than {asked} different values among the"
+            " people in common; ask for fewer"
+        )
 
 
 class SharedColumns:
@@ -52,6 +61,14 @@ class SharedColumns:
                 " of the other table"
             )
         return names, codes.astype(np.int64)
+
+    def judged(self) -> tuple[np.ndarray, int] | None:
+        """What this party alone knows as the judge: values, and how many a group has at least."""
+        sensitive = self._agreement.model.sensitive
+        if sensitive is None or self._agreement.judge != self._name:
+            return None
+        codes = restricted_column(self._input.plain[sensitive.attribute], self._rows)[1]
+        return codes.astype(np.int64), sensitive.l
 
     def unchanged(self, kind: MessageKind) -> dict[str, Codes]:
         """The columns of all owners that are published unchanged: those said in this kind."""
