@@ -194,6 +194,17 @@ def test_a_ledger_that_has_releases_writes_them_all_into_a_new_table():
     assert_in_step()
 
 
+def test_releases_with_several_sets_of_columns_fit_no_table_and_begin_none():
+    plain = Policy.from_dict({**POLICY, "other": "plain"})
+    for seed, frame in enumerate([wearers(N, 1), wearers(N, 2).with_columns(more=pl.lit("z"))]):
+        append(Path("L").absolute(), frame, plain)
+        assert Ledger.at("L").releases() == list(range(1, seed + 2))
+    with pytest.raises(InputError, match="differ in their columns"):
+        append(Path("L").absolute(), wearers(N, 3), plain, output=OUT)
+    assert not Path("out.db").exists()
+    append(Path("L").absolute(), wearers(N, 3), plain)
+
+
 def test_a_frame_is_republished_into_a_table():
     done = library.republish(wearers(N, 1), POLICY, "L", output=OUT)
     assert done.data.equals(files.read(f"{OUT}&release=1").frame)
@@ -327,6 +338,45 @@ def test_a_commit_that_the_database_refuses_is_made_good_by_the_same_increment(m
     assert_in_step()
 
 
+@pytest.mark.parametrize("follows", [OUT, "sqlite:///other.db?table=t", None])
+def test_a_first_release_that_the_disk_refused_binds_the_ledger_to_nothing(monkeypatch, follows):
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            Ledger, "commit", lambda *a, **o: (_ for _ in ()).throw(OSError(28, "full"))
+        )
+        with pytest.raises(InputError, match="full"):
+            grow(1)
+    assert not Path("out.db").exists()
+    assert grow(1, output=follows).release == 1
+    if follows is None:
+        assert grow(2, output=None).release == 2
+    else:
+        assert_in_step(follows)
+
+
+def test_somebody_who_adds_a_row_behind_the_check_is_found_before_the_commit(monkeypatch):
+    grow(1)
+    real = release_tables.putting
+
+    def late(*arguments):
+        run("INSERT INTO releases (shoal_row, shoal_release) VALUES (900, 1)")
+        return real(*arguments)
+
+    monkeypatch.setattr(release_tables, "putting", late)
+    with pytest.raises(InputError, match="somebody else wrote into it meanwhile"):
+        grow(2)
+    assert Ledger.at("L").releases() == [1]
+
+
+def test_what_only_looks_at_a_table_needs_no_right_to_write_it(shoal):
+    grow(1)
+    Path("out.db").chmod(0o400)
+    assert shoal("ledger", "verify", OUT).status == 0
+    assert shoal("audit", OUT, "--ledger", "L", "-q").status == 0
+    missing = shoal("ledger", "verify", "sqlite:///nowhere.db?table=t")
+    assert (missing.status, Path("nowhere.db").exists()) == (2, False)
+
+
 # What is refused
 
 
@@ -446,6 +496,8 @@ def test_a_table_of_somebody_else_is_refused(shoal):
         ("sqlite:///out.db?table=shoal_certificates", "where certificates are kept"),
         ("sqlite:///out.db?table=ours&release=1", "the whole table is meant"),
         ("out.csv", "-o names a table in a database"),
+        ("sqlite:///K/out.db?table=t", "lies in the ledger"),
+        ("sqlite:///K.private/out.db?table=t", "lies in the ledger"),
     ):
         with pytest.raises(InputError, match=said):
             grow(5, ledger="K", output=address)

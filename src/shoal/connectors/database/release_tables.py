@@ -72,10 +72,13 @@ def check_begin(address: TableAddress) -> None:
         raise InputError.from_findings([f"{where}: {finding}" for finding in findings])
 
 
-def state_of(address: TableAddress) -> TableState:
-    """What a table holds, every row compared with the certificates beside it."""
+def state_of(address: TableAddress, writing: bool = False) -> TableState:
+    """What a table holds, every row compared with the certificates beside it.
+
+    writing: whether it is about to be written, and may have to be made; else it is only read.
+    """
     require_whole(address)
-    with opened(address, writing=True) as session:
+    with opened(address, writing) as session:
         table = session.named(address)
         columns = session.columns(table)
         releases = listed_releases(session, table)
@@ -97,8 +100,7 @@ def putting(
     line = ListedRelease.after(before, rows.certificate, frame.height)
     with opened(address, writing=True) as session:
         table = session.named(address)
-        _begin(session, address, table, before, frame.columns)
-        first = TableRows.of(session, table).count()
+        first = _begin(session, address, table, before, frame.columns)
         session.insert(table, _numbered(frame, line.release, first))
         list_release(session, table, line)
         session.run_deferred()
@@ -113,11 +115,16 @@ def _begin(
     table: TableName,
     before: ListedRelease | None,
     names: Sequence[str],
-) -> None:
-    """Makes a new table, or checks that the one that is there can take the next release."""
+) -> int:
+    """Makes a new table, or checks that the one that is there can take the next release.
+
+    Returns how many rows it has.
+    """
     where = f"output '{address.shown}'"
-    listed, columns = listed_releases(session, table), session.columns(table)
-    if (listed[-1] if listed else None) != before or bool(columns) != (before is not None):
+    listed, rows = listed_releases(session, table), TableRows.of(session, table)
+    is_left = (listed[-1] if listed else None) == before and bool(rows.columns) == bool(before)
+    count = sum(line.rows for line in listed)
+    if not is_left or (rows.columns and rows.count() != count):
         raise InputError(f"{where}: somebody else wrote into it meanwhile; run again")
     if before is None:
         findings = column_findings(session, names)
@@ -128,11 +135,12 @@ def _begin(
             f"CREATE TABLE {table.quoted} ({ROW} {session.key_numbers}, {RELEASE} bigint NOT NULL,"
             f" {texts})"
         )
-    elif {column.name for column in columns} != {ROW, RELEASE, *names}:
+    elif {*rows.columns} != {ROW, RELEASE, *names}:
         raise InputError(
             f"{where}: this release has other columns than the table; publish the same columns, or"
             " begin another ledger"
         )
+    return count
 
 
 def _numbered(frame: pl.DataFrame, release: int, before: int) -> pl.DataFrame:

@@ -113,7 +113,7 @@ def republish_file(
     progress: Progress = no_progress,
 ) -> Republication[Frame]:
     """As `republish`, with the new records in a file; the same file is not published twice."""
-    check_table(output, increment_path)
+    check_table(output, Path(ledger_path), increment_path)
     progress("reading the increment")
     source = read_increment(increment_path, policy)
     return republish_source(source, policy, Path(ledger_path), allow_leaks, progress, output)
@@ -129,7 +129,7 @@ def republish_source(
 ) -> Republication[Frame]:
     """As `republish`, with records that were read already; the same hash is not published twice."""
     started = time.process_time()
-    check_table(output)
+    check_table(output, ledger_path)
     policy.require_answers()
     policy = with_defaults(policy)
     method = policy.build_method("republish")

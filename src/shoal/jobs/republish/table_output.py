@@ -9,22 +9,23 @@ ledger shows that the ledger is: nothing is appended beside either.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
-from shoal.connectors.database.address import TableAddress, is_address, parse
+from shoal.connectors.database.address import SQLITE, TableAddress, is_address, parse
 from shoal.connectors.database.release_list import ListedRelease
 from shoal.connectors.database.release_tables import ReleaseRows, TableState
 from shoal.connectors.outputs import check_not_read
 from shoal.errors import InputError, LedgerError
+from shoal.jobs.republish.export import check_outside
 from shoal.state.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
 
 
-def check_table(output: str | None, increment: str | None = None) -> None:
+def check_table(output: str | None, ledger: Path, increment: str | None = None) -> None:
     """Raises InputError where releases can't go there; looks at no database yet."""
     if output is None:
         return
@@ -33,7 +34,9 @@ def check_table(output: str | None, increment: str | None = None) -> None:
             f"output '{output}': a ledger has its own folder; -o names a table in a database that"
             " takes its releases, too"
         )
-    parse(output)
+    address = parse(output)
+    if address.kind == SQLITE:
+        check_outside(ledger, address.location)
     if increment is not None:
         check_not_read(output, increment, [])
 
@@ -63,13 +66,14 @@ class LedgerTable:
         if self.address is None:
             self._require_none(note)
             return 0
-        state = release_tables.state_of(self.address)
+        state = release_tables.state_of(self.address, writing=True)
         if note is None or not (state.releases or note.releases):
             release_tables.check_begin(self.address)
-        elif disagreements(self.ledger, state, note):
-            self._refuse(state, note)
+        else:
+            self._require_own(state, note)
         self.last = state.releases[-1] if state.releases else None
         missing = self.ledger.releases()[len(state.releases) :]
+        self._require_same_columns(missing)
         for number in missing:
             with self.putting(self.ledger.folder(number)):
                 self.bind()
@@ -114,20 +118,40 @@ class LedgerTable:
         return note
 
     def _require_none(self, note: TableNote | None) -> None:
-        if note is not None and self.ledger.releases():
-            raise InputError(
-                f"ledger '{self.ledger.path}': its releases go into a table, too; name it with"
-                f" -o '{note.table}'"
+        if note is None:
+            return
+        if not self.ledger.releases():  # what was begun there was never appended
+            TableNote.remove(self.ledger.private)
+            return
+        raise InputError(
+            f"ledger '{self.ledger.path}': its releases go into a table, too; name it with"
+            f" -o '{note.table}'"
+        )
+
+    def _require_own(self, state: TableState, note: TableNote) -> None:
+        findings = disagreements(self.ledger, state, note)
+        if findings:
+            assert self.address is not None
+            raise LedgerError(
+                f"output '{self.address.shown}': {findings[0]}; nothing was appended. The ledger's"
+                f" table was '{note.table}'",
+                findings[1:],
             )
 
-    def _refuse(self, state: TableState, note: TableNote) -> None:
+    def _require_same_columns(self, releases: Sequence[int]) -> None:
+        """Of a ledger that gets a table: else the table would stay behind at some release."""
+        if len(releases) < 2:
+            return
         assert self.address is not None
-        first, *more = disagreements(self.ledger, state, note)
-        raise LedgerError(
-            f"output '{self.address.shown}': {first}; nothing was appended. The ledger's table was"
-            f" '{note.table}'",
-            more,
-        )
+        names = {
+            frozenset(files.read_as(self.ledger.folder(number) / DATA, ".csv").frame.columns)
+            for number in releases
+        }
+        if len(names) > 1:
+            raise InputError(
+                f"output '{self.address.shown}': the ledger's releases differ in their columns,"
+                " and no table can hold all of them; leave out -o"
+            )
 
 
 def table_damage(ledger: Ledger, table: str) -> list[str]:

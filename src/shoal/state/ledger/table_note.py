@@ -41,6 +41,10 @@ class TableNote:
         """Whether there is a note, damaged or not."""
         return (private / TABLE).exists()
 
+    @staticmethod
+    def remove(private: Path) -> None:
+        (private / TABLE).unlink(missing_ok=True)
+
     def write(self, private: Path) -> None:
         """In place of an earlier note, whole or not at all."""
         write_anew(private / TABLE, json_text({"schema": SCHEMA, **asdict(self)}).encode())
