@@ -38,7 +38,7 @@ from thorough import LONG
 
 pytestmark = pytest.mark.services
 CHILD = Path(__file__).with_name("killed_republish.py")
-KILLS = int(os.environ.get("SHOAL_KILLS", "20" if LONG else "2"))
+KILLS = int(os.environ.get("SHOAL_KILLS", "20" if LONG else "1"))
 PEOPLE = 60
 
 

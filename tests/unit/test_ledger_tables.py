@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal as library
@@ -26,7 +26,7 @@ from shoal.jobs.republish.export import ledger_table, verify_ledger
 from shoal.jobs.republish.history import audit_ledger
 from shoal.policy.policy import Policy
 from shoal.state.ledger import Ledger, TableNote
-from thorough import every
+from thorough import every, examples
 
 OUT = "sqlite:///out.db?table=releases"
 N = 30
@@ -299,8 +299,8 @@ def test_killed_between_any_two_steps_a_release_is_in_both_or_neither_in_the_end
     instants = killed_at(0, monkeypatch, work)
     assert instants > 40
     rows = files.read(OUT).frame
-    turn = ["crp", "sticky", "k-pprp"].index(method) + 3 * first
-    for instant in every(9, range(1, instants + 1), first=turn):
+    turn = 3 * ["crp", "sticky", "k-pprp"].index(method) + 10 * first
+    for instant in every(20, range(1, instants + 1), first=turn):
         restore("before", *PARTS)
         with suppress(Killed):
             killed_at(instant, monkeypatch, work)
@@ -577,6 +577,7 @@ STEPS = st.lists(
 )
 
 
+@settings(max_examples=examples(6, 60), deadline=None)
 @given(STEPS, st.randoms(use_true_random=False))
 def test_only_copies_that_belong_together_are_continued(steps, draw):
     """Whatever order things are restored in: what is refused stays as it is."""
