@@ -39,3 +39,31 @@ def several(releases):
     """Everybody who is in two releases or more."""
     everybody = {person for release in releases for person in release}
     return {p for p in everybody if sum(bool(release.get(p)) for release in releases) > 1}
+
+
+def fits(cell, value):
+    """Whether a published cell covers a value; None, which nobody knows, fits the mark alone."""
+    if cell == "*" or value is None:
+        return cell == "*"
+    if cell.startswith("["):
+        low, high = cell[1:-1].split(", ")
+        return float(low) <= float(value) <= float(high)
+    return cell == str(value)
+
+
+def like(releases, known, person):
+    """C'(p): everybody of whom what is known fits all cells of all classes of this person.
+
+    releases: for each, the columns that its cells stand in, and person -> the cells of each of
+    their classes. known: person -> column -> true value, from any original.
+    """
+    shown = [(columns, cells) for columns, rows in releases for cells in rows.get(person, ())]
+    return {
+        other
+        for other, own in known.items()
+        if all(
+            fits(cell, own.get(column))
+            for columns, cells in shown
+            for column, cell in zip(columns, cells, strict=True)
+        )
+    }

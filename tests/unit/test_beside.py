@@ -202,34 +202,12 @@ def test_whom_an_attacker_of_own_presence_can_not_exclude_includes_all_members(s
 
 def plain_own(hospital, shop, k):
     """How many of those in both fit by fewer than k people, from the text of the cells."""
-
-    def inside(value, cell):
-        ends = cell[1:-1].split(", ") if cell.startswith("[") else [cell, cell]
-        return float(ends[0]) <= float(value) <= float(ends[1])
-
-    def fits(one, other, cells, more):
-        if one is not None:
-            own = one["age"], one[more]
-        elif other is not None:
-            own = other["age"], None  # what the other original doesn't tell fits the mark alone
-        ages = cells[0] == "*" or inside(own[0], cells[0])
-        if more == "town":
-            return ages and cells[1] in ("*", own[1])
-        return ages and (cells[1] == "*" or (own[1] is not None and inside(own[1], cells[1])))
-
-    rows = {r["person"]: r for r in hospital[2].to_dicts()}
-    sold = {r["customer"]: r for r in shop[2].to_dicts()}
+    known = {row["customer"]: row for row in shop[2].to_dicts()}
+    for row in hospital[2].to_dicts():
+        known[row["person"]] = known.get(row["person"], {}) | row
     one, other = placed(hospital, shop)
-    below = 0
-    for person in one.keys() & other.keys():
-        (first,), (second,) = one[person], other[person]
-        among = sum(
-            fits(rows.get(q), sold.get(q), first, "town")
-            and fits(sold.get(q), rows.get(q), second, "income")
-            for q in rows.keys() | sold.keys()
-        )
-        below += among < k
-    return below
+    out = [(H_QUASI, one), (S_QUASI, other)]
+    return sum(len(naive.like(out, known, person)) < k for person in one.keys() & other.keys())
 
 
 def test_people_who_are_in_one_release_only_lose_nothing():

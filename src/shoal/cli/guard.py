@@ -50,6 +50,14 @@ class Guard:
             help="The trace of each --beside but ledgers, '-' for tables.",
         ),
     ] = None
+    attacker: Annotated[
+        str | None,
+        typer.Option(
+            "--attacker",
+            metavar="presence|own",
+            help="With --beside: knows who is in which release (default), or of one person only.",
+        ),
+    ] = None
     strict: Annotated[
         bool,
         typer.Option("--strict", help="With --beside: guards those who are missing here, too."),
@@ -94,13 +102,15 @@ class Guard:
 
     def built(self, progress: Progress) -> BesideGuard | None:
         """The releases as they were read; None where there are none."""
-        if self.strict and not self.beside:
-            raise InputError("--strict: is about other releases; name them with --beside")
+        for option, given in (("--strict", self.strict), ("--attacker", self.attacker)):
+            if given and not self.beside:
+                raise InputError(f"{option}: is about other releases; name them with --beside")
         if not self.releases:
             return None
-        from shoal.jobs.beside.guard import guard_of_files
+        from shoal.jobs.beside.guard import Against, guard_of_files
 
-        return guard_of_files(self.releases, self.strict, progress)
+        against = Against(self.attacker, self.strict)
+        return guard_of_files(self.releases, against, progress)
 
 
 _OPTION = "--beside"

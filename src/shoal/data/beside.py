@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
+
+from shoal.data.certificate import Certificate
+from shoal.data.release import Release
+from shoal.data.schema import Schema
+from shoal.data.truth import Truth
 
 ABSENT = -1
 
@@ -63,13 +69,45 @@ class Overlap:
 
 
 @dataclass(frozen=True)
+class Candidates:
+    """Of whom an attacker thinks who knows the people of a new table by what they are like.
+
+    groups: (n,) int64, equal where records' people share all classes in the releases that are out;
+        ABSENT for newcomers.
+    starts, people: who fits all classes of a group: `people[starts[group] : starts[group + 1]]`.
+    points: (people, d) float64, what is known of everybody on the quasi-identifiers of the table.
+    """
+
+    groups: np.ndarray
+    starts: np.ndarray
+    people: np.ndarray
+    points: np.ndarray
+
+
+class OwnPresence(Protocol):
+    """The releases that are out for an attacker who knows of one person only who is in them."""
+
+    def candidates(self, truth: Truth, schema: Schema) -> Candidates:
+        """Who is like the people of a new table; raises InputError where that can't be known."""
+        ...
+
+    def report(
+        self, k: int, certificate: Certificate, release: Release, schema: Schema, truth: Truth
+    ) -> dict[str, Any]:
+        """The last check of what is to be published, as a certificate states it."""
+        ...
+
+
+@dataclass(frozen=True)
 class BesideGuard:
     """Releases that are out, beside which a table is to be published.
 
     releases: as certificates state them. overlap: asked by the subjects of the new table.
     strict: whether what is learned of those who are missing from it is guarded, too.
+    own: asked where the attacker knows of one person only who is in which release.
     """
 
     releases: tuple[Mapping[str, object], ...]
     overlap: Callable[[Sequence[str]], Overlap]
     strict: bool = False
+    own: OwnPresence | None = None

@@ -34,7 +34,8 @@ def beside_lines(found: Mapping[str, Any]) -> Iterator[str]:
 def guard_lines(found: Mapping[str, Any]) -> Iterator[str]:
     """What was done to publish beside releases that are out."""
     kinds = ", ".join(f"a {release['kind']}" for release in found["releases"])
-    yield f"beside {kinds}: {_remaining(found, found['k'])}: {_verdict(found['holds'])}"
+    known = "" if found["attacker"] == "presence" else f", for {WORDS[found['attacker']]}"
+    yield f"beside {kinds}{known}: {_remaining(found, found['k'])}: {_verdict(found['holds'])}"
     yield (f"  {_people(found['withheld'])} withheld, {found['newcomers']:,} in none of the others")
 
 

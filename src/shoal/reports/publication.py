@@ -108,6 +108,7 @@ def publish(
     require_together: bool = False,
     attack: Sequence[str | Mapping[str, Any]] = (),
     beside: Sequence[ReleaseLike] = (),
+    attacker: str | None = None,
     strict: bool = False,
     threads: int | None = None,
     progress: Progress = no_progress,
@@ -135,25 +136,29 @@ def publish(
     attack: as in `shoal.attack`; what is found stands in the certificate, and a threshold of the
         policy that is exceeded withholds the release.
     beside: releases of the same people that are out, as in `shoal.audit_beside`; nobody is then
-        left among fewer than k by all of them. strict: nor are those who are missing here.
+        left among fewer than k by all of them. attacker: `presence`, the default, knows who is in
+        which release, `own` only of one person. strict: nor are those who are missing here.
     threads: how many may work at once; by default the process's cores. The release is the same for
         any number.
     """
-    guard = _guard(beside, strict, progress)
+    guard = _guard(beside, attacker, strict, progress)
     request = job.Request(plan, explain, require_together, tuple(attack), progress, guard)
     with cores.using(threads):
         done = job.publication(frame, policy, request, columns)
     return _warned(done)
 
 
-def _guard(beside: Sequence[ReleaseLike], strict: bool, progress: Progress) -> BesideGuard | None:
-    if strict and not beside:
-        raise InputError("strict: is about other releases; name them with beside")
+def _guard(
+    beside: Sequence[ReleaseLike], attacker: str | None, strict: bool, progress: Progress
+) -> BesideGuard | None:
+    for name, given in (("strict", strict), ("attacker", attacker)):
+        if given and not beside:
+            raise InputError(f"{name}: is about other releases; name them with beside")
     if not beside:
         return None
-    from shoal.jobs.beside.guard import guard_of_frames
+    from shoal.jobs.beside.guard import Against, guard_of_frames
 
-    return guard_of_frames(beside, strict, progress)
+    return guard_of_frames(beside, Against(attacker, strict), progress)
 
 
 @overload

@@ -92,8 +92,8 @@ class Numbered:
         ]
         return Links.of(np.concatenate(items), np.concatenate(labels), self.people, self.classes)
 
-    def fits(self) -> Links:
-        """People and the classes that they fit."""
+    def known(self) -> list[KnownPeople]:
+        """The originals, and whose their rows are; raises InputError for a ledger."""
         known = []
         for source, number in zip(self.sources, self.numbers, strict=True):
             if source.audited is None or source.audited.truth is None:
@@ -101,16 +101,24 @@ class Numbered:
                     f"{source.what}: is a ledger, which keeps no original, so who fits its classes"
                     " is not known; leave out 'own'"
                 )
-            named = source.audited.truth.original.column(str(_subject(source.audited)))
+            truth, schema = source.audited.truth, source.audited.schema
+            named = truth.original.column(str(_subject(source.audited)))
             place = {name: i for i, name in enumerate(source.release.subjects)}
             own = np.array([place[person_name(cell)] for cell in named.cells], dtype=np.int64)
-            persons, audited = number[own[named.codes]], source.audited
-            known.append(
-                KnownPeople(
-                    audited.release, source.audited.truth, audited.schema, persons, source.what
-                )
-            )
-        return people_who_fit(known, self.people)
+            known.append(KnownPeople(truth, schema, number[own[named.codes]], source.what))
+        return known
+
+    def fits(self) -> Links:
+        """People and the classes that they fit."""
+        known = self.known()
+        releases = [source.audited.release for source in self.sources if source.audited is not None]
+        return people_who_fit(releases, known, self.people)
+
+    def joint(self, attacker: str) -> Joint:
+        """What all of them together tell such an attacker."""
+        owner = np.repeat(np.arange(len(self.sources)), np.diff(self.first))
+        fits = self.fits() if attacker == OWN else None
+        return Joint(self.places(), owner, len(self.sources), fits)
 
 
 def _subject(audited: AuditResult) -> str | None:
@@ -132,9 +140,7 @@ def audit_sources(
     everybody = numbered(sources)
     attributes = _attributes(everybody, question)
     progress("intersecting their classes")
-    owner = np.repeat(np.arange(len(sources)), np.diff(everybody.first))
-    fits = everybody.fits() if question.attacker == OWN else None
-    joint = Joint(everybody.places(), owner, len(sources), fits)
+    joint = everybody.joint(question.attacker)
     asked = [source.release.k for source in sources if source.release.k is not None]
     k = question.k or min(asked, default=DEFAULT_K)
     found = joint.report(k, attributes)

@@ -3,52 +3,94 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from shoal.data.beside import ABSENT, BesideGuard, Overlap, ReleaseBeside
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
-from shoal.jobs.beside.audit import Source, numbered, stated
+from shoal.jobs.beside.audit import ATTACKERS, OWN, Source, numbered, stated
 from shoal.jobs.beside.beside import NamedRelease, ReleaseLike, source_of_frames
+from shoal.jobs.beside.own import OwnPresenceGuard
 from shoal.jobs.beside.sources import stripped
 from shoal.privacy.beside.sharing import profiles_of
 
 
-def guard_of(sources: Sequence[Source], strict: bool = False) -> BesideGuard:
+@dataclass(frozen=True)
+class Against:
+    """What a table is guarded against beside other releases.
+
+    attacker: `presence` knows who is in which release, `own` only that one person is; None is the
+    first. strict: whether what is learned of those who are missing from the table counts, too.
+    """
+
+    attacker: str | None = None
+    strict: bool = False
+
+    def check(self) -> None:
+        """Raises InputError for what can't be asked."""
+        if self.attacker not in (None, *ATTACKERS):
+            raise InputError(
+                f"attacker '{self.attacker}': is unknown; choose one of {', '.join(ATTACKERS)}"
+            )
+        if self.strict and self.attacker == OWN:
+            raise InputError(
+                "strict: is about who knows which people are missing, and attacker 'own' does not;"
+                " leave out one of them"
+            )
+
+
+PRESENCE_KNOWN = Against()
+
+
+def guard_of(sources: Sequence[Source], against: Against = PRESENCE_KNOWN) -> BesideGuard:
     """What is asked of a table that is published beside these releases."""
+    against.check()
     for source in sources:
         if not source.release.holds:
             raise InputError(
                 f"{source.what}: does not keep its own promises, so nothing can be published safely"
                 " beside it; audit it alone"
             )
+    own = None
+    if against.attacker == OWN:
+        own = OwnPresenceGuard(sources)
+        own.check()
 
     def overlap(names: Sequence[str]) -> Overlap:
         return _overlap(sources, names)
 
-    return BesideGuard(tuple(stated(source.release) for source in sources), overlap, strict)
+    out = tuple(stated(source.release) for source in sources)
+    return BesideGuard(out, overlap, against.strict, own)
 
 
 def guard_of_frames(
-    releases: Sequence[ReleaseLike], strict: bool = False, progress: Progress = no_progress
+    releases: Sequence[ReleaseLike],
+    against: Against = PRESENCE_KNOWN,
+    progress: Progress = no_progress,
 ) -> BesideGuard:
     """The same of frames and ledgers."""
+    against.check()
     return guard_of(
         [
             source_of_frames(release, f"beside, release {number}", progress)
             for number, release in enumerate(releases, 1)
         ],
-        strict,
+        against,
     )
 
 
 def guard_of_files(
-    releases: Sequence[NamedRelease], strict: bool = False, progress: Progress = no_progress
+    releases: Sequence[NamedRelease],
+    against: Against = PRESENCE_KNOWN,
+    progress: Progress = no_progress,
 ) -> BesideGuard:
     """The same of files."""
+    against.check()
     return guard_of(
-        [release.source(f"--beside '{release.released}'", progress) for release in releases], strict
+        [release.source(f"--beside '{release.released}'", progress) for release in releases],
+        against,
     )
 
 

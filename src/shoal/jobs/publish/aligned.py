@@ -41,8 +41,8 @@ from shoal.privacy.promises import BoundPromises, nearest_feasible
 from shoal.protocols import PrivacyModel
 
 
-def old_cells_of(guard: BesideGuard, table: Table, policy: Policy) -> OldCells:
-    """The old classes of a table's records.
+def require_one_class_each(table: Table, policy: Policy) -> int:
+    """The k that is promised to people of one class each.
 
     Raises InputError where people can't be found again, or have several records."""
     if policy.subject is None:
@@ -54,8 +54,8 @@ def old_cells_of(guard: BesideGuard, table: Table, policy: Policy) -> OldCells:
         raise InputError("beside: the policy promises no k-anonymity; add a promise of it")
     if policy.recodes_globally:
         raise InputError(
-            f"method '{policy.method_name}': recodes globally, so its classes can't follow"
-            " those of other releases; name one of local recoding"
+            f"method '{policy.method_name}': recodes globally, so its classes can't be fitted"
+            " to those of other releases; name one of local recoding"
         )
     named = table.column(policy.subject)
     counts = np.bincount(named.codes, minlength=len(named.cells))
@@ -64,8 +64,16 @@ def old_cells_of(guard: BesideGuard, table: Table, policy: Policy) -> OldCells:
             f"beside: {int((counts > 1).sum())} people have several records, whose classes"
             " could be intersected as well; publish one record of each"
         )
+    return policy.required_k
+
+
+def old_cells_of(guard: BesideGuard, table: Table, policy: Policy) -> OldCells:
+    """The old classes of a table's records; raises InputError as `require_one_class_each`."""
+    k = require_one_class_each(table, policy)
+    assert policy.subject is not None
+    named = table.column(policy.subject)
     overlap: Overlap = guard.overlap(named.cells)
-    return OldCells(guard, policy.required_k, overlap.cells[named.codes], overlap.elsewhere)
+    return OldCells(guard, k, overlap.cells[named.codes], overlap.elsewhere)
 
 
 def find_aligned(
@@ -79,7 +87,7 @@ def find_aligned(
     matrix, everybody = bound.method_input()
     old = old.taken(~bound.encoded.suppressed)
     rng = np.random.default_rng(policy.model.seed)
-    method, promises = policy.build_method("publish"), policy.build_promises()
+    promises = policy.build_promises()
     started = time.process_time()
     kept = ~old.unsafe(rng)
     if not kept.any():
@@ -95,18 +103,36 @@ def find_aligned(
     if findings:
         gone = f"without the {int((~kept).sum())} people who are withheld beside other releases, "
         raise InfeasibleError(gone + findings[0], findings[1:])
+    partition = inside_groups(matrix, whole_table, old.cells, policy, rng, progress)
+    partition = repair(matrix, partition, BoundPromises(promises, whole_table))
+    return partition, time.process_time() - started
+
+
+def inside_groups(
+    matrix: Matrix,
+    whole_table: Classes,
+    cells: np.ndarray,
+    policy: Policy,
+    rng: np.random.Generator,
+    progress: Progress = no_progress,
+) -> Partition:
+    """Step 2. cells: (n,) int64, the old class of each record, ABSENT for newcomers; whole_table:
+    its labels are -1 for records to leave out.
+    """
+    method = policy.build_method("publish")
     labels = np.full(matrix.records, -1, dtype=np.int32)
     count = 0
-    local = [KAnonymity(old.k), *(model for model in promises if _is_local(model))]
+    assert policy.required_k is not None
+    asked = [model for model in policy.build_promises() if _is_local(model)]
+    local = [KAnonymity(policy.required_k), *asked]
     with registry.blaming_plug_in(policy.method_name, "publish"):
-        for number, rows in enumerate(_groups(old.cells, kept)):
+        for number, rows in enumerate(_groups(cells, whole_table.labels >= 0)):
             if not number % 100:
                 progress("following the classes of other releases")
             part = _parted(matrix, rows, whole_table, method, local, rng)
             labels[rows] = np.where(part.labels >= 0, part.labels + count, -1)
             count += part.count
-    partition = repair(matrix, Partition(labels, count), BoundPromises(promises, whole_table))
-    return partition, time.process_time() - started
+    return Partition(labels, count)
 
 
 def _groups(cells: np.ndarray, kept: np.ndarray) -> list[np.ndarray]:

@@ -10,7 +10,7 @@ import polars as pl
 
 from shoal.binding.table import BoundTable, bind
 from shoal.binding.written_alike import written_alike
-from shoal.data.beside import BesideGuard
+from shoal.data.beside import BesideGuard, OwnPresence
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
@@ -25,9 +25,10 @@ from shoal.data.truth import Truth
 from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning
 from shoal.errors import InputError
 from shoal.jobs.audit.reading import compares_with_input
-from shoal.jobs.publish.aligned import find_aligned, old_cells_of
+from shoal.jobs.publish.aligned import find_aligned, old_cells_of, require_one_class_each
 from shoal.jobs.publish.bucketed import bucketed
 from shoal.jobs.publish.explain import explain as explanation_of
+from shoal.jobs.publish.own_presence import find_united
 from shoal.jobs.publish.plan import Plan, apply_plan
 from shoal.jobs.publish.recode import find_classes, ordered, recode
 from shoal.policy.policy import Policy
@@ -45,7 +46,8 @@ class RecodedDraft:
 
     plan: to be saved; None for local recoding, and where one was applied.
     certificate_extras: more keys of the certificate. old: the records' classes in other releases,
-    where it is published beside some. sensitive: the second table of two.
+    where it is published beside some; own: these, where only what people are like is known.
+    sensitive: the second table of two.
     """
 
     frame: pl.DataFrame
@@ -57,6 +59,7 @@ class RecodedDraft:
     plan: Plan | None = None
     certificate_extras: dict[str, Any] = field(default_factory=dict)
     old: OldCells | None = None
+    own: OwnPresence | None = None
     sensitive: pl.DataFrame | None = None
 
 
@@ -90,21 +93,26 @@ def prepare(
         if beside is not None:
             bound.policy.refuse_two_tables("beside")
         return _in_two_tables(table, bound, progress, explained)
-    old = None if beside is None else old_cells_of(beside, table, bound.policy)
-    if old is None:
+    old = None
+    if beside is None:
         decision = _decide_recoding(bound, progress, plan, explained)
-    else:
+    elif beside.own is None:
+        old = old_cells_of(beside, table, bound.policy)
         decision = _aligned(bound, old, progress, explained)
-    table = table.without([attribute.name for attribute in bound.schema.quasi])
+    else:
+        require_one_class_each(table, bound.policy)
+        decision = _united(table, bound, beside.own, progress, explained)
+    if beside is None or beside.own is None:  # which asks whom these cells fit in other releases
+        table = table.without([attribute.name for attribute in bound.schema.quasi])
     progress("recoding")
     recoded = recode(
         table,
         bound,
         decision.recoding,
         bound.policy,
-        merging=old is None,
+        merging=beside is None,
         typed=typed,
-        withheld=old is not None,
+        withheld=beside is not None,
     )
     missing = int(bound.encoded.suppressed.sum())
     reasons = ({"missing quasi-identifier": missing} if missing else {}) | decision.reasons
@@ -118,6 +126,7 @@ def prepare(
         decision.plan,
         decision.certificate_extras,
         old,
+        None if beside is None else beside.own,
     )
 
 
@@ -171,11 +180,28 @@ def _aligned(
     bound: BoundTable, old: OldCells, progress: Progress, explained: bool
 ) -> RecodingDecision:
     """What the policy's method does inside the classes of releases that are out."""
+    _refuse_explanation(explained)
+    return _withholding(bound.policy, *find_aligned(bound, old, bound.policy, progress))
+
+
+def _united(
+    table: Table, bound: BoundTable, own: OwnPresence, progress: Progress, explained: bool
+) -> RecodingDecision:
+    """What the policy's method does, its classes united until enough people fit."""
+    _refuse_explanation(explained)
+    return _withholding(bound.policy, *find_united(table, bound, own, bound.policy, progress))
+
+
+def _refuse_explanation(explained: bool) -> None:
     if explained:
         raise InputError("--explain: is for methods of global recoding, which --beside refuses")
-    policy = bound.policy
-    method = {"name": policy.method_name, "parameters": policy.method_parameters}
-    classes, seconds = find_aligned(bound, old, policy, progress)
+
+
+def _withholding(policy: Policy, classes: Partition, seconds: float) -> RecodingDecision:
+    """Classes beside other releases, and how many people are in none."""
+    method: dict[str, Any] = {"name": policy.method_name, "parameters": policy.method_parameters}
+    if classes.search_statistics:
+        method["search_statistics"] = dict(classes.search_statistics)
     withheld = int((classes.labels < 0).sum())
     reasons = {"withheld beside other releases": withheld} if withheld else {}
     return RecodingDecision(classes, seconds, method, reasons)

@@ -259,6 +259,10 @@ def _measured(
     if draft.old is not None:
         found = draft.old.of_release(draft.truth).report(release.classes.labels)
         certificate = certificate.extended(beside=found)
+    if draft.own is not None:
+        assert policy.required_k is not None
+        found = draft.own.report(policy.required_k, certificate, release, draft.schema, draft.truth)
+        certificate = certificate.extended(beside=found)
     return certificate, release
 
 

@@ -26,12 +26,11 @@ BLOCK = 1 << 22  # pairs of a class and a point that are compared at a time
 
 @dataclass(frozen=True)
 class KnownPeople:
-    """A release with its original, and whose each row of that is.
+    """The original of a release, and whose each row of it is.
 
     persons: (records,) int64, in numbers that all releases share.
     """
 
-    release: Release
     truth: Truth
     schema: Schema
     persons: np.ndarray
@@ -51,21 +50,24 @@ class KnownPeople:
             )
 
 
-def people_who_fit(known: Sequence[KnownPeople], people: int) -> Links:
-    """Which of all people fit each class; classes are numbered through, release by release."""
+def people_who_fit(releases: Sequence[Release], known: Sequence[KnownPeople], people: int) -> Links:
+    """Which of all people fit each class; classes are numbered through, release by release.
+
+    known: the original of each release, and others in which people are known.
+    """
     items, classes, first = [], [], 0
-    for number, release in enumerate(known):
-        release.check()
-        points, persons = _points(known, number, people)
+    for number, release in enumerate(releases):
+        known[number].check()
+        points, persons = points_of(known, number, people)
         for person, label in _fitting(release, points, persons):
             items.append(person)
             classes.append(label + first)
-        first += release.release.classes.count
+        first += release.classes.count
     none = np.zeros(0, dtype=np.int64)
     return Links.of(np.concatenate([none, *items]), np.concatenate([none, *classes]), people, first)
 
 
-def _points(
+def points_of(
     known: Sequence[KnownPeople], number: int, people: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """(m, d) float64 what is known of people on a release's quasi-identifiers, and (m,) whose.
@@ -112,10 +114,9 @@ def _values(attribute: Attribute, cells: tuple[str, ...], schema: Schema) -> np.
 
 
 def _fitting(
-    release: KnownPeople, points: np.ndarray, persons: np.ndarray
+    published: Release, points: np.ndarray, persons: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """People and the classes whose every cell covers a point of theirs, block by block."""
-    published = release.release
     labels, count = published.classes.labels, published.classes.count
     row = np.zeros(count, dtype=np.int64)
     kept = np.flatnonzero(labels >= 0)

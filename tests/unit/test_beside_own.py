@@ -1,0 +1,218 @@
+"""Tables that are published beside others, against who knows of one person only who is in them."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive_beside as naive
+import shoal
+from beside_cases import HOSPITAL, SALES, classes, people
+from republish_cases import grown, policy, wearers
+from shoal.errors import InfeasibleError, InputError
+from thorough import LONG
+
+H_QUASI, S_QUASI = ["age", "town"], ["age", "income"]
+TREE = {
+    "role": "quasi",
+    "hierarchy": {"tree": {"*": {"low": ["0", "1"], "high": ["2", "3"]}}},
+}
+
+
+def asked_of(policy, k):
+    return copy.deepcopy(policy) | {"promises": [{"model": "k-anonymity", "k": k}]}
+
+
+def world(seed, n=40, old_k=12, ids=range(50), asked=SALES):
+    """A hospital's release that is out, with what is behind it, and a shop."""
+    hospital, shop = people(n, seed, ids)
+    wide = asked_of(HOSPITAL, old_k)
+    return (shoal.publish(hospital, wide).data, wide, hospital), shop
+
+
+def own(out, shop, asked=SALES):
+    return shoal.publish(shop, asked, beside=[out], attacker="own")
+
+
+def left(out, data, shop):
+    """By person in both releases, how many remain, from the text of the cells."""
+    known = {row["customer"]: row for row in shop.to_dicts()}
+    for row in out[2].to_dicts():
+        known[row["person"]] = known.get(row["person"], {}) | row
+    kept = pl.Series((data[S_QUASI] != "*").transpose().cast(pl.Boolean).to_numpy().any(axis=0))
+    old = classes(out[0], out[2]["person"], H_QUASI)
+    new = classes(data.filter(kept), shop["customer"].filter(kept), S_QUASI)
+    releases = [(H_QUASI, old), (S_QUASI, new)]
+    return {p: len(naive.like(releases, known, p)) for p in old.keys() & new.keys()}
+
+
+@pytest.mark.parametrize("seed", range(6 if LONG else 3))
+@pytest.mark.parametrize("old_k", [3, 12])
+def test_nobody_is_left_among_fewer_than_k_by_plain_search(seed, old_k):
+    out, shop = world(seed, old_k=old_k)
+    apart = left(out, shoal.publish(shop, SALES).data, shop)
+    assert min(apart.values()) < 3, "made apart, they give somebody away"
+    release = own(out, shop)
+    stated, remaining = release.certificate["beside"], left(out, release.data, shop)
+    assert stated["attacker"] == "own"
+    assert (stated["people"], stated["least"]) == (len(remaining), min(remaining.values()))
+    assert stated["least"] >= 3
+    assert stated["people"] + stated["withheld"] == len(apart)
+    assert release.certificate["records"]["withheld"] == stated["withheld"]
+
+
+@given(
+    seed=st.integers(0, 99),
+    n=st.integers(12, 45),
+    k=st.integers(2, 4),
+    old_k=st.integers(2, 12),
+    order=st.sampled_from(["input", "shuffled"]),
+    method=st.sampled_from(["rounded-partition", "mondrian", "k-member"]),
+)
+def test_what_is_published_passes_the_joint_audit(seed, n, k, old_k, order, method):
+    asked = asked_of(SALES, k) | {"method": {"name": method}, "render": {"order": order}}
+    out, shop = world(seed, n, old_k, asked=asked)
+    try:
+        release = own(out, shop, asked)
+    except InfeasibleError:
+        return
+    assert release.certificate["beside"]["below_k"] == 0
+    if order == "input":
+        judged = release.data, asked, shop
+        found = shoal.audit_beside(out, judged, attacker="own", k=k).found
+        assert found["holds"]
+        assert found["people"] == release.certificate["beside"]["people"]
+        assert found["least"] == release.certificate["beside"]["least"]
+
+
+def test_beside_releases_of_other_people_nothing_changes():
+    hospital, _ = people(60, 1, range(60))
+    _, shop = people(60, 2, range(100, 160))
+    out = (shoal.publish(hospital, HOSPITAL).data, HOSPITAL, hospital)
+    release = own(out, shop)
+    assert release.data.equals(shoal.publish(shop, SALES).data)
+    assert release.certificate["beside"] | {"releases": []} == {
+        "k": 3, "attacker": "own", "releases": [], "people": 0, "below_k": 0, "alone": 0,
+        "least": None, "strict": False, "withheld": 0, "newcomers": 60, "holds": True,
+    }  # fmt: skip
+
+
+def test_where_enough_people_fit_already_nothing_changes():
+    out, shop = world(1, old_k=40)  # one class of everybody
+    wide = asked_of(SALES, 20)
+    assert own(out, shop, wide).data.equals(shoal.publish(shop, wide).data)
+
+
+def test_it_withholds_no_more_than_who_knows_all_members_makes_necessary():
+    for seed in range(4):
+        out, shop = world(seed, old_k=4)
+        strict = shoal.publish(shop, SALES, beside=[out]).certificate["beside"]
+        assert own(out, shop).certificate["beside"]["withheld"] <= strict["withheld"]
+
+
+def test_hierarchies_are_judged_by_the_nodes_that_are_shown():
+    out, shop = world(2)
+    tree = copy.deepcopy(SALES)
+    tree["attributes"]["income"] = TREE
+    shop = shop.with_columns((pl.col("income") % 4).cast(pl.String))
+    release = own(out, shop, tree)
+    judged = release.data, tree, shop
+    assert shoal.audit_beside(out, judged, attacker="own").holds
+
+
+def test_several_releases_may_be_out():
+    out, shop = world(3)
+    again = out[2].with_columns(age=pl.col("age"), town=pl.col("town").reverse())
+    wide = asked_of(HOSPITAL, 20)
+    second = (shoal.publish(again, wide).data, wide, again)
+    release = shoal.publish(shop, SALES, beside=[out, second], attacker="own")
+    assert release.certificate["beside"]["holds"]
+    assert len(release.certificate["beside"]["releases"]) == 2
+    assert release.certificate["beside"]["least"] >= 3
+
+
+# What is refused
+
+
+def test_ledgers_keep_no_original_so_they_are_refused(tmp_path):
+    folder = grown(tmp_path / "L", 2, 40)
+    with pytest.raises(InputError, match="keeps no original"):
+        shoal.publish(wearers(40, 1), policy("rounded-partition", k=4), beside=[folder],
+                      attacker="own")  # fmt: skip
+
+
+def test_means_tell_nobody_who_fits_so_they_are_refused():
+    out, shop = world(1)
+    means = copy.deepcopy(SALES)
+    means["attributes"]["income"]["render"] = "mean"
+    with pytest.raises(InputError, match="shows means of 'income'"):
+        own(out, shop, means)
+
+
+def test_two_tables_have_no_boxes_so_they_are_refused():
+    out, shop = world(1)
+    asked = {"model": "alpha-k-anonymity", "attribute": "diagnosis", "alpha": 0.5, "k": 2}
+    two = SALES | {"promises": [asked], "method": {"name": "anatomy", "l": 2}}
+    with pytest.raises(InputError, match="beside"):
+        own(out, shop, two)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"attacker": "own"}, "attacker: is about other releases"),
+        ({"attacker": "all", "beside": True}, "choose one of presence, own"),
+        ({"attacker": "own", "strict": True, "beside": True}, "leave out one of them"),
+    ],
+)
+def test_what_can_not_be_asked_is_refused(given, said):
+    out, shop = world(1)
+    beside = [out] if given.pop("beside", False) else []
+    with pytest.raises(InputError, match=said):
+        shoal.publish(shop, SALES, beside=beside, **given)
+
+
+def test_nothing_is_published_where_nobody_could_hide():
+    out, shop = world(1, old_k=3, ids=range(40))  # everybody is in both
+    with pytest.raises(InfeasibleError, match="publish both on one grouping"):
+        own(out, shop, asked_of(SALES, 35))
+
+
+def test_from_the_command_line_to_a_certificate_that_verifies(tmp_path, monkeypatch, shoal):
+    monkeypatch.chdir(tmp_path)
+    out, shop = world(5)
+    for name, frame, asked in (("h", out[2], out[1]), ("s", shop, SALES)):
+        frame.write_csv(f"{name}.csv")
+        Path(f"{name}.yaml").write_text(yaml.safe_dump(asked))
+    out[0].write_csv("h-out.csv")
+    beside = ["--beside", "h-out.csv", "--beside-policy", "h.yaml", "--beside-original", "h.csv"]
+    publish = ["publish", "s.csv", "-p", "s.yaml", "-o", "out.csv", "--attacker", "own"]
+    refused = shoal(*publish)
+    assert refused.status == 2
+    assert "--attacker: is about other releases" in refused.err
+    done = shoal(*publish, *beside)
+    assert done.status == 0, done.err
+    assert "0 left among fewer than 3" in done.err
+    assert "for who knows that a person was published" in done.err
+    stated = json.loads(Path("out.csv.certificate.json").read_text())["beside"]
+    assert (stated["attacker"], stated["holds"]) == ("own", True)
+    assert shoal("verify", "out.csv", "-p", "s.yaml", "--original", "s.csv").status == 0
+    audit = ["audit", "out.csv", "-p", "s.yaml", "--original", "s.csv", "--attacker", "own"]
+    assert shoal(*audit, "--with", "h-out.csv", "-p", "h.yaml", "--original", "h.csv").status == 0
+
+
+def test_a_check_counts_who_fits_and_not_only_members():
+    out, shop = world(4)
+    release = own(out, shop)
+    members = shoal.audit_beside(out, (release.data, SALES, shop)).found
+    stated = release.certificate["beside"]
+    assert members["least"] <= stated["least"]
+    assert np.isfinite(stated["least"])
