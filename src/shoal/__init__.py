@@ -49,6 +49,7 @@ _PUBLIC = {
     "shoal.jobs.republish.republish": ("Republication", "republish"),
     "shoal.jobs.republish.what_if": ("Prospect", "what_if"),
     "shoal.jobs.stream.attack": ("attack_stream",),
+    "shoal.jobs.stream.from_files": ("stream_file",),
     "shoal.jobs.stream.stream": ("Stream", "stream"),
     "shoal.policy.policy": ("Policy",),
     "shoal.policy.proposal.matching": ("HierarchyMatch",),
@@ -118,6 +119,7 @@ if TYPE_CHECKING:
     from shoal.jobs.republish.what_if import Prospect as Prospect
     from shoal.jobs.republish.what_if import what_if as what_if
     from shoal.jobs.stream.attack import attack_stream as attack_stream
+    from shoal.jobs.stream.from_files import stream_file as stream_file
     from shoal.jobs.stream.stream import Stream as Stream
     from shoal.jobs.stream.stream import stream as stream
     from shoal.policy.policy import Policy as Policy

@@ -1,4 +1,6 @@
-"""Tables by real Spark workers: the bytes of one process, whatever becomes of tasks and drivers."""
+"""Tables and streams by real Spark workers: the bytes of one process, whatever becomes of tasks and
+drivers.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -18,12 +20,17 @@ from typing import Any
 import polars as pl
 import pytest
 
+from services import killed_shards
+from shard_cases import local_runs, published, source
 from shoal.connectors import engines
 from shoal.connectors.engines import Engine
 from shoal.errors import InputError
 from shoal.jobs.audit.audit import audit_file
 from shoal.jobs.audit.verify import verify
 from shoal.jobs.publish.publish import publish_file
+from shoal.jobs.stream.run import stream_file
+from stream_cases import policy_of, stream_of
+from thorough import LONG
 from unit.test_past_memory import METHODS, certified, rows
 from unit.test_spread import contents, folder
 
@@ -36,9 +43,8 @@ pyspark = pytest.importorskip(
 )
 spark = pytest.importorskip("shoal.connectors.spark")
 usual = spark._running
-long = pytest.mark.skipif(
-    os.environ.get("SHOAL_LONG") != "1", reason="sessions of their own: SHOAL_LONG=1"
-)
+long = pytest.mark.skipif(not LONG, reason="sessions of their own: SHOAL_LONG=1")
+HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
 RECORDS, MOST = 200_000, 20_000
 
 
@@ -59,6 +65,13 @@ def session() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
+def workers() -> Iterator[Any]:
+    """Of one session for all tests here: to start it takes longest."""
+    with session() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """People in files of random sizes, one of them empty."""
     few = rows(RECORDS // 40).with_columns(pl.col("age").str.strip_chars_start("0"))
@@ -66,28 +79,58 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_spark_does_what_one_process_does_and_fails_in_one_line(
-    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    table: Path, tmp_path: Path, workers: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All in one session, which is what takes longest."""
-    with session() as workers:
-        by_spark = partial(Engine, "spark", lambda ending: workers, MOST)
-        published_alike(table, tmp_path / "global", "full-domain", by_spark)
-        jobs, place = count(), tmp_path / "local"
-        monkeypatch.setattr(
-            spark, "_running", lambda job: (usual if next(jobs) % 5 else losing)(job)
-        )
-        one = published_alike(table, place, "rounded", by_spark)
-        with engines.using(by_spark()):
-            audited = audit_file(f"{place}/many", METHODS["rounded"], str(table)).certificate
-        assert audited["promises"] == one["promises"]
-        assert audited["utility"] == one["utility"]
-        assert all(check.ok is not False for check in verify(f"{place}/many"))
-        monkeypatch.setattr(spark, "_running", failing)
-        fails = pytest.raises(InputError, match="engine 'spark': a task failed")
-        with fails as refused, engines.using(by_spark()):
-            publish_file(str(table), METHODS["rounded"], f"{place}/failed/")
-        assert "mumps" not in str(refused.value)
-        assert {path.name for path in place.iterdir()} == {"one", "many"}
+    by_spark = partial(Engine, "spark", lambda ending: workers, MOST)
+    published_alike(table, tmp_path / "global", "full-domain", by_spark)
+    jobs, place = count(), tmp_path / "local"
+    monkeypatch.setattr(spark, "_running", lambda job: (usual if next(jobs) % 5 else losing)(job))
+    one = published_alike(table, place, "rounded", by_spark)
+    with engines.using(by_spark()):
+        audited = audit_file(f"{place}/many", METHODS["rounded"], str(table)).certificate
+    assert audited["promises"] == one["promises"]
+    assert audited["utility"] == one["utility"]
+    assert all(check.ok is not False for check in verify(f"{place}/many"))
+    monkeypatch.setattr(spark, "_running", failing)
+    fails = pytest.raises(InputError, match="engine 'spark': a task failed")
+    with fails as refused, engines.using(by_spark()):
+        publish_file(str(table), METHODS["rounded"], f"{place}/failed/")
+    assert "mumps" not in str(refused.value)
+    assert {path.name for path in place.iterdir()} == {"one", "many"}
+
+
+@pytest.mark.parametrize("place", killed_shards.PLACES if LONG else ["after the commit"])
+def test_a_stream_is_as_many_local_runs_though_driver_and_tasks_are_killed(
+    place: str, tmp_path: Path, workers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver that is killed has a session of its own; ours resumes, and loses tasks."""
+    frame, policy = stream_of(700, seed=2, people=300), policy_of("fads", k=4, delta=60)
+    source(tmp_path / "in", frame, files=5)
+    (tmp_path / "policy.json").write_text(policy.model.model_dump_json(exclude_unset=True))
+    environment = {
+        **os.environ,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_SUBMIT_ARGS": "--master local[2] pyspark-shell",
+    }
+    driver = subprocess.Popen(
+        [sys.executable, killed_shards.__file__, str(tmp_path), place, "2", "spark"],
+        env=environment,
+        start_new_session=True,
+    )
+    try:
+        assert driver.wait(timeout=240) == -signal.SIGKILL
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(driver.pid, signal.SIGKILL)
+    jobs = count()
+    monkeypatch.setattr(spark, "_running", lambda job: (losing if next(jobs) == 1 else usual)(job))
+    with engines.using(Engine("spark", lambda ending: workers)):
+        certificate, _ = stream_file(killed_shards.options(tmp_path), policy, progress=print)
+    assert certificate.holds
+    for shard, expected in enumerate(local_runs(policy, frame, killed_shards.SHARDS)):
+        assert published(tmp_path / "out", shard).equals(expected)
+    assert all(check.ok is not False for check in verify(f"{tmp_path}/out"))
+    assert {path.name for path in tmp_path.iterdir()} == {"in", "out", "state", "policy.json"}
 
 
 def published_alike(table: Path, place: Path, name: str, by_spark: Callable[[], Engine]) -> Any:
@@ -165,8 +208,8 @@ def test_a_killed_command_leaves_nothing_that_is_listed_and_the_next_sweeps(
 
 
 @long
-def test_the_how_to_does_what_its_page_says(tmp_path: Path) -> None:
-    script = Path(__file__).parents[2] / "docs" / "how-to" / "spark.sh"
+@pytest.mark.parametrize("script", ["spark.sh", "spark-streams.sh"])
+def test_the_how_to_does_what_its_page_says(script: str, tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
     for name, call in (("shoal", "-m shoal "), ("python3", "")):
@@ -175,7 +218,7 @@ def test_the_how_to_does_what_its_page_says(tmp_path: Path) -> None:
     paths = f"{programs}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": paths, "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(
-        ["sh", str(script)], cwd=tmp_path, env=environment, capture_output=True, text=True
+        ["sh", str(HOW_TO / script)], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     assert "asked 10, measured" in done.stderr

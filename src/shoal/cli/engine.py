@@ -14,7 +14,7 @@ Engine = Annotated[
     typer.Option(
         "--engine",
         metavar="spark",
-        help="Who works on folders of Parquet: Spark's executors. Extra: spark.",
+        help="Who works on the files of a folder: Spark's executors. Extra: spark.",
     ),
 ]
 

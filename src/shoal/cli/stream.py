@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.engine import with_engine
 from shoal.cli.progress import shown
 from shoal.cli.warnings import show_warnings
 from shoal.errors import InputError
 from shoal.reports.text import summary
 
 
+@with_engine
 @options.with_overrides
 def stream(
     source: Annotated[
@@ -75,6 +77,14 @@ def stream(
             help="How producers map keys to a topic's partitions: murmur2 (Java) or crc32.",
         ),
     ] = "murmur2",
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            "--shards",
+            metavar="N",
+            help="With --engine: streams, each of people of its own; fixed at the start.",
+        ),
+    ] = None,
     durability: Annotated[
         str,
         typer.Option(
@@ -126,6 +136,7 @@ def stream(
         whole=measured == "whole",
         record_lines=record_lines,
         partitioner=partitioner,
+        shards=shards,
     )
     try:
         with shown(quiet) as progress:

@@ -34,13 +34,14 @@ class StreamOptions:
     whole: bool = True
     record_lines: int = RECORD_LINES
     partitioner: str = PARTITIONERS[0]
+    shards: int | None = None
 
     @property
     def bad_records(self) -> Path:
         """The file that lists records which were set aside."""
         if self.dead_letters is None and self.checkpoint is not None and self.by_transactions:
             return self.checkpoint / "dead-letters.jsonl"
-        beside = "stream" if self.to_standard_output else self.sink
+        beside = "stream" if self.to_standard_output else self.sink.rstrip("/")
         return Path(self.dead_letters or f"{beside}.dead-letters.jsonl")
 
     @property
@@ -121,6 +122,8 @@ class StreamOptions:
                 "--follow: a stream without end needs --checkpoint, so that it can be stopped and"
                 " resumed"
             )
+        if self.shards is not None:
+            findings.append("--shards: says how an engine parts a stream; name it with --engine")
         if self.deadline is not None and not 0 <= self.deadline < math.inf:
             findings.append(
                 "--deadline: is not a number of seconds; give one of 0 or more, or leave it out"

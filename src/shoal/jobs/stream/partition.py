@@ -17,10 +17,10 @@ from shoal.connectors.kafka_group import Arrived, Mark, Writer
 from shoal.connectors.kafka_partition import PartitionFeed
 from shoal.data.certificate import Certificate
 from shoal.jobs.stream.certify import release_by_release
-from shoal.jobs.stream.gate import Gate
 from shoal.jobs.stream.options import StreamOptions
 from shoal.jobs.stream.progress import StreamCounters
 from shoal.jobs.stream.publishing import Publishing
+from shoal.jobs.stream.union import NOTHING, Part
 from shoal.policy.policy import Policy
 from shoal.state.checkpoint import UNFIT
 from shoal.state.shared_checkpoint import SharedCheckpoint, partition_folder
@@ -106,9 +106,9 @@ class PartitionRun(Publishing):
         return self._counters
 
     @property
-    def gate(self) -> Gate:
-        """What was measured since the beginning."""
-        return self._gate
+    def part(self) -> Part:
+        """What was done and measured since the beginning, for the certificate of all."""
+        return Part(self.partition, self._counters, self._gate, self.core.waiting)
 
     def advance(self, arrived: Arrived | None, may_end: bool) -> None:
         """Takes in new messages and commits what follows from them, if anything does; raises
@@ -143,8 +143,7 @@ class PartitionRun(Publishing):
 
     def certificate(self) -> Certificate:
         """The certificate of this partition alone, as far as it was published."""
-        nothing: dict[str, Any] = {"input": {"sha256": None}, "output": {"sha256": None}}
-        return self._certificate(release_by_release(self.core, self._gate), nothing)
+        return self._certificate(release_by_release(self.core, self._gate), NOTHING)
 
     def certify(self) -> None:
         """Writes the certificate into the partition's folder."""

@@ -34,7 +34,7 @@ from shoal.jobs.stream.options import StreamOptions
 from shoal.jobs.stream.partition import PartitionRun
 from shoal.jobs.stream.publishing import fixed_by, hash_of
 from shoal.jobs.stream.status import is_stop
-from shoal.jobs.stream.union import union_certificate
+from shoal.jobs.stream.union import findings_of_parts, union_certificate
 from shoal.policy.policy import Policy
 from shoal.state.checkpoint import CURRENT
 from shoal.state.shared_checkpoint import SharedStream
@@ -89,12 +89,7 @@ def _require_fit(options: StreamOptions, policy: Policy, partitions: int) -> Non
         )
         if given is not None
     ]
-    findings += [
-        f"promise '{promise.model}': may fail where classes of different partitions show the same"
-        " cells; leave it out, or stream one partition"
-        for promise in policy.build_promises()
-        if not promise.monotone
-    ]
+    findings += findings_of_parts(policy, "partitions", "stream one partition")
     if findings:
         raise InputError.from_findings(findings)
 
@@ -366,7 +361,10 @@ class Share:
         runs = [run for run in found if run is not None]
         for run in runs:
             run.certify()
-        certificate = union_certificate(runs, self._policy, self._shared.partitioner)
+        partitioner = {"partitioner": self._shared.partitioner}
+        parts = [run.part for run in runs]
+        core = runs[0].core
+        certificate = union_certificate(parts, core, self._policy, "partition", partitioner)
         path = Path(self._options.certificate_path)
         with files.atomic_write(str(path)) as draft:
             draft.write_text(certificate.to_json())

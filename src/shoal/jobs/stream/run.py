@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.connectors import files, kafka
+from shoal.connectors import engines, files, kafka
 from shoal.connectors.feeds import feed_of
 from shoal.connectors.kafka_group import partitions_of_topic
 from shoal.connectors.output_locks import sole_writer
@@ -37,6 +37,7 @@ from shoal.jobs.stream.certify import (
 from shoal.jobs.stream.options import StreamOptions
 from shoal.jobs.stream.partitions import stream_partitions
 from shoal.jobs.stream.publishing import Publishing
+from shoal.jobs.stream.sharded import stream_sharded
 from shoal.jobs.stream.status import is_stop
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
@@ -58,6 +59,10 @@ def stream_file(
     Returns the certificate, and the history as `StreamCounters.history_array`. Every release is
     measured from its bytes before it leaves. Raises InputError, CheckpointError or PromiseError.
     """
+    engine = engines.asked()
+    if engine is not None:
+        with os_errors_as_input_errors("stream", _remedy(options)):
+            return stream_sharded(options, policy, engine, progress=progress)
     options.check()
     policy.require_answers()
     policy.check_files("stream")

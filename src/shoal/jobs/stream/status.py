@@ -52,7 +52,11 @@ class StatusWriter:
     def add(self, batch: Batch) -> None:
         """What leaves in the step that is about to be committed."""
         decided = batch.decided
-        self._longest = max(self._longest, float((decided.emitted - decided.seq).max(initial=0)))
+        self.waited(int((decided.emitted - decided.seq).max(initial=0)))
+
+    def waited(self, longest: int) -> None:
+        """The longest wait of records that leave in the step that is about to be committed."""
+        self._longest = max(self._longest, float(longest))
 
     def commit(self, step: int, counters: StreamCounters, gate: Gate, waiting: int) -> None:
         """The status after a commit. step: its number."""

@@ -1,59 +1,80 @@
-"""What the partitions of a stream promise together.
+"""What the parts of a stream promise together: partitions of a topic, or shards of a folder.
 
-Nobody is in two partitions. If classes of two partitions show the same cells, a reader sees them
-as one class of all their members, and it keeps every promise that both keep: people add up, no
-value gets rarer than in the class where it is rarest, and shares lie between those of the two.
+Nobody is in two parts. If classes of two parts show the same cells, a reader sees them as one class
+of all their members, and it keeps every promise that both keep: people add up, no value gets rarer
+than in the class where it is rarest, and shares lie between those of the two.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from shoal.data.certificate import Certificate
 from shoal.data.stream import KINDS
 from shoal.jobs.stream.certify import release_by_release, stream_certificate
+from shoal.jobs.stream.core import StreamCore
 from shoal.jobs.stream.gate import Gate
-from shoal.jobs.stream.partition import PartitionRun
 from shoal.jobs.stream.progress import StreamCounters
 from shoal.policy.policy import Policy
 
 
+@dataclass(frozen=True)
+class Part:
+    """One of the streams: what it did and what was measured. waiting: records that it holds."""
+
+    number: int
+    counters: StreamCounters
+    gate: Gate
+    waiting: int
+
+
+NOTHING: dict[str, Any] = {"input": {"sha256": None}, "output": {"sha256": None}}
+"""What is said of a source and a sink that are no files."""
+
+
 def union_certificate(
-    runs: Sequence[PartitionRun], policy: Policy, partitioner: str | None
+    parts: Sequence[Part],
+    core: StreamCore,
+    policy: Policy,
+    named: str,
+    more: dict[str, Any],
+    read_and_written: dict[str, Any] = NOTHING,
 ) -> Certificate:
-    """What was measured release by release in every partition. partitioner: None where each record
-    is taken to be a person.
+    """What was measured release by release in every part.
+
+    core: of any part. named: what a part is called, such as `partition`. more: what the
+    certificate's `stream` says of all. read_and_written: its `input` and `output`.
     """
-    counters, gate = _counted(runs), _measured(runs)
     certificate = stream_certificate(
-        release_by_release(runs[0].core, gate),
+        release_by_release(core, all_measured([part.gate for part in parts])),
         policy,
-        counters,
-        sum(run.core.waiting for run in runs),
-        {"input": {"sha256": None}, "output": {"sha256": None}},
+        all_counted([part.counters for part in parts]),
+        sum(part.waiting for part in parts),
+        read_and_written,
         time.process_time(),
     )
     each = {
-        "partitioner": partitioner,
-        "partitions": [
+        **more,
+        f"{named}s": [
             {
-                "partition": run.partition,
-                "in": run.counters.read,
-                "out": run.counters.published,
-                "rejected": run.counters.bad,
-                "closed": run.counters.closed,
-                "least_class": run.gate.least,
+                named: part.number,
+                "in": part.counters.read,
+                "out": part.counters.published,
+                "rejected": part.counters.bad,
+                "closed": part.counters.closed,
+                "least_class": part.gate.least,
             }
-            for run in runs
+            for part in parts
         ],
     }
     return certificate.extended(stream={**certificate["stream"], **each})
 
 
-def _counted(runs: Sequence[PartitionRun]) -> StreamCounters:
-    all_of = [run.counters for run in runs]
+def all_counted(all_of: Sequence[StreamCounters]) -> StreamCounters:
+    """The counters of all parts, without their histories."""
 
     def total(name: str) -> Any:
         return sum(getattr(one, name) for one in all_of)
@@ -69,8 +90,8 @@ def _counted(runs: Sequence[PartitionRun]) -> StreamCounters:
 _ADDED = ("read", "bad", "published", "releases", "clusters", "waited")
 
 
-def _measured(runs: Sequence[PartitionRun]) -> Gate:
-    gates = [run.gate for run in runs]
+def all_measured(gates: Sequence[Gate]) -> Gate:
+    """What was measured in all parts."""
     return Gate(
         gates[0].schema,
         gates[0].measures,
@@ -79,3 +100,15 @@ def _measured(runs: Sequence[PartitionRun]) -> Gate:
         suppressed=sum(one.suppressed for one in gates),
         loss=sum(one.loss for one in gates),
     )
+
+
+def findings_of_parts(policy: Policy, parts: str, instead: str) -> list[str]:
+    """Promises that do not hold for all parts though they hold in each. parts: such as
+    `partitions`. instead: what to do.
+    """
+    return [
+        f"promise '{promise.model}': may fail where classes of different {parts} show the same"
+        f" cells; leave it out, or {instead}"
+        for promise in policy.build_promises()
+        if not promise.monotone
+    ]

@@ -1,0 +1,251 @@
+"""A folder of files as the source of a stream in shards: which shard a person is in, and the
+records of each shard in the order of files and records.
+
+A person's shard follows from a keyed hash of their name and from nothing else, so everybody is in
+one shard only, in whatever file their records are.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from shoal.connectors.feeds import feed_of
+from shoal.connectors.files import format_of
+from shoal.data.person_names import names_of
+from shoal.data.shared_room import new_file
+from shoal.data.stream import Piece
+from shoal.data.table import as_text
+from shoal.errors import CheckpointError, InputError
+
+PLACE = "\0place"
+"""The column of a split file that no source can name: where a record stood in its file."""
+
+
+@dataclass(frozen=True)
+class NewFile:
+    """A file of the folder that was not read yet."""
+
+    path: str
+    size: int
+
+    @property
+    def name(self) -> str:
+        return Path(self.path).name
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """How people are assigned to shards. subject: the column that names them; None where each
+    record is taken to be a person.
+    """
+
+    subject: str | None
+    shards: int
+    seed: int
+
+    def of(self, frame: pl.DataFrame) -> np.ndarray:
+        """(n,) int64, the shard of each record: HMAC-SHA-256 of the person's name, modulo shards.
+
+        Without a subject, of the record's cells.
+        """
+        if self.subject is not None:
+            names = names_of(frame[self.subject]).fill_null("")
+        else:
+            cells = [as_text(frame[name]).fill_null("\0") for name in sorted(frame.columns)]
+            names = pl.select(pl.concat_str(cells, separator="\x1f")).to_series()
+        if not len(names):
+            return np.zeros(0, dtype=np.int64)
+        people = names.unique()
+        shard = [self._of_one(name) for name in people.to_list()]
+        found = names.replace_strict(people, pl.Series(shard, dtype=pl.Int64))
+        return found.cast(pl.Int64).to_numpy()
+
+    def _of_one(self, name: str) -> int:
+        key = f"shoal.shard/1:{self.seed}".encode()
+        return int.from_bytes(hmac.digest(key, name.encode(), "sha256")[:8]) % self.shards
+
+
+@dataclass(frozen=True)
+class Split:
+    """A file whose records were sorted by shard, in their order within each.
+
+    path: of the sorted records. counts: records of each shard. records: how many the file has,
+    with those that can't be read. bad: their places and reasons. types: of the columns, by name.
+    """
+
+    name: str
+    size: int
+    sha256: str
+    records: int
+    path: str
+    counts: tuple[int, ...]
+    bad: tuple[tuple[int, str], ...]
+    types: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Share:
+    """The records of one shard in a split file. before: records of the stream before this file."""
+
+    path: str
+    first: int
+    count: int
+    before: int
+    bad: tuple[tuple[int, str], ...] = ()
+
+
+def new_files(folder: str, taken: Mapping[str, int], most: int) -> tuple[list[NewFile], bool]:
+    """The next files by name, of so many bytes together but one at least; and whether more follow.
+
+    taken: the sizes of those that were read already, by name. Names that begin with `.` or `_` are
+    skipped. Raises InputError, and CheckpointError where a file that was read has another size.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            found = [entry for entry in entries if entry.name[0] not in "._"]
+            folders = [entry for entry in found if not entry.is_file()]
+            files = [NewFile(entry.path, entry.stat().st_size) for entry in found]
+    except OSError as failed:
+        raise InputError(
+            f"source '{folder}': can't be read ({failed.strerror}); with an engine, name a folder"
+            " of files that all workers see"
+        ) from None
+    if folders:
+        raise InputError(
+            f"source '{folder}': holds other folders; an engine reads a stream from the files of"
+            " one folder"
+        )
+    changed = sum(taken.get(one.name, one.size) != one.size for one in files)
+    if changed:
+        raise CheckpointError(
+            f"source '{folder}': {changed} of its files changed after the stream had read them; put"
+            " them back, and give new records in new files"
+        )
+    fresh = sorted((one for one in files if one.name not in taken), key=lambda one: one.name)
+    _require_one_format(folder, fresh)
+    size = 0
+    batch: list[NewFile] = []
+    for one in fresh:
+        size += one.size
+        if batch and size > most:
+            break
+        batch.append(one)
+    return batch, len(batch) < len(fresh)
+
+
+def _require_one_format(folder: str, found: Sequence[NewFile]) -> None:
+    kinds = {format_of(one.path) for one in found}
+    if len(kinds) > 1:
+        raise InputError(
+            f"source '{folder}': holds files of {len(kinds)} formats ({', '.join(sorted(kinds))});"
+            " give files of one"
+        )
+
+
+def column_names(path: str, record_lines: int) -> list[str]:
+    """The columns of a file, in its order."""
+    feed = feed_of(path, False, record_lines)
+    try:
+        return feed.names
+    finally:
+        feed.close()
+
+
+@dataclass(frozen=True)
+class Splitter:
+    """A task: sorts the records of one file by shard. names: the columns that it must have."""
+
+    sharding: Sharding
+    names: tuple[str, ...]
+    record_lines: int
+    folder: Path
+
+    def __call__(self, file: NewFile) -> Split:
+        feed = feed_of(file.path, False, self.record_lines)
+        pieces: list[Piece] = []
+        try:
+            if sorted(feed.names) != sorted(self.names):
+                raise InputError(
+                    f"file '{file.name}': has other columns than the stream; give every file the"
+                    " same"
+                )
+            while not pieces or not pieces[-1].at_end:
+                pieces.append(feed.read())
+            records, sha256 = int(feed.place["records"]), str(feed.sha256)
+        finally:
+            feed.close()
+        frame = pl.concat([piece.frame.select(self.names) for piece in pieces])
+        place = np.concatenate([piece.position for piece in pieces])
+        shard = self.sharding.of(frame)
+        order = np.argsort(shard, kind="stable")
+        path = new_file(self.folder)
+        sorted_frame = frame.with_columns(pl.Series(PLACE, place))[order]
+        sorted_frame.write_ipc(path)
+        counts = np.bincount(shard, minlength=self.sharding.shards).tolist()
+        bad = tuple(one for piece in pieces for one in piece.bad)
+        types = {name: str(kind) for name, kind in frame.schema.items()}
+        return Split(file.name, file.size, sha256, records, str(path), tuple(counts), bad, types)
+
+
+def shares_of(splits: Sequence[Split], before: int) -> list[tuple[Share, ...]]:
+    """What each shard gets of these files, in their order. before: records read before them.
+
+    What can't be read as a record is nobody's: shard 0 lists it.
+    """
+    shards = len(splits[0].counts)
+    found: list[list[Share]] = [[] for _ in range(shards)]
+    for split in splits:
+        firsts = np.cumsum((0, *split.counts[:-1])).tolist()
+        for shard, (first, count) in enumerate(zip(firsts, split.counts, strict=True)):
+            bad = split.bad if shard == 0 else ()
+            if count or bad:
+                found[shard].append(Share(split.path, first, count, before, bad))
+        before += split.records
+    return [tuple(shares) for shares in found]
+
+
+class ShardFeed:
+    """The new records of one shard, all at once. at_end: nothing will follow them."""
+
+    def __init__(self, names: Sequence[str], shares: Sequence[Share], at_end: bool) -> None:
+        self.names = list(names)
+        self._shares, self._at_end = shares, at_end
+
+    def read(self) -> Piece:
+        frames = [
+            pl.scan_ipc(share.path).slice(share.first, share.count).collect()
+            for share in self._shares
+            if share.count
+        ]
+        before = [share.before for share in self._shares if share.count]
+        bad = [(share.before + at, why) for share in self._shares for at, why in share.bad]
+        if not frames:
+            nothing = pl.DataFrame(schema=dict.fromkeys(self.names, pl.String))
+            return Piece(nothing, np.zeros(0, np.int64), bad, self._at_end)
+        position = [
+            frame[PLACE].to_numpy() + first for frame, first in zip(frames, before, strict=True)
+        ]
+        frame = pl.concat(frames).drop(PLACE)
+        return Piece(frame, np.concatenate(position), bad, self._at_end)
+
+    @property
+    def place(self) -> dict[str, int]:
+        """The driver's checkpoint knows which files were read."""
+        return {}
+
+    @property
+    def sha256(self) -> None:
+        """A shard has no hash."""
+
+    def go_to(self, place: dict[str, int]) -> None:
+        """The driver says which records come next."""
+
+    def close(self) -> None:
+        """Nothing is held open."""

@@ -1,0 +1,373 @@
+"""Streams in shards: the rows of as many local runs, whatever becomes of tasks and drivers.
+
+Here tasks run in this process, in any order, and each attempt but the last is lost.
+`tests/services/test_spark.py` has them run by Spark.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import shoal
+from services.killed_shards import BATCH_BYTES, PLACES, SHARDS
+from shard_cases import contents, local_runs, published, source, write
+from shoal.cli.main import app
+from shoal.connectors import engines
+from shoal.connectors.engines import Engine
+from shoal.connectors.folder_manifest import MANIFEST
+from shoal.connectors.shard_files import Sharding
+from shoal.data.certificate import Certificate
+from shoal.errors import CheckpointError, InputError, PromiseError
+from shoal.jobs.audit.audit import audit_file
+from shoal.jobs.audit.verify import verify
+from shoal.jobs.stream import sharded
+from shoal.jobs.stream.gate import Gate
+from shoal.jobs.stream.options import StreamOptions
+from shoal.jobs.stream.run import stream_file
+from shoal.policy.policy import Policy
+from shoal.state.stream_status import stream_status
+from stream_cases import policy_of, stream_of
+from thorough import LONG
+from unit.test_spread import Careless
+
+KILLED = Path(__file__).parents[1] / "services" / "killed_shards.py"
+IN_TURN = [*PLACES] if LONG else ["tasks done", "after the commit", "rows put"]
+METHODS = {
+    "fads": policy_of("fads", k=4, delta=60),
+    "castle": policy_of("castle", k=4, delta=60, beta=5),
+    "faanst": policy_of("faanst", k=4, delta=60),
+    "sky": policy_of("sky", k=4, delta=60),
+    "ticks": policy_of("fads-tuple", k=4, delta=60, tick=20),
+    "no subject": policy_of("fads", k=4, delta=60, subject=False, seed=9),
+    "diverse": policy_of(
+        "fads", k=4, delta=60, more=[{"model": "l-diversity", "l": 2, "attribute": "ill"}]
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharded, "BATCH_BYTES", BATCH_BYTES)
+
+
+def options(folder: Path, **more: Any) -> StreamOptions:
+    asked = StreamOptions(f"{folder}/in", f"{folder}/out/", folder / "state", shards=SHARDS)
+    return replace(asked, **more)
+
+
+def streamed(
+    folder: Path, policy: Policy, progress: Callable[[str], Any] = print, **more: Any
+) -> Certificate:
+    with engines.using(Engine("spark", lambda ending: Careless())):
+        return stream_file(options(folder, **more), policy, progress=progress)[0]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_each_shard_publishes_what_a_local_run_of_its_records_does(
+    tmp_path: Path, name: str
+) -> None:
+    frame, policy = stream_of(900, seed=4, people=400, missing=0.02), METHODS[name]
+    form = ".parquet" if name == "castle" else ".csv"
+    source(tmp_path / "in", frame, form=form)
+    certificate = streamed(tmp_path, policy)
+    for shard, rows in enumerate(local_runs(policy, frame, SHARDS)):
+        assert published(tmp_path / "out", shard).equals(rows)
+    assert certificate.holds
+    assert certificate["records"]["in"] == frame.height
+    assert sum(one["in"] for one in certificate["stream"]["shards"]) == frame.height
+    assert certificate.to_json() == (tmp_path / "out" / MANIFEST).read_text() or (
+        Certificate.load(tmp_path / "out" / MANIFEST)["output"] == certificate["output"]
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {"in", "out", "state"}
+
+
+def test_the_release_can_be_audited_and_verified(tmp_path: Path) -> None:
+    policy = METHODS["fads"]
+    source(tmp_path / "in", stream_of(600, people=300))
+    streamed(tmp_path, policy)
+    audited = audit_file(f"{tmp_path}/out", policy, None).certificate
+    assert audited.holds
+    assert all(check.ok is not False for check in verify(f"{tmp_path}/out"))
+    status = stream_status(tmp_path / "state")
+    assert status.holds
+    each = Certificate.load(tmp_path / "state" / "shard-0001" / "certificate.json")
+    assert each.holds
+    assert each["seed"] != policy.model.seed
+
+
+def test_nobody_is_in_two_shards_however_the_name_is_written() -> None:
+    names = ["p7", " p7", "p7 ", "ｐ7", "p\u200b7"]
+    frame = pl.DataFrame({"who": names})
+    assert len(set(Sharding("who", 50, 0).of(frame).tolist())) == 1
+    spread = Sharding("who", 4, 0).of(pl.DataFrame({"who": [f"p{n}" for n in range(4000)]}))
+    assert np.bincount(spread).min() > 900
+
+
+def test_without_a_subject_equal_records_share_a_shard() -> None:
+    frame = stream_of(300, people=300)
+    sharding = Sharding(None, 4, 0)
+    twice = sharding.of(
+        pl.concat([frame, frame.select(reversed(frame.columns)).select(frame.columns)])
+    )
+    assert twice[:300].tolist() == twice[300:].tolist()
+    assert len(set(twice.tolist())) == 4
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A stream that nobody killed, as `killed_shards.py` publishes it."""
+    folder = tmp_path_factory.mktemp("shards")
+    begun(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sharded, "BATCH_BYTES", BATCH_BYTES)
+        streamed(folder, METHODS["fads"])
+    return folder
+
+
+def begun(folder: Path) -> None:
+    source(folder / "in", stream_of(700, seed=2, people=300), files=6)
+    content = METHODS["fads"].model.model_dump_json(exclude_unset=True)
+    (folder / "policy.json").write_text(content)
+
+
+def kill(folder: Path, place: str, call: int) -> None:
+    done = subprocess.run(
+        [sys.executable, str(KILLED), str(folder), place, str(call), "here"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == -9, done.stderr
+
+
+@pytest.mark.parametrize("place", IN_TURN)
+def test_killed_anywhere_and_resumed_it_writes_the_same_bytes(
+    place: str, tmp_path: Path, undisturbed: Path
+) -> None:
+    begun(tmp_path)
+    kill(tmp_path, place, 5 if place == "rows put" else 2)
+    if place == "rows put":
+        with pytest.raises(InputError, match="never audited"):
+            audit_file(f"{tmp_path}/out", METHODS["fads"], None)
+    left = [one.name for one in tmp_path.iterdir() if one.name.endswith(".part")]
+    assert left
+    before = contents(tmp_path / "out") if (tmp_path / "out").exists() else {}
+    whole = contents(undisturbed / "out")
+    assert before.items() <= whole.items()
+    CliRunner().invoke(app, ["sweep", str(tmp_path)], catch_exceptions=False)
+    assert not [one.name for one in tmp_path.iterdir() if one.name.endswith(".part")]
+    streamed(tmp_path, METHODS["fads"])
+    assert contents(tmp_path / "out") == whole
+    assert _stated(tmp_path) == _stated(undisturbed)
+    names = {one.name for one in (tmp_path / "state").glob("shard-*/*")}
+    assert not [name for name in names if name.startswith("rows-") or name.endswith(".tmp")]
+    assert len([name for name in names if name.startswith("snapshot-")]) == SHARDS
+
+
+def _stated(folder: Path) -> dict[str, Any]:
+    content = json.loads((folder / "out" / MANIFEST).read_text())
+    return {name: value for name, value in content.items() if name not in ("date", "seconds")}
+
+
+def test_a_followed_folder_is_resumed_with_the_files_that_came_meanwhile(tmp_path: Path) -> None:
+    frame, policy = stream_of(900, seed=4, people=400), METHODS["fads"]
+    source(tmp_path / "in", frame[:500], files=3)
+
+    def stop(line: str) -> None:
+        if "500 records" in line:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        streamed(tmp_path, policy, progress=stop, follow=True)
+    assert not Certificate.load(tmp_path / "out" / MANIFEST)["stream"]["closed"]
+    assert (tmp_path / "state" / "shard-0000" / "certificate.json").exists()
+    write(frame[500:], tmp_path / "in" / "003.csv")
+    certificate = streamed(tmp_path, policy, shards=None)
+    assert certificate["stream"]["closed"]
+    for shard, rows in enumerate(local_runs(policy, frame, SHARDS)):
+        assert published(tmp_path / "out", shard).equals(rows)
+    again = streamed(tmp_path, policy)
+    assert again["output"] == certificate["output"]
+    write(frame[:3], tmp_path / "in" / "004.csv")
+    with pytest.raises(CheckpointError, match="has ended"):
+        streamed(tmp_path, policy)
+
+
+def test_another_stream_is_not_resumed(tmp_path: Path) -> None:
+    frame, policy = stream_of(300), METHODS["fads"]
+    source(tmp_path / "in", frame, files=3)
+    streamed(tmp_path, policy)
+    with pytest.raises(CheckpointError, match="people would move"):
+        streamed(tmp_path, policy, shards=4)
+    with pytest.raises(CheckpointError, match="another policy"):
+        streamed(tmp_path, policy.with_k(5))
+    with pytest.raises(CheckpointError, match="another source or output"):
+        streamed(tmp_path, policy, sink=f"{tmp_path}/other/")
+    with pytest.raises(CheckpointError, match="the checkpoint is new"):
+        streamed(tmp_path, policy, checkpoint=tmp_path / "new")
+    with pytest.raises(CheckpointError, match="another policy"):
+        stream_file(
+            StreamOptions(f"{tmp_path}/in/000.csv", f"{tmp_path}/o.csv", tmp_path / "state"),
+            policy,
+            progress=print,
+        )
+    write(frame[:5], tmp_path / "in" / "001.csv")
+    with pytest.raises(CheckpointError, match="1 of its files changed"):
+        streamed(tmp_path, policy)
+    (tmp_path / "in" / "001.csv").unlink()
+    next((tmp_path / "out").glob("*.parquet")).unlink()
+    with pytest.raises(CheckpointError, match="1 of its files changed or went"):
+        streamed(tmp_path, policy)
+
+
+def test_files_that_differ_are_refused_and_nothing_of_them_is_committed(tmp_path: Path) -> None:
+    frame, policy = stream_of(300), METHODS["fads"]
+    source(tmp_path / "in", frame, files=3)
+    write(frame.drop("note"), tmp_path / "in" / "zz.csv")
+    with pytest.raises(InputError, match=r"'zz.csv': has other columns"):
+        streamed(tmp_path, policy)
+    (tmp_path / "in" / "zz.csv").unlink()
+    certificate = streamed(tmp_path, policy)
+    assert certificate["records"]["in"] == 300
+    other = tmp_path / "other"
+    other.mkdir()
+    source(other / "in", frame, files=3, form=".parquet")
+    write(frame.with_columns(pl.col("age").cast(pl.Int64)), other / "in" / "zz.parquet")
+    with pytest.raises(InputError, match=r"'zz.parquet': has columns of other types"):
+        streamed(other, policy)
+    write(frame, other / "in" / "zz.csv")
+    with pytest.raises(InputError, match="of 2 formats"):
+        streamed(other, policy)
+
+
+def test_bad_records_are_listed_by_their_number_in_the_stream(tmp_path: Path) -> None:
+    frame = stream_of(300).with_columns(
+        who=pl.when(pl.int_range(300) == 250).then(None).otherwise(pl.col("who"))
+    )
+    source(tmp_path / "in", frame, files=3)
+    with open(tmp_path / "in" / "001.csv", "a") as file:
+        file.write("too,few\n")
+    with pytest.raises(InputError, match="has 2 cells"):
+        streamed(tmp_path, METHODS["fads"], on_bad="stop")
+    certificate = streamed(tmp_path, METHODS["fads"])
+    assert certificate["records"]["rejected"] == 2
+    lines = (tmp_path / "out.dead-letters.jsonl").read_text().splitlines()
+    assert sorted(json.loads(line)["record"] for line in lines) == [133, 251]
+
+
+def test_a_broken_promise_withholds_the_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source(tmp_path / "in", stream_of(400), files=4)
+    usual = Gate.measure
+
+    def broken(gate: Gate, *given: Any) -> np.ndarray:
+        if gate.rows > 30:
+            raise PromiseError("a promise does not hold")
+        return usual(gate, *given)
+
+    monkeypatch.setattr(Gate, "measure", broken)
+    with pytest.raises(PromiseError):
+        streamed(tmp_path, METHODS["fads"])
+    before = contents(tmp_path / "out")
+    assert not stream_status(tmp_path / "state").holds
+    assert all(check.ok is not False for check in verify(f"{tmp_path}/out"))
+    monkeypatch.undo()
+    monkeypatch.setattr(sharded, "BATCH_BYTES", BATCH_BYTES)
+    streamed(tmp_path, METHODS["fads"])
+    assert before.items() <= contents(tmp_path / "out").items()
+
+
+def test_a_release_without_rows_still_names_its_columns(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    write(stream_of(3)[:0], tmp_path / "in" / "a.csv")
+    certificate = streamed(tmp_path, METHODS["fads"])
+    assert certificate["records"]["out"] == 0
+    assert pl.read_parquet(tmp_path / "out" / "*.parquet").columns[-1] == "note"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"checkpoint": None}, "--checkpoint: is missing"),
+        ({"shards": 0}, "--shards"),
+        ({"shards": None}, "--shards: is missing"),
+        ({"trace": "t.jsonl"}, "--trace: is not for"),
+        ({"deadline": 3.0}, "--deadline: is not for"),
+        ({"sink": "out.csv"}, "is not a folder"),
+        ({"sink": "kafka://localhost:1/a"}, "is not a folder"),
+        ({"source": "kafka://localhost:1/a"}, "is not a folder"),
+        ({"source": "-"}, "is not a folder"),
+        ({"sink": "{folder}/in/out/"}, "one lies in another"),
+        ({"checkpoint": Path("{folder}/in")}, "one lies in another"),
+        ({"sink": "{folder}/none/out/"}, "does not exist"),
+    ],
+)
+def test_what_an_engine_cannot_do_is_refused(
+    more: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    source(tmp_path / "in", stream_of(30), files=1)
+    placed = {
+        name: type(value)(str(value).format(folder=tmp_path))
+        if isinstance(value, str | Path)
+        else value
+        for name, value in more.items()
+    }
+    with pytest.raises(InputError) as refused:
+        streamed(tmp_path, METHODS["fads"], **placed)
+    assert message in str(refused.value)
+    assert {path.name for path in tmp_path.iterdir()} == {"in"}
+
+
+CLOSE = [{"model": "t-closeness", "t": 0.4, "attributes": ["ill"]}]
+
+
+def test_closeness_needs_a_table_that_all_shards_compare_with(tmp_path: Path) -> None:
+    frame = stream_of(400)
+    source(tmp_path / "in", frame, files=2)
+    policy = policy_of("fads", k=4, delta=60, more=CLOSE)
+    with pytest.raises(InputError, match=r"t-closeness.*reference"):
+        streamed(tmp_path, policy)
+    write(frame, tmp_path / "reference.csv")
+    named = policy.with_reference(str(tmp_path / "reference.csv"))
+    streamed(tmp_path, named)
+    for shard, rows in enumerate(local_runs(named, frame, SHARDS)):
+        assert published(tmp_path / "out", shard).equals(rows)
+
+
+def test_shards_are_for_an_engine(tmp_path: Path) -> None:
+    source(tmp_path / "in", stream_of(30), files=1)
+    asked = replace(options(tmp_path), source=f"{tmp_path}/in/000.csv", sink=f"{tmp_path}/o.csv")
+    with pytest.raises(InputError, match="--shards: says how an engine"):
+        stream_file(asked, METHODS["fads"], progress=print)
+
+
+def test_a_program_streams_as_the_command_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame, policy = stream_of(500, people=200), METHODS["fads"]
+    source(tmp_path / "in", frame)
+    monkeypatch.setattr(engines, "_start_spark", lambda ending: Careless())
+    named = {"checkpoint": tmp_path / "state", "engine": "spark", "shards": SHARDS}
+    certificate = shoal.stream_file(tmp_path / "in", policy, f"{tmp_path}/out/", **named)
+    assert certificate["records"]["out"] == 500
+    content = policy.model.model_dump_json(exclude_unset=True)
+    (tmp_path / "policy.json").write_text(content)
+    command = f"stream {tmp_path}/in -p {tmp_path}/policy.json -o {tmp_path}/again/ --engine spark"
+    more = f"--checkpoint {tmp_path}/other --shards {SHARDS}"
+    done = CliRunner().invoke(app, [*command.split(), *more.split()], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert contents(tmp_path / "again") == contents(tmp_path / "out")
+    frame[:200].write_csv(tmp_path / "one.csv")
+    local = shoal.stream_file(tmp_path / "one.csv", policy, tmp_path / "one.out.csv")
+    assert local["records"]["out"] == 200
