@@ -35,6 +35,7 @@ from shoal.jobs.stream import sharded
 from shoal.jobs.stream.gate import Gate
 from shoal.jobs.stream.options import StreamOptions
 from shoal.jobs.stream.run import stream_file
+from shoal.jobs.stream.shard import shard_folder
 from shoal.policy.policy import Policy
 from shoal.state.stream_status import stream_status
 from stream_cases import policy_of, stream_of
@@ -236,6 +237,7 @@ def test_files_that_differ_are_refused_and_nothing_of_them_is_committed(tmp_path
     write(frame.drop("note"), tmp_path / "in" / "zz.csv")
     with pytest.raises(InputError, match=r"'zz.csv': has other columns"):
         streamed(tmp_path, policy)
+    assert {path.name for path in tmp_path.iterdir()} == {"in", "out", "state"}
     (tmp_path / "in" / "zz.csv").unlink()
     certificate = streamed(tmp_path, policy)
     assert certificate["records"]["in"] == 300
@@ -371,3 +373,39 @@ def test_a_program_streams_as_the_command_does(
     frame[:200].write_csv(tmp_path / "one.csv")
     local = shoal.stream_file(tmp_path / "one.csv", policy, tmp_path / "one.out.csv")
     assert local["records"]["out"] == 200
+
+
+def test_workers_who_do_not_see_the_checkpoint_commit_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source(tmp_path / "in", stream_of(300), files=3)
+    elsewhere = tmp_path / "elsewhere"
+    for shard in range(SHARDS):
+        shard_folder(elsewhere, shard).mkdir(parents=True)
+    usual = sharded.Advance
+    monkeypatch.setattr(
+        sharded,
+        "Advance",
+        lambda asked, *more: usual(replace(asked, checkpoint=elsewhere), *more),
+    )
+    with pytest.raises(CheckpointError, match="not the same folder"):
+        streamed(tmp_path, METHODS["fads"])
+    assert {path.name for path in tmp_path.iterdir()} == {"in", "elsewhere"}
+    monkeypatch.setattr(sharded, "Advance", usual)
+    assert streamed(tmp_path, METHODS["fads"])["records"]["out"] == 300
+
+
+def test_a_report_is_drawn_of_all_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame, policy = stream_of(400, people=150), METHODS["fads"]
+    source(tmp_path / "in", frame, files=3, form=".parquet")
+    monkeypatch.setattr(engines, "_start_spark", lambda ending: Careless())
+    content = policy.model.model_dump_json(exclude_unset=True)
+    (tmp_path / "policy.json").write_text(content)
+    command = f"stream {tmp_path}/in -p {tmp_path}/policy.json -o {tmp_path}/out/ --engine spark"
+    more = f"--checkpoint {tmp_path}/state --shards {SHARDS} --report {tmp_path}/r.html --json"
+    done = CliRunner().invoke(app, [*command.split(), *more.split()], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "r.html").stat().st_size > 10_000
+    checks = verify(f"{tmp_path}/out", policy=policy, original=f"{tmp_path}/in")
+    assert all(check.ok is not False for check in checks)
+    assert {check.name: check.ok for check in checks}["input"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import shutil
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,14 +21,14 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.shard_files import ShardFeed, Share
-from shoal.errors import PromiseError
+from shoal.errors import CheckpointError, PromiseError
 from shoal.jobs.stream.core import Batch
 from shoal.jobs.stream.gate import Gate
 from shoal.jobs.stream.options import StreamOptions
 from shoal.jobs.stream.progress import StreamCounters
 from shoal.jobs.stream.publishing import Publishing
 from shoal.policy.policy import Policy
-from shoal.state.checkpoint import UNFIT
+from shoal.state.checkpoint import CURRENT, UNFIT
 from shoal.state.shared_checkpoint import SHOWN, SharedCheckpoint
 
 PURPOSE = 4
@@ -153,8 +154,9 @@ class ShardRun(Publishing):
         assert options.checkpoint is not None
         self._task = task
         folder = shard_folder(options.checkpoint, task.shard)
+        if not folder.is_dir():
+            raise _unseen(options.checkpoint)
         self._shared = SharedCheckpoint(folder, options.durable)
-        self._shared.make()
         own = replace(
             options, sink=f"rows{FORM}", checkpoint=folder, dead_letters=None, shards=None
         )
@@ -235,10 +237,36 @@ class ShardRun(Publishing):
         return Rows(str(below), frame.height, len(content), digest)
 
 
+def require_seen(checkpoint: Path, step: Step) -> None:
+    """Raises CheckpointError where the driver does not see what a task wrote."""
+    state, rows = step.state, step.rows
+    snapshot = shard_folder(checkpoint, step.shard) / _snapshot_name(state)
+    if not snapshot.is_file() or (rows is not None and not (checkpoint / rows.path).is_file()):
+        raise _unseen(checkpoint)
+
+
+def _unseen(checkpoint: Path) -> CheckpointError:
+    return CheckpointError(
+        f"checkpoint '{checkpoint}': is not the same folder for the driver and all workers; name"
+        " one that all of them see under this name"
+    )
+
+
+def _snapshot_name(state: ShardState) -> str:
+    return f"snapshot-{state.step}-{state.digest[:SHOWN]}"
+
+
 def forget_steps(checkpoint: Path, shard: int, state: ShardState | None) -> None:
     """Removes what no commit names of a shard: the state of earlier steps, and of lost ones."""
     folder = shard_folder(checkpoint, shard)
-    kept = None if state is None else f"snapshot-{state.step}-{state.digest[:SHOWN]}"
+    kept = None if state is None else _snapshot_name(state)
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.name.startswith(("snapshot-", "rows-")) and path.name != kept:
             path.unlink(missing_ok=True)
+
+
+def forget_unbegun(checkpoint: Path) -> None:
+    """Removes what tasks wrote for a stream of which nothing was committed."""
+    if not (checkpoint / CURRENT).exists():
+        for folder in checkpoint.glob("shard-*"):
+            shutil.rmtree(folder, ignore_errors=True)

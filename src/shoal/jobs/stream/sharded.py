@@ -23,9 +23,8 @@ from pathlib import Path
 import numpy as np
 
 from shoal.connectors import files
-from shoal.connectors.batch_folder import NAMED, BatchFolder, batch_folder, digest
+from shoal.connectors.batch_folder import NAMED, BatchFolder, batch_folder
 from shoal.connectors.engines import Engine
-from shoal.connectors.file_description import describe_file
 from shoal.connectors.output_locks import sole_writer
 from shoal.connectors.shard_files import (
     NewFile,
@@ -41,7 +40,6 @@ from shoal.data.progress import Progress
 from shoal.data.shared_room import SharedRoom
 from shoal.data.table import Table
 from shoal.errors import CheckpointError, InputError
-from shoal.jobs.stream.certify import release_by_release, stream_certificate
 from shoal.jobs.stream.core import StreamCore
 from shoal.jobs.stream.gate import Gate
 from shoal.jobs.stream.options import StreamOptions
@@ -54,13 +52,15 @@ from shoal.jobs.stream.shard import (
     ShardTask,
     Step,
     forget_steps,
+    forget_unbegun,
+    require_seen,
     shard_folder,
-    shard_policy,
 )
+from shoal.jobs.stream.sharded_certificate import certificate_of_all, certify_shards, parts_of
 from shoal.jobs.stream.sharded_state import Committed
 from shoal.jobs.stream.sharding_options import require_fit
 from shoal.jobs.stream.status import StatusWriter
-from shoal.jobs.stream.union import NOTHING, Part, all_counted, all_measured, union_certificate
+from shoal.jobs.stream.union import Part, all_counted, all_measured
 from shoal.policy.policy import Policy
 from shoal.state.checkpoint import Checkpoint
 
@@ -86,7 +86,11 @@ def stream_sharded(
     assert options.checkpoint is not None
     checkpoint = Checkpoint(options.checkpoint, options.durable)
     sink = options.sink
-    with sole_writer([Path(sink)]), checkpoint.held(), batch_folder(sink) as output:
+    with ExitStack() as stack:
+        stack.enter_context(sole_writer([Path(sink)]))
+        stack.enter_context(checkpoint.held())
+        stack.callback(forget_unbegun, checkpoint.folder)
+        output = stack.enter_context(batch_folder(sink))
         run = ShardedRun(options, policy, engine, checkpoint, output)
         run.resume()
         run.run_to_end(progress)
@@ -135,6 +139,7 @@ class ShardedRun:
                 " one in another folder"
             )
         self._put()
+        self._output.require_as_left(found.files)
 
     def _fixed(self, names: list[str]) -> str:
         """What may not change between two runs of one stream."""
@@ -178,6 +183,8 @@ class ShardedRun:
             names=names,
         )
         _ = self._core
+        for shard in range(self._options.shards):  # tasks make none: not all may see this place
+            shard_folder(self._checkpoint.folder, shard).mkdir(mode=0o700, exist_ok=True)
         return self._state
 
     # working
@@ -261,6 +268,8 @@ class ShardedRun:
     def _commit(
         self, splits: list[Split], types: dict[str, str], steps: list[Step], at_end: bool
     ) -> None:
+        for step in steps:
+            require_seen(self._checkpoint.folder, step)
         self._state = self._known.after(splits, types, steps, at_end)
         if at_end and not self._state.files:
             self._add_empty_file()
@@ -288,7 +297,7 @@ class ShardedRun:
         for name, below in state.pending.items():
             if (folder / below).is_file():  # else it was put by an earlier run
                 self._output.put(folder / below, by_name[name])
-        self._output.require_as_left(state.files)
+        self._output.require_as_left([by_name[name] for name in state.pending])
         letters = state.letters.tobytes()
         if letters or self._options.bad_records.exists():
             path, at = self._options.bad_records, state.letters_at
@@ -317,13 +326,7 @@ class ShardedRun:
 
     @property
     def _parts(self) -> list[Part]:
-        nothing = Gate(self._core.schema, self._core.measures)
-        return [
-            Part(shard, StreamCounters(), nothing, 0)
-            if state is None
-            else Part(shard, state.counters, state.gate(nothing), state.waiting)
-            for shard, state in enumerate(self._known.states)
-        ]
+        return parts_of(self._known.states, self._core)
 
     @property
     def _counters(self) -> StreamCounters:
@@ -355,28 +358,10 @@ class ShardedRun:
         return self._certificate()
 
     def _certificate(self) -> Certificate:
-        state = self._known
-        source = {"input": {"sha256": state.source_digest if state.closed else None}}
-        entries = sorted(state.files, key=lambda entry: str(entry["name"]))
-        sink = describe_file(
-            self._output.path,
-            f"{self._output.path}{FORM}",
-            digest(entries),
-            self._core.schema.render,
-        )
-        told = {**source, "output": {**sink, "files": entries}}
-        return union_certificate(self._parts, self._core, self._policy, "shard", {}, told)
+        return certificate_of_all(self._known, self._core, self._policy, self._output.path)
 
     def _certify_shards(self) -> None:
-        for part in self._parts:
-            policy = shard_policy(self._policy, part.number)
-            measured = release_by_release(self._core, part.gate)
-            counted = (part.counters, part.waiting, NOTHING, time.process_time())
-            certificate = stream_certificate(measured, policy, *counted)
-            folder = shard_folder(self._checkpoint.folder, part.number)
-            if folder.is_dir():
-                with files.atomic_write(str(folder / "certificate.json")) as draft:
-                    draft.write_text(certificate.to_json())
+        certify_shards(self._parts, self._core, self._policy, self._checkpoint.folder)
 
 
 def _mark(state: ShardState | None) -> tuple[int, str] | None:
