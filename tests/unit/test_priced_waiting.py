@@ -70,6 +70,55 @@ def test_the_rule_is_the_one_in_words(seed):
         assert found[c] == (loss - later <= 0.1 or max(waited[own]) >= 6)
 
 
+# A class loses c * (w / w0) ** (-1 / d) once w records wait; each increment of waiting has a price
+
+
+def losses(loss, d, waiting, arrivals, horizon):
+    """Of a class, after 0, 1, ... increments of waiting."""
+    wait = waiting + arrivals * np.arange(horizon)
+    return loss * (wait / waiting) ** (-1 / d)
+
+
+def stopped(loss, d, waiting, arrivals, price, horizon):
+    """After how many increments the rule publishes the class."""
+    domain = 1e8
+    for turn, lost in enumerate(losses(loss, d, waiting, arrivals, horizon).tolist()):
+        codes = np.zeros((waiting + turn * arrivals, d), dtype=np.int64)
+        codes[0] = round(lost * domain)
+        matrix = Matrix.from_columns(codes, [domain] * d)
+        view = LedgerView(waited=np.zeros(len(codes), dtype=np.int32), arrivals=float(arrivals))
+        everybody = Partition(np.zeros(len(codes), dtype=np.int32), 1)
+        if is_due(matrix, everybody, view, price, horizon)[0]:
+            return turn
+    return horizon
+
+
+@given(
+    loss=st.floats(0.05, 1),
+    d=st.integers(1, 4),
+    waiting=st.integers(2, 40),
+    arrivals=st.integers(1, 40),
+    price=st.floats(0.004, 0.2),
+)
+def test_one_look_ahead_stops_where_trying_all_times_to_stop_would(
+    loss, d, waiting, arrivals, price
+):
+    """As what is gained falls while more wait: who sees all increments to come does no better."""
+    horizon = 60
+    lost = losses(loss, d, waiting, arrivals, horizon)
+    assert (np.diff(np.diff(lost)) > -1e-12).all()
+    costs = lost + price * np.arange(horizon)
+    turn = stopped(loss, d, waiting, arrivals, price, horizon)
+    assert turn < horizon
+    assert costs[turn] <= costs.min() + 1e-6
+    assert (costs[:turn] > costs[turn] - 1e-6).all()
+
+
+def test_the_best_time_to_stop_is_not_always_the_first_or_the_second():
+    costs = losses(0.8, 2, 10, 10, 60) + 0.01 * np.arange(60)
+    assert stopped(0.8, 2, 10, 10, 0.01, 60) == int(costs.argmin()) > 5
+
+
 # In a ledger
 
 

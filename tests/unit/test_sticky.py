@@ -17,6 +17,7 @@ from shoal.jobs.republish.placing import partition_table
 from shoal.privacy.history.returning import PeopleHistory
 from shoal.testing import OnlyK
 from sticky_cases import simulated
+from thorough import LONG
 
 MODES = (LOCKSTEP, TOGETHER, CARRIED)
 
@@ -150,6 +151,13 @@ def test_a_group_that_drifted_apart_parts_for_good():
 @given(st.integers(0, 1 << 30), st.sampled_from(MODES), st.integers(2, 3))
 def test_histories_are_always_shared_by_k(seed, mode, k):
     check_random_history(seed, mode, k)
+
+
+@pytest.mark.skipif(not LONG, reason="SHOAL_LONG=1 tries 5,000 histories")
+@pytest.mark.parametrize("mode", MODES)
+def test_histories_are_shared_by_k_in_five_thousand(mode):
+    for seed in range(MODES.index(mode), 5000, len(MODES)):
+        check_random_history(seed, mode, 2 + seed % 2)
 
 
 def check_random_history(seed: int, mode: str, k: int) -> None:
