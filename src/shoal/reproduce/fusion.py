@@ -386,8 +386,7 @@ PAPER = Paper(
         ),
     ),
     code=(
-        "shoal.algorithms.fusion",
-        "shoal.kernels.specialize",
+        "shoal.algorithms.fusion.party_tds",
         "shoal.connectors.party",
         "shoal.jobs.fuse.protocol",
         "shoal.jobs.fuse.secure_rounds",

@@ -7,10 +7,8 @@ and measured anew under their own fingerprint.
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 from shoal.connectors.files import atomic_write
@@ -19,6 +17,7 @@ from shoal.reproduce import verdict_report
 from shoal.reproduce.drawing import draw
 from shoal.reproduce.paper import Bench, Paper, Row, Setting
 from shoal.reproduce.rows import ROWS, RowFile, as_csv, fingerprint
+from shoal.reproduce.source import source_hash
 from shoal.reproduce.verdict_report import Provenance
 from shoal.version import VERSION
 
@@ -100,20 +99,6 @@ def _make_folder(out: Path) -> None:
 
 def _named(progress: Progress, name: str) -> Progress:
     return lambda stage: progress(f"{name}: {stage}")
-
-
-def source_hash(names: Sequence[str]) -> str:
-    """Hash of the source of these packages and modules."""
-    digest = hashlib.sha256()
-    for name in names:
-        spec = find_spec(name)
-        if spec is None or spec.origin is None:
-            raise ModuleNotFoundError(name)
-        place = Path(spec.origin)
-        files = sorted(place.parent.rglob("*.py")) if place.name == "__init__.py" else [place]
-        for file in files:
-            digest.update(f"{name}/{file.name}\0".encode() + file.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def _commit() -> str | None:

@@ -237,11 +237,8 @@ PAPER = Paper(
         "How far apart combinations of values are: see the decision on joint distances.",
     ),
     code=(
-        "shoal.algorithms.table",
-        "shoal.kernels",
-        "shoal.data",
-        "shoal.privacy",
-        "shoal.utility",
+        "shoal.algorithms.table.tcloseness",
+        "shoal.privacy.t_closeness",
         "shoal.reproduce.data_sets",
         "shoal.reproduce.joint_bench",
     ),

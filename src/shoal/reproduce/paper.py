@@ -153,7 +153,8 @@ class Paper:
     grid: the settings of a quick or a full run. bench: what measures them, from the folder of data
     sets (None: wherever it is found). why_main: why the first reading is the main one, and whether
     results were seen before it was chosen. left_open: what the paper does not say, and our answer.
-    code: packages and modules that a measurement depends on; a change in them makes rows stale.
+    code: packages and modules that a measurement depends on, besides the algorithms and kernels
+        that these import; a change in them makes rows stale (`source`).
     """
 
     name: str
