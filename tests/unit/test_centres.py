@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -12,8 +15,12 @@ from clustering_cases import cases, classes_of, in_order
 from naive_partition import box_loss
 from peer_cases import matrices
 from shoal.algorithms.steps.costs import costs_of
-from shoal.algorithms.steps.points import points_of
+from shoal.algorithms.steps.points import points_of, sensitive_points
+from shoal.binding.table import bind
+from shoal.data.classes import SensitiveColumn
+from shoal.data.table import Table
 from shoal.kernels import centres, greedy_clusters
+from shoal.policy.policy import Policy
 
 UNIFORM = st.floats(0, 0.99)
 
@@ -113,3 +120,34 @@ def test_deviation_gives_every_attribute_that_varies_the_same_variance(matrix):
         for j in range(matrix.attributes)
     )
     assert whole == pytest.approx(varying)
+
+
+def test_raw_distances_are_those_of_the_numbers_whatever_their_decimals_and_weights():
+    told = [(20.25, 1000), (21.5, 1300), (60.75, 1010), (24.0, 4900)]
+    frame = pl.DataFrame(told, schema=["age", "income"], orient="row").cast(pl.String)
+    attributes = {
+        "age": {"role": "quasi", "type": "number", "domain": [0, 100], "weight": 3},
+        "income": {"role": "quasi", "type": "number"},
+    }
+    promises = [{"model": "k-anonymity", "k": 2}]
+    policy = Policy.from_dict({"version": 1, "attributes": attributes, "promises": promises})
+    bound, _ = bind(Table(frame), policy)
+    points = points_of(bound.matrix(), "raw")
+    assert points.var(axis=1).sum() == pytest.approx(2)
+    apart = [math.dist(points[:, 0], points[:, r]) for r in (1, 2, 3)]
+    assert [a / apart[0] for a in apart] == pytest.approx(
+        [math.dist(told[0], told[r]) / math.dist(told[0], told[1]) for r in (1, 2, 3)]
+    )
+
+
+def test_raw_sensitive_numbers_stay_as_far_apart_as_they_are():
+    told = np.array([[1.0, 100.0], [2.0, 300.0], [4.0, 100.0]])
+    columns = tuple(
+        SensitiveColumn(f"s{s}", codes.astype(np.int32), len(values), "ordered", numbers=values)
+        for s in range(2)
+        for values, codes in [np.unique(told[:, s], return_inverse=True)]
+    )
+    codes = np.stack([column.codes for column in columns], axis=1)
+    points = sensitive_points(columns, codes, "raw")
+    assert points[1].var() / points[0].var() == pytest.approx(told[:, 1].var() / told[:, 0].var())
+    assert sensitive_points(columns, codes).var(axis=1) == pytest.approx([1, 1])

@@ -38,6 +38,7 @@ METHODS = [
     TClosenessTFirst(),
     TClosenessKMeansPP(),
     TClosenessKMeansPP(leftovers="spread"),
+    TClosenessKMeansPP(leftovers="spread", scale="raw"),
     TClosenessFcm(),
     TClosenessByExchange(),
     TClosenessByExchange(scale="range"),

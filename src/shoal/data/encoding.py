@@ -70,6 +70,14 @@ class EncodedAttribute:
         )
 
     @property
+    def unit(self) -> float:
+        """The difference of value between neighbouring positions; 1 in a hierarchy."""
+        if isinstance(self.reach, Hierarchy):
+            return 1.0
+        low, high = linear_domain(self.attribute, self.values)
+        return (high - low) / self.reach if high > low else 1.0
+
+    @property
     def missing(self) -> int:
         """The position of missing values, -1 where there are none."""
         return int(self.positions[-1]) if self.present < len(self.positions) else -1
@@ -327,7 +335,7 @@ class EncodedTable:
                 codes[rows, j] = tables[j][encoded.codes[rows if kept is None else kept[rows]]]
 
         cores.side_by_side(fill, range(0, records, _BLOCK), records)
-        return Matrix.from_columns(
+        matrix = Matrix.from_columns(
             codes,
             [encoded.reach for encoded in self.attributes],
             subjects=_dense(self.subjects, kept),
@@ -336,6 +344,7 @@ class EncodedTable:
             missing=[encoded.missing for encoded in self.attributes],
             label=label if label is None or kept is None else label[kept],
         )
+        return replace(matrix, unit=np.array([encoded.unit for encoded in self.attributes]))
 
 
 def _dense(subjects: np.ndarray | None, kept: np.ndarray | None) -> np.ndarray | None:

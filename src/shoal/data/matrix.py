@@ -38,6 +38,8 @@ class Matrix:
     heights: (d,) int32, generalization levels above the values; 1 (nothing but the whole) for
     linear attributes.
     reach: (d,) float64. Linear: width of the domain in units of code; 0 for trees.
+    unit: (d,) float64. Linear: difference of value per unit of code; 1 for trees. Empty where the
+        values behind the codes are not known.
     missing: (d,) int32, code of a missing value, -1 where none is missing. It is a tree's last
         leaf, right under the root, and lies beyond all values of a linear attribute.
     populations: by name, (m, d) int32 codes of the people of a population table, for promises about
@@ -63,6 +65,7 @@ class Matrix:
     level: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     heights: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     reach: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    unit: np.ndarray = field(default_factory=lambda: np.zeros(0))
     missing: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     label: np.ndarray | None = None
     populations: Mapping[str, np.ndarray] = field(default_factory=dict)

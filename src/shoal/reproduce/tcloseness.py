@@ -89,12 +89,13 @@ def _readings(scale: str, words: str) -> list[Reading]:
     ]
 
 
-READINGS = (*_readings("range", "ranges"), *_readings("deviation", "deviations"))
+SCALES = {"range": "ranges", "deviation": "deviations", "raw": "raw values"}
+READINGS = tuple(reading for scale in SCALES.items() for reading in _readings(*scale))
 
 
 def grid(quick: bool) -> list[Setting]:
-    """Every method at every k and t, on both scales of distances."""
-    scales = ("range",) if quick else ("range", "deviation")
+    """Every method at every k and t, on every scale of distances."""
+    scales = ("range",) if quick else tuple(SCALES)
     asked = [setting for scale in scales for setting in _curves(scale).values()]
     return crossed(asked, t=QUICK_TS if quick else TS)
 
@@ -333,7 +334,10 @@ PAPER = Paper(
         " least squared error over standard deviations, has more steps against the paper."
     ),
     left_open=(
-        "The scale of distances: none is given. Over ranges; see 'deviations'.",
+        (
+            "The scale of distances: none is given. Over ranges; see 'deviations' and 'raw values',"
+            " under which the sensitive attributes that k-means groups are raw, too."
+        ),
         (
             "Which of 50 runs is best: not said. The one nearest to k; see 'least error' and 'a"
             " usual run'."
@@ -351,11 +355,16 @@ PAPER = Paper(
         ),
     ),
     code=(
-        "shoal.algorithms.table",
-        "shoal.kernels",
-        "shoal.data",
-        "shoal.privacy",
-        "shoal.utility",
+        "shoal.algorithms.table.mondrian",
+        "shoal.algorithms.table.tcloseness",
+        "shoal.algorithms.table.tcloseness_fcm",
+        "shoal.algorithms.table.tcloseness_k_first",
+        "shoal.algorithms.table.tcloseness_kmeanspp",
+        "shoal.algorithms.table.tcloseness_merge",
+        "shoal.algorithms.table.tcloseness_t_first",
+        "shoal.privacy.t_closeness",
+        "shoal.utility.generalized_loss",
+        "shoal.utility.squared_error",
         "shoal.reproduce.data_sets",
         "shoal.reproduce.closeness_bench",
     ),

@@ -24,10 +24,10 @@ hold.
 
 SCALE = {
     "help": (
-        "how attributes are made comparable: each by its standard deviation, or by domain and"
-        " weight as losses are"
+        "how attributes are made comparable: each by its standard deviation, by domain and weight"
+        " as losses are, or not at all, so that large numbers count most"
     ),
-    "choices": ("deviation", "range"),
+    "choices": ("deviation", "range", "raw"),
 }
 
 
@@ -35,13 +35,14 @@ def points_of(matrix: Matrix, scale: str) -> np.ndarray:
     """The quasi-identifiers as points, (coordinates, n) float64, C-contiguous.
 
     deviation: every attribute that costs anything has variance 1 in all. range: distances are
-    losses.
+    losses. raw: distances are those of the numbers as they are, but for one factor, the same for
+    all attributes; hierarchies have a width of 1.
     """
     blocks = []
     for j in range(matrix.attributes):
         codes = matrix.codes[:, j]
         if matrix.base[j] < 0:
-            block = codes[None, :] * matrix.scale[j]
+            block = codes[None, :] * (_unit_of(matrix, j) if scale == "raw" else matrix.scale[j])
         else:
             # nodes of all hierarchies share three arrays, each hierarchy in one run of them
             first = int(matrix.base[j])
@@ -50,7 +51,7 @@ def points_of(matrix: Matrix, scale: str) -> np.ndarray:
             parent = np.where(matrix.parent[nodes] < 0, -1, matrix.parent[nodes] - first)
             block = tree_coordinates(codes, parent, matrix.width[nodes])
         blocks.append(_standardised(block) if scale == "deviation" else block)
-    return np.ascontiguousarray(np.concatenate(blocks))
+    return np.ascontiguousarray(_together(blocks) if scale == "raw" else np.concatenate(blocks))
 
 
 def principal(points: np.ndarray) -> np.ndarray:
@@ -73,8 +74,11 @@ def principal(points: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.round(axes[:, ::-1][:, :kept].T @ centred, 9))
 
 
-def sensitive_points(columns: tuple[SensitiveColumn, ...], codes: np.ndarray) -> np.ndarray:
-    """The sensitive attributes as points, (coordinates, n) float64; each has variance 1 in all.
+def sensitive_points(
+    columns: tuple[SensitiveColumn, ...], codes: np.ndarray, scale: str = "deviation"
+) -> np.ndarray:
+    """The sensitive attributes as points, (coordinates, n) float64; each has variance 1 in all,
+    unless the scale is raw.
 
     codes: (n, attributes), the value of each record. Numbers are themselves, ordinals their places;
     hierarchies and plain categories as trees.
@@ -89,8 +93,9 @@ def sensitive_points(columns: tuple[SensitiveColumn, ...], codes: np.ndarray) ->
         else:
             parent = np.append(np.full(column.values, column.values), -1)
             block = tree_coordinates(codes[:, s], parent, np.append(np.zeros(column.values), 1.0))
-        blocks.append(_standardised(block))
-    return np.ascontiguousarray(np.concatenate(blocks[1:] or blocks))
+        blocks.append(block if scale == "raw" else _standardised(block))
+    blocks = blocks[1:] or blocks
+    return np.ascontiguousarray(_together(blocks) if scale == "raw" else np.concatenate(blocks))
 
 
 def tree_coordinates(codes: np.ndarray, parent: np.ndarray, width: np.ndarray) -> np.ndarray:
@@ -122,6 +127,22 @@ def _ways_up(codes: np.ndarray, parent: np.ndarray) -> list[np.ndarray]:
     while (ways[-1] >= 0).any():
         ways.append(np.where(ways[-1] >= 0, parent[ways[-1]], -1))
     return ways[:-1]
+
+
+def _unit_of(matrix: Matrix, j: int) -> float:
+    """What a step of the codes of linear attribute j is worth; nothing where it costs nothing."""
+    if not matrix.scale[j]:
+        return 0.0
+    return float(matrix.unit[j]) if len(matrix.unit) else 1.0
+
+
+def _together(blocks: list[np.ndarray]) -> np.ndarray:
+    """All divided by one number, so that an attribute has variance 1 on average.
+
+    Whoever weighs squared errors against distances to the table then need not know the scale.
+    """
+    whole = _standardised(np.concatenate(blocks))
+    return whole * np.sqrt(len(blocks))
 
 
 def _standardised(block: np.ndarray) -> np.ndarray:

@@ -6,7 +6,8 @@ Computer Science and Technology 33(6):1231-1242, 2018. A reconstruction from the
 papers that describe it: never take its figures for the authors'.
 Promise: every class holds k people and is within t of the whole table, by merging alone: nothing
 looks at t while classes are built.
-Reading: fuzzy c-means with k centres on sensitive attributes of variance 1, fuzzifier 2; groups get
+Reading: fuzzy c-means with k centres on sensitive attributes of variance 1, or as they are
+(`scale="raw"`), fuzzifier 2; groups get
 equally many records by handing each record to a centre in falling order of its share there, full
 groups closed; a class is a record drawn from the first group and the nearest of every other group;
 what is left below 2k records is one class; classes too far from the table merge with their nearest.
@@ -60,7 +61,7 @@ class TClosenessFcm(Partitioner):
 
         def cluster(points: np.ndarray, subject_ids: np.ndarray, targets: Targets) -> np.ndarray:
             records = points.shape[1]
-            sensitive = sensitive_points(targets.columns, targets.codes)
+            sensitive = sensitive_points(targets.columns, targets.codes, self.scale)
             share = centres.fuzzy_shares(sensitive, k, rng.random(k), self.fuzzifier, ROUNDS)
             group = centres.equal_groups(np.argsort(-share.ravel(), kind="stable"), k, records)
             labels = from_subsets.from_groups(

@@ -10,8 +10,8 @@ and lines 28 to 32 end: a union is no farther than the farther part, and everybo
 Paper: C_1..C_k, EC, r1, D', y, y0
 Here: groups, members, centre, waiting candidates, candidate, replaced member
 Reading (line 1): the k of k-anonymity is the number of groups; k-means runs once per seed, on
-sensitive attributes of variance 1; categories and hierarchies, beyond the paper, are points whose
-squared distances are those of the tree.
+sensitive attributes of variance 1, or as they are (`scale="raw"`); categories and hierarchies,
+beyond the paper, are points whose squared distances are those of the tree.
 Reading (line 5): where C_1 is empty, r is drawn from the first group that is not.
 Reading (line 7): "nearest" is to r; when groups 2..k are empty, from C_1. A paragraph on road
 surfaces between lines 7 and 8 belongs to another article.
@@ -102,7 +102,7 @@ class TClosenessKMeansPP(Partitioner):
     ) -> Partition:
         def cluster(points: np.ndarray, subject_ids: np.ndarray, targets: Targets) -> np.ndarray:
             records = points.shape[1]
-            sensitive = sensitive_points(targets.columns, targets.codes)
+            sensitive = sensitive_points(targets.columns, targets.codes, self.scale)
             group = centres.k_means(sensitive, k, rng.random(k), ROUNDS)  # line 1
             labels = from_subsets.from_groups(  # lines 2 to 23
                 points,
