@@ -30,14 +30,14 @@ def run(
     """Measures what is not measured yet, and writes tables, figures and verdicts into `out`."""
     progress(f"{paper.name}: reading the data")
     bench = paper.bench(data, quick)
-    provenance = Provenance(VERSION, _commit(), source_hash(paper.code), bench.data, quick)
+    provenance = Provenance(VERSION, last_commit(), source_hash(paper.code), bench.data, quick)
     _make_folder(out)
     file = RowFile(out / ROWS)
     if fresh:
         file.clear()
     rows = _measured(paper.grid(quick), bench, file, provenance, _named(progress, paper.name))
     progress(f"{paper.name}: judging and drawing")
-    return [file.path, *_written(out, paper, provenance, rows)]
+    return [file.path, *written(out, paper, provenance, rows)]
 
 
 def _measured(
@@ -71,9 +71,8 @@ def _words(setting: Setting) -> str:
     return ", ".join(word for word in words if word)
 
 
-def _written(
-    out: Path, paper: Paper, provenance: Provenance, rows: Sequence[Row]
-) -> Iterator[Path]:
+def written(out: Path, paper: Paper, provenance: Provenance, rows: Sequence[Row]) -> Iterator[Path]:
+    """Judges the rows, and writes tables, figures and verdicts into `out`; the files."""
     judged = verdict_report.judge(paper, rows)
     yield _whole(out / "results.csv", as_csv(rows))
     yield _whole(out / "results.json", verdict_report.as_json(paper, provenance, rows, judged))
@@ -101,7 +100,7 @@ def _named(progress: Progress, name: str) -> Progress:
     return lambda stage: progress(f"{name}: {stage}")
 
 
-def _commit() -> str | None:
+def last_commit() -> str | None:
     """The last commit that changed this package, None outside a checkout."""
     command = ["git", "-C", str(Path(__file__).parents[2]), "log", "-1", "--format=%h", "--", "."]
     try:

@@ -21,6 +21,18 @@ from shoal.reproduce.paper import (
 
 
 @dataclass(frozen=True)
+class Again:
+    """What was measured later, with other code: how many rows were added, and how many came out
+    as they were.
+    """
+
+    commit: str | None
+    source: str
+    added: int
+    repeated: int
+
+
+@dataclass(frozen=True)
 class Provenance:
     """What a figure that we claim carries with it. source: hash of the code that was measured."""
 
@@ -29,6 +41,7 @@ class Provenance:
     source: str
     data: DataSet
     is_quick: bool
+    again: Again | None = None
 
     @property
     def note(self) -> str:
@@ -78,6 +91,8 @@ def as_json(
             for claim, finding in zip(paper.claims, j.findings, strict=True)
         ],
     }
+    if provenance.again is None:
+        del content["again"]
     head = json.dumps(content, indent=1)[:-2]
     # one row a line: small, and a change shows as one line
     return (
@@ -125,12 +140,23 @@ def _origin(provenance: Provenance) -> str:
         f"Shoal {provenance.shoal}, source `{provenance.source}`"
         + (f", commit `{provenance.commit}`." if provenance.commit else ".")
     ]
+    if provenance.again is not None:
+        lines.append(_again(provenance.again))
     if provenance.is_quick:
         lines.append(
             "**Quick setting: a small run on made-up data; it shows that all works and says nothing"
             " of the paper.**"
         )
     return "\n\n".join(lines)
+
+
+def _again(again: Again) -> str:
+    code = f"source `{again.source}`" + (f", commit `{again.commit}`" if again.commit else "")
+    added = f"{again.added:,} rows were added later; " if again.added else ""
+    return (
+        f"{added}{again.repeated:,} rows were measured again with {code}, and came out as they"
+        " were, times aside. Times are those of the first run."
+    )
 
 
 def _verdicts(claims: Sequence[Claim], judged: Sequence[Judged]) -> str:
