@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import InputError
-from shoal.reproduce import verdict_report
 from shoal.reproduce.harness import last_commit, written
 from shoal.reproduce.paper import Bench, DataSet, Paper, Row
 from shoal.reproduce.source import source_hash
@@ -28,7 +27,7 @@ CLOCK = ("seconds", "scoring", "secure_rounds", "instructions", "delay", "repeat
 Progress = Callable[[str], None]
 
 
-def load(folder: Path) -> tuple[Provenance, list[dict[str, Any]]]:
+def load(folder: Path) -> tuple[Provenance, list[Row]]:
     """Where the rows of a paper's folder come from, and the rows."""
     content = json.loads((folder / "results.json").read_text("utf-8"))
     again = content.get("again")
@@ -107,7 +106,8 @@ def renew(
 
 def _in_grid(paper: Paper, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     """The rows that the grid asks for, and the settings that have none."""
-    known, missing = [], []
+    known: list[Row] = []
+    missing: list[Row] = []
     for setting in paper.grid(False):
         found = [row for row in rows if setting.items() <= row.items()]
         (known if found else missing).append(found[0] if found else setting)

@@ -206,6 +206,7 @@ FIGURES = (
         high="seconds_most",
         is_log=True,
         curves=GROWING,
+        has_legend_beside=True,
     ),
     Figure(
         "figure_4",

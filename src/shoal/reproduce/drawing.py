@@ -17,7 +17,11 @@ STYLES = (
     ("#E69F00", "v", "-"),
     ("#56B4E9", "P", "--"),
     ("#000000", "x", "-."),
+    ("#7F7F7F", "*", ":"),
 )
+MOST = 7
+"""Curves of a figure at most: more can't be told apart."""
+
 NOTE_WIDTH = 110  # letters that fit below the narrower figure
 BOLD = 2.0  # the paper's own method, which comes first
 RULES: Any = {
@@ -40,7 +44,7 @@ def draw(figure: Figure, view: View, note: str) -> str:
         canvas = Canvas(figsize=(width, 3.9), layout="constrained")
         axes = canvas.subplots()
         for i, (curve, points) in enumerate(figure.points(view).items()):
-            colour, marker, line = STYLES[i % len(STYLES)]
+            colour, marker, line = STYLES[figure.styles.get(curve, i)]
             axes.errorbar(
                 list(points),
                 list(points.values()),

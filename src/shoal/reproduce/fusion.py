@@ -251,6 +251,18 @@ def _drawn(parties: int) -> tuple[str, ...]:
     return tuple(curve(rule, qids, parties) for rule in (OWN, STEPWISE) for qids in QIDS)
 
 
+PAIRS = (
+    *itertools.product(QIDS, (OWN, STEPWISE)),
+    ("QID7", LITERAL),
+    *itertools.product(("six pairs",), (OWN, STEPWISE)),
+)
+"""A method and a QID have the same colour in all figures."""
+
+STYLES = {"BE": len(PAIRS)} | {
+    name: style
+    for style, (qids, rule) in enumerate(PAIRS)
+    for name in (*(curve(rule, qids, parties) for parties in (2, 3)), delayed(rule, qids))
+}
 FIGURES = (
     Figure(
         "figure_3",
@@ -262,6 +274,8 @@ FIGURES = (
         low="seconds_least",
         high="seconds_most",
         curves=_drawn(2),
+        styles=STYLES,
+        has_legend_beside=True,
     ),
     Figure(
         "figure_4",
@@ -273,6 +287,8 @@ FIGURES = (
         low="seconds_least",
         high="seconds_most",
         curves=_drawn(3),
+        styles=STYLES,
+        has_legend_beside=True,
     ),
     Figure(
         "figure_5",
@@ -282,6 +298,8 @@ FIGURES = (
         "k",
         "% of test records wrong",
         curves=("BE", *(curve(OWN, qids, 3) for qids in QIDS)),
+        styles=STYLES,
+        has_legend_beside=True,
     ),
     Figure(
         "rounds",
@@ -291,6 +309,7 @@ FIGURES = (
         "k",
         "secure rounds",
         curves=tuple(curve(rule, "QID7", 3) for rule in RULES),
+        styles=STYLES,
     ),
     Figure(
         "delay",
@@ -301,6 +320,8 @@ FIGURES = (
         "seconds after the join",
         is_log=True,
         curves=tuple(BY_DELAY),
+        styles=STYLES,
+        has_legend_beside=True,
     ),
 )
 

@@ -95,6 +95,7 @@ class Figure:
 
     low, high: columns of the spread of y. curves: those it shows; none means all of the reading.
     has_legend_beside: where curves would lie under it. has_log_x: where x spans magnitudes.
+    styles: curve -> number of its colour and line, where several figures draw it; else its place.
     """
 
     name: str
@@ -109,6 +110,7 @@ class Figure:
     curves: Sequence[str] = ()
     has_legend_beside: bool = False
     has_log_x: bool = False
+    styles: Mapping[str, int] = field(default_factory=dict)
 
     def points(self, view: View) -> dict[str, dict[Any, Any]]:
         """What it shows, x -> y by curve."""

@@ -152,10 +152,10 @@ def _origin(provenance: Provenance) -> str:
 
 def _again(again: Again) -> str:
     code = f"source `{again.source}`" + (f", commit `{again.commit}`" if again.commit else "")
-    added = f"{again.added:,} rows were added later; " if again.added else ""
+    added = f" {again.added:,} rows were added with it." if again.added else ""
     return (
-        f"{added}{again.repeated:,} rows were measured again with {code}, and came out as they"
-        " were, times aside. Times are those of the first run."
+        f"{again.repeated:,} rows were measured again with {code}, and came out as they were, times"
+        f" aside, which stay those of the first run.{added}"
     )
 
 
