@@ -34,3 +34,16 @@ PGUSER=researcher shoal verify 'postgresql:///?table=patients&schema=released' -
 if PGUSER=researcher psql --quiet --command 'SELECT FROM clinic.patients' 2> /dev/null; then
     echo 'the original can be read by others'; exit 1
 fi
+
+# a table that grows: each increment adds a release to one table; the ledger's private part stays here
+for month in 1 2; do
+    shoal sample wearables -n 300 --seed $month -o month$month.csv --quiet
+    shoal republish month$month.csv -p month1.policy.yaml --ledger wearers \
+        -o 'postgresql:///?table=wearers&schema=released'
+done
+
+# as anybody who may read it: the newest table, and the chain of all releases
+PGUSER=researcher psql --quiet --set ON_ERROR_STOP=1 --command "SELECT count(*) FROM released.wearers
+    WHERE shoal_release >= (SELECT since FROM released.shoal_releases
+        WHERE name = 'wearers' ORDER BY release DESC LIMIT 1)"
+PGUSER=researcher shoal ledger verify 'postgresql:///?table=wearers&schema=released'

@@ -39,3 +39,5 @@ def test_the_script_publishes_into_the_schema_that_researchers_read(tmp_path):
         )
         assert "FAIL" not in run.stdout
         assert pg.run("SELECT count(*) FROM released.patients") == [(1000,)]
+        assert "2 releases follow each other as they were published" in run.stderr
+        assert pg.run("SELECT count(*) FROM released.wearers") == [(600,)]

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -22,6 +24,7 @@ import killed_republish
 import polars as pl
 import pytest
 
+from killed_appends import Killed, killed_at
 from postgres_server import PASSWORD, USER, server
 from republish_cases import POLICY, append, policy, wearers
 from shoal.connectors import files
@@ -34,7 +37,7 @@ from shoal.errors import InputError, LedgerError
 from shoal.jobs.republish.export import ledger_table, verify_ledger
 from shoal.jobs.republish.history import audit_ledger
 from shoal.state.ledger import Ledger
-from thorough import LONG
+from thorough import LONG, every
 
 pytestmark = pytest.mark.services
 CHILD = Path(__file__).with_name("killed_republish.py")
@@ -186,6 +189,32 @@ def test_increments_come_from_a_table_of_the_server_and_releases_go_into_another
         with pytest.raises(LedgerError, match="release 0001: its rows were changed"):
             work()
     assert shoal("audit", out, "--ledger", "L", "-q").status == 1
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first", "next"])
+def test_killed_between_any_two_steps_a_release_is_in_both_or_neither_in_the_end(
+    pg, place, monkeypatch, first
+):
+    address = pg.url("releases")
+
+    def begin() -> None:
+        for part in ("L", "L.private"):
+            shutil.rmtree(part, ignore_errors=True)
+        pg.run("DROP TABLE IF EXISTS releases, shoal_releases")
+        if not first:
+            grow(address, 1)
+
+    begin()
+    instants = killed_at(0, monkeypatch, PostgresSession, lambda: grow(address, 2))
+    assert instants > 40
+    for instant in every(60, range(1, instants + 1), first=40 - 15 * first):
+        begin()
+        with suppress(Killed):
+            killed_at(instant, monkeypatch, PostgresSession, lambda: grow(address, 2))
+        grow(address, 2 + instant % 2)
+        grow(address, 2)
+        assert_in_step(address, len(Ledger.at("L").releases()))
+    assert len(Ledger.at("L").releases()) >= 2 - first
 
 
 def test_more_than_nine_releases_are_in_their_order(pg, place):

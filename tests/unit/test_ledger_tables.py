@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sqlite3
 from contextlib import closing, suppress
@@ -15,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal as library
+from killed_appends import Killed, killed_at
 from republish_cases import POLICY, append, policy, wearers
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
@@ -247,39 +247,6 @@ def test_whatever_a_file_of_a_ledger_holds_is_in_the_table_and_hashes_alike(cell
 # Kills
 
 
-class Killed(BaseException):
-    """The process ends here."""
-
-
-def killed_at(instant: int, monkeypatch, work) -> int:
-    """How many instants there were; raises Killed at the one that is named."""
-    count = 0
-
-    def dies(call):
-        def counted(*arguments, **options):
-            nonlocal count
-            count += 1
-            if count == 2 * instant - 1:
-                raise Killed
-            result = call(*arguments, **options)
-            count += 1
-            if count == 2 * instant:
-                raise Killed
-            return result
-
-        return counted
-
-    with monkeypatch.context() as patched:
-        for name in ("fsync", "rename", "replace", "unlink"):
-            patched.setattr(os, name, dies(getattr(os, name)))
-        for name in ("execute", "insert", "commit", "run_deferred"):
-            patched.setattr(SqliteSession, name, dies(getattr(SqliteSession, name)))
-        # what a killed process leaves is not tidied up
-        patched.setattr(shutil, "rmtree", lambda *a, **o: None)
-        work()
-    return count
-
-
 @pytest.mark.parametrize("first", [True, False], ids=["first", "next"])
 @pytest.mark.parametrize("method", ["crp", "sticky", "k-pprp"])
 def test_killed_between_any_two_steps_a_release_is_in_both_or_neither_in_the_end(
@@ -296,14 +263,14 @@ def test_killed_between_any_two_steps_a_release_is_in_both_or_neither_in_the_end
     def work():
         grow(2, asked)
 
-    instants = killed_at(0, monkeypatch, work)
+    instants = killed_at(0, monkeypatch, SqliteSession, work)
     assert instants > 40
     rows = files.read(OUT).frame
     turn = 3 * ["crp", "sticky", "k-pprp"].index(method) + 10 * first
     for instant in every(20, range(1, instants + 1), first=turn):
         restore("before", *PARTS)
         with suppress(Killed):
-            killed_at(instant, monkeypatch, work)
+            killed_at(instant, monkeypatch, SqliteSession, work)
         assert not Path("L").exists() or Ledger.at("L").verify() == [], instant
         if instant % 3:
             work()
