@@ -300,8 +300,17 @@ def test_a_commit_that_the_database_refuses_is_made_good_by_the_same_increment(m
     monkeypatch.setattr(SqliteSession, "commit", real)
     with pytest.raises(InputError, match="name it with -o"):
         grow(3, output=None)
+    save("behind")
     done = grow(2)
     assert (done.repeated, done.release, done.caught_up) == (True, 2, 1)
+    assert_in_step()
+    restore("behind", *PARTS)
+    Path("p.json").write_text(json.dumps(POLICY))
+    wearers(N, 2).write_csv("increment.csv")
+    told = shoal("republish", "increment.csv", "-p", "p.json", "--ledger", "L", "-o", OUT)
+    assert told.status == 0
+    assert "1 release was in the ledger and not in the table: written there, too" in told.err
+    assert "this increment is release 0002 already\n" in told.err
     assert_in_step()
 
 

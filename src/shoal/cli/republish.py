@@ -124,20 +124,19 @@ def republish(
     if quiet:
         return
     if done.caught_up:
-        what = "1 release" if done.caught_up == 1 else f"{done.caught_up} releases"
-        print(
-            f"shoal: {what} of the ledger that the table did not have: written there",
-            file=sys.stderr,
-        )
+        print(f"shoal: {_caught_up(done.caught_up)}", file=sys.stderr)
     if done.repeated:
         known = "was accepted" if done.release is None else f"is release {done.release:04d}"
-        print(f"shoal: this increment {known} already; nothing was done", file=sys.stderr)
+        rest = "" if done.caught_up else "; nothing was done"
+        print(f"shoal: this increment {known} already{rest}", file=sys.stderr)
     elif done.release is None:
         print(f"shoal: no release yet: {_waiting(done.waiting)}", file=sys.stderr)
         for reason in done.reasons:
             print(f"shoal: reason: {reason}", file=sys.stderr)
     elif done.certificate is not None and not as_json:
         typer.echo(summary(done.certificate, f"{ledger / f'{done.release:04d}'}"), err=True)
+        if output is not None:
+            print("the same rows are in the table", file=sys.stderr)
         for finding in done.certificate["history"]["findings"]:
             if finding["breaks"]:
                 print(
@@ -176,6 +175,11 @@ def _saying_what_is_published(done: Republication[Frame]) -> Iterator[None]:
             raise
         message = f"release {done.release:04d} is published; {failed.args[0]}"
         raise type(failed)(message, failed.findings) from None
+
+
+def _caught_up(releases: int) -> str:
+    what = "1 release was" if releases == 1 else f"{releases} releases were"
+    return f"{what} in the ledger and not in the table: written there, too"
 
 
 def _waiting(records: int) -> str:
