@@ -9,6 +9,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from shoal.policy import registry
+
+METHODS = sorted(method.name for method in registry.methods().values() if method.verb == "stream")
+
 
 def killed_until_done(
     start: Callable[[], subprocess.Popen],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import random
 import signal
 import subprocess
@@ -10,15 +12,24 @@ import sys
 import time
 from pathlib import Path
 
+import polars as pl
 import pytest
+import yaml
 
 from shoal.connectors import files
 from shoal.connectors.files import file_sha256
+from shoal.connectors.outputs import certificate_path
+from shoal.data.two_tables import OWN_METHODS, sensitive_path
 from shoal.errors import InputError
+from shoal.jobs.audit.verify import verify
+from shoal.jobs.publish.publish import publish_file
+from shoal.policy import registry
+from shoal.policy.policy import Policy
 from shoal.samples import patients
+from thorough import LONG, every
 
 
-@pytest.mark.parametrize("trial", range(6))
+@pytest.mark.parametrize("trial", every(2, range(6)))
 def test_killed_publication_leaves_a_whole_release_or_none(tmp_path, trial):
     patients.generate(20_000, 1).write_csv(tmp_path / "patients.csv")
     (tmp_path / "policy.yaml").write_text(patients.POLICY)
@@ -49,6 +60,91 @@ def test_killed_publication_leaves_a_whole_release_or_none(tmp_path, trial):
     else:
         # the proof takes its place first: no release is ever seen without it
         assert not release.exists()
+
+
+class Killed(BaseException):
+    """What no code of ours catches."""
+
+
+def dying(monkeypatch, instant: int) -> list[int]:
+    """Kills this process at its step number `instant` on disk: it does none after that, and what it
+    would tidy up stays. How many steps there were.
+    """
+    calls = [0]
+
+    def dies(call):
+        def counted(*arguments, **options):
+            calls[0] += 1
+            if calls[0] <= instant:
+                return call(*arguments, **options)
+            if calls[0] > instant + 1 and call is unlink:
+                return None  # so that its locks are let go, as a killed process does
+            raise Killed
+
+        return counted
+
+    unlink = os.unlink
+    for name in ("fsync", "rename", "replace", "link", "unlink", "chmod"):
+        monkeypatch.setattr(os, name, dies(getattr(os, name)))
+    return calls
+
+
+def patients_for(method: str) -> tuple[pl.DataFrame, Policy]:
+    """Some people and a policy that suits the method."""
+    frame = patients.generate(80, 1).unique("patient", maintain_order=True)
+    content = yaml.safe_load(patients.POLICY)
+    attributes = content["attributes"]
+    attributes["age"]["hierarchy"] = {"bins": [0, 25, 50, 75, 101]}
+    for name in ("patient", "education", "charge", "ward"):
+        attributes[name] = {"role": "drop"}
+    content |= {"promises": [{"model": "k-anonymity", "k": 5}], "label": "disease"}
+    content["method"] = {"name": method}
+    if method in OWN_METHODS:
+        promise = {"model": "l-diversity", "attribute": "disease", "l": 3}
+        content |= {"promises": [promise], "method": {"name": method, "l": 3}}
+        del content["label"]
+    return frame, Policy.from_dict(content)
+
+
+PUBLISHERS = sorted(m.name for m in registry.methods().values() if m.verb == "publish")
+
+
+@pytest.mark.parametrize("method", sorted({*every(6, PUBLISHERS, first=2), *OWN_METHODS}))
+def test_killed_between_any_two_steps_on_disk_a_release_is_whole_or_not_there(
+    tmp_path, monkeypatch, method
+):
+    """The first of two tables is not there without the second one, and none without its proof; and
+    the next run publishes the same and sweeps what was left.
+    """
+    monkeypatch.chdir(tmp_path)
+    frame, policy = patients_for(method)
+    frame.write_csv("patients.csv")
+    second = [sensitive_path("out.csv")] * (method in OWN_METHODS)
+    everything = ["out.csv", *second, certificate_path("out.csv")]
+    publish_file("patients.csv", policy, "out.csv")
+    expected = {name: file_sha256(name) for name in ("out.csv", *second)}
+    step = 1 if LONG else 2 if second else 3
+    for instant in range(PUBLISHERS.index(method) % step, 100, step):
+        for name in everything:
+            Path(name).unlink(missing_ok=True)
+        with monkeypatch.context() as patched:
+            calls = dying(patched, instant)
+            with contextlib.suppress(Killed):
+                publish_file("patients.csv", policy, "out.csv")
+        there = [Path(name).exists() for name in everything]
+        assert there == sorted(there), f"{instant}: {there}"  # the proof, the second, the first
+        if there[0]:
+            assert {name: file_sha256(name) for name in expected} == expected
+            assert all(check.ok is not False for check in verify("out.csv", policy=policy))
+        publish_file("patients.csv", policy, "out.csv")
+        assert {name: file_sha256(name) for name in expected} == expected
+        assert sorted(path.name for path in Path().iterdir()) == sorted(
+            ["patients.csv", *everything]
+        )
+        if calls[0] <= instant:
+            assert instant > 3, "there were instants to die at"
+            return
+    raise AssertionError("a publication takes fewer steps than that")
 
 
 def test_an_interrupted_search_publishes_the_best_so_far_and_says_how_to_repeat_it(tmp_path):

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 
 from shoal.samples import purchases
 from soak.processes import Command, flip_a_bit, killed, timed
+from stream_processes import METHODS
 
-METHODS = ("fads", "castle", "b-castle", "faanst", "fads-tuple", "sky", "swaf", "zhou")
 OUTPUTS = ("out.csv", "trace.jsonl")
 
 
