@@ -32,6 +32,11 @@ from shoal.connectors.database import release_tables
 from shoal.connectors.database.address import parse
 from shoal.connectors.database.connections import opened
 from shoal.connectors.database.postgresql import PostgresSession
+from shoal.connectors.database.release_list import (
+    ListedRelease,
+    list_release,
+    listed_releases,
+)
 from shoal.connectors.database.session import DatabaseRefusal
 from shoal.errors import InputError, LedgerError
 from shoal.jobs.republish.export import ledger_table, verify_ledger
@@ -151,7 +156,7 @@ def test_processes_at_once_append_one_after_the_other(table):
         subprocess.Popen(
             [*command, "-o", address, f"{turn % 2}.csv"], stderr=subprocess.PIPE, text=True
         )
-        for turn in range(4 if LONG else 3)
+        for turn in range(4 if LONG else 2)
     ]
     for process in processes:
         _, err = process.communicate(timeout=120)
@@ -218,10 +223,13 @@ def test_killed_between_any_two_steps_a_release_is_in_both_or_neither_in_the_end
 
 
 def test_more_than_nine_releases_are_in_their_order(pg, place):
-    for seed in range(10):
-        append(Path("L").absolute(), wearers(PEOPLE, seed), policy())
-    grow(pg.url("releases"), 10)
-    assert_in_step(pg.url("releases"), 11)
+    address = parse(pg.url("releases"))
+    with opened(address, writing=True) as session:
+        table = session.named(address)
+        for number in (10, 9, 11, *range(1, 9)):
+            list_release(session, table, ListedRelease(number, 1, 0, "{}", ""))
+        numbers = [line.release for line in listed_releases(session, table)]
+    assert numbers == list(range(1, 12))
 
 
 DEFERRED = (
