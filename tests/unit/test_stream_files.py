@@ -221,6 +221,17 @@ def test_every_format_of_sink_holds_the_same_rows(shop, shoal, small_pieces, suf
     assert found.with_columns(pl.all().cast(pl.String)).equals(plain)
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+@pytest.mark.parametrize("checkpoint", [(), ("--checkpoint", "ck")])
+def test_what_leaves_at_the_end_joins_the_rows_of_the_last_record(shop, shoal, suffix, checkpoint):
+    """Both are of one step where the last line has no end, and Parquet can't be appended to."""
+    (shop / "p.csv").write_bytes((shop / "p.csv").read_bytes().rstrip(b"\n"))
+    assert shoal(*STREAM, "-o", "plain.csv").status == 0
+    assert shoal(*STREAM, "-o", f"out{suffix}", *checkpoint).status == 0
+    found = pl.read_parquet("out.parquet") if suffix == ".parquet" else pl.read_ipc("out.arrow")
+    assert found.equals(pl.read_csv("plain.csv", infer_schema=False))
+
+
 @pytest.mark.parametrize("suffix", [".csv.gz", ".tsv", ".jsonl", ".parquet", ".arrow"])
 def test_every_format_of_source_gives_the_same_rows(shop, shoal, small_pieces, suffix):
     text = pl.read_csv("p.csv", infer_schema=False)

@@ -23,7 +23,7 @@ from shoal.connectors.database.address import parse
 from shoal.connectors.database.stream_tables import TableSink
 from shoal.connectors.dialect import default_dialect
 from shoal.data.schema import Role, Schema
-from shoal.errors import CheckpointError
+from shoal.errors import CheckpointError, PromiseError
 from shoal.jobs.stream.options import StreamOptions
 from shoal.jobs.stream.sinks import FileSink, Output, PartsSink, StandardOutput
 from shoal.protocols import Sink
@@ -90,6 +90,16 @@ class RowFormat:
             separator=self._separator,
             schema=schema,
         )
+
+    def joined(self, first: bytes, more: bytes) -> bytes:
+        """Packed rows behind others: of a form that can't grow, all of them packed again."""
+        if not self.in_parts or not first or not more:
+            return first + more
+        rows = pl.concat([self.read_back(first), self.read_back(more)])
+        content = self.pack(rows)
+        if not self.read_back(content).equals(rows):
+            raise PromiseError("the rows of a step are not read as they were measured; withheld")
+        return content
 
     def join_parts(self, folder: Path, nothing: pl.DataFrame, draft: Path) -> None:
         """Writes one table of all parts, read and written piece by piece."""
@@ -169,7 +179,7 @@ class Outputs:
         sink = self["sink"]
         if self.format.has_header and not sink.length and not sink.pending:
             content = self.format.header() + content
-        sink.pending += content
+        sink.pending = self.format.joined(sink.pending, content)
 
     def require_untouched(self) -> None:
         """Raises CheckpointError where a new checkpoint would go on in a file that has content."""

@@ -197,17 +197,13 @@ class Publishing(ABC):
             losses = self._gate.measure(
                 rows, batch.people, truth, batch.release, batch.new, batch.live
             )
-        self._add_rows(content)
+        self.outputs.add_rows(content)
         if "people" in self.outputs:
             self.outputs["people"].pending += batch.people.tobytes()
         if "trace" in self.outputs:
             self.outputs["trace"].pending += trace_lines(batch, self._counters.published)
         self._counters.add(batch, losses)
         self.status.add(batch)
-
-    def _add_rows(self, content: bytes) -> None:
-        """Takes packed rows that were measured; the step's commit publishes them."""
-        self.outputs.add_rows(content)
 
     @abstractmethod
     def _commit(self) -> None:

@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from shoal.connectors.shard_files import ShardFeed, Share
-from shoal.errors import CheckpointError, PromiseError
+from shoal.errors import CheckpointError
 from shoal.jobs.stream.core import Batch
 from shoal.jobs.stream.gate import Gate
 from shoal.jobs.stream.options import StreamOptions
@@ -162,7 +161,6 @@ class ShardRun(Publishing):
         )
         own_policy = shard_policy(policy, task.shard)
         super().__init__(own, own_policy, feed, self._shared, time.monotonic)
-        self._packed: list[bytes] = []
         self._longest = 0
         self._found: Step | None = None
 
@@ -188,9 +186,6 @@ class ShardRun(Publishing):
         self._do(self._batches_of(self._feed.read()))
         assert self._found is not None
         return self._found
-
-    def _add_rows(self, content: bytes) -> None:
-        self._packed.append(content)
 
     def _write(self, batch: Batch) -> None:
         super()._write(batch)
@@ -219,14 +214,10 @@ class ShardRun(Publishing):
 
     def _kept_rows(self) -> Rows | None:
         """The rows of the step in one file, whose bytes show what was measured."""
-        form = self.outputs.format
-        measured = [rows for rows in map(form.read_back, self._packed) if rows.height]
-        if not measured:
+        content = self.outputs.taken_rows()
+        records = self.outputs.format.read_back(content).height if content else 0
+        if not records:
             return None
-        frame = pl.concat(measured)
-        content = form.pack(frame)
-        if not form.read_back(content).equals(frame):
-            raise PromiseError("the rows of a step are not read as they were measured; withheld")
         digest = hashlib.sha256(content).hexdigest()
         path = self._shared.folder / f"rows-{self._step}-{digest[:SHOWN]}{FORM}"
         draft = path.with_suffix(f".{secrets.token_hex(8)}.tmp")
@@ -234,7 +225,7 @@ class ShardRun(Publishing):
         os.replace(draft, path)
         assert self._options.checkpoint is not None
         below = path.relative_to(self._options.checkpoint.parent)
-        return Rows(str(below), frame.height, len(content), digest)
+        return Rows(str(below), records, len(content), digest)
 
 
 def require_seen(checkpoint: Path, step: Step) -> None:

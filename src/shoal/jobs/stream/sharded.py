@@ -81,7 +81,9 @@ def stream_sharded(
     """
     require_fit(options, policy)
     assert options.checkpoint is not None
-    options = replace(options, checkpoint=options.checkpoint.absolute())
+    # workers may be in other folders
+    reference = None if options.reference is None else str(Path(options.reference).absolute())
+    options = replace(options, checkpoint=options.checkpoint.absolute(), reference=reference)
     policy = replace(policy, base=policy.base.absolute())
     assert options.checkpoint is not None
     checkpoint = Checkpoint(options.checkpoint, options.durable)
