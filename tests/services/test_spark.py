@@ -208,8 +208,9 @@ def test_a_killed_command_leaves_nothing_that_is_listed_and_the_next_sweeps(
 
 
 @long
-@pytest.mark.parametrize("script", ["spark.sh", "spark-streams.sh"])
+@pytest.mark.parametrize("script", ["spark.sh", "spark-streams.sh", "spark-source.sh"])
 def test_the_how_to_does_what_its_page_says(script: str, tmp_path: Path) -> None:
+    shutil.copy(HOW_TO / "spark_source.py", tmp_path)
     programs = tmp_path / "bin"
     programs.mkdir()
     for name, call in (("shoal", "-m shoal "), ("python3", "")):

@@ -111,7 +111,7 @@ def new_files(folder: str, taken: Mapping[str, int], most: int) -> tuple[list[Ne
         with os.scandir(folder) as entries:
             found = [entry for entry in entries if entry.name[0] not in "._"]
             folders = [entry for entry in found if not entry.is_file()]
-            files = [NewFile(entry.path, entry.stat().st_size) for entry in found]
+            files = [NewFile(os.path.abspath(entry.path), entry.stat().st_size) for entry in found]
     except OSError as failed:
         raise InputError(
             f"source '{folder}': can't be read ({failed.strerror}); with an engine, name a folder"

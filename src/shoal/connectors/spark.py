@@ -85,7 +85,7 @@ class SparkWorkers:
         except Exception as failed:
             raise InputError(
                 "engine 'spark': a task failed as often as Spark's settings allow"
-                f" ({type(failed).__name__}); nothing was published. Spark's log says where"
+                f" ({type(failed).__name__}); nothing of it was published. Spark's log says where"
             ) from None
         return [row.name for row in sorted(rows, key=lambda row: row.number)]
 
