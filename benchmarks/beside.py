@@ -1,46 +1,64 @@
-"""Two releases of Adult made apart, judged together, and the second aligned with the first.
-
-python benchmarks/beside.py all      # 20,000 people in both
-python benchmarks/beside.py half     # half of those of the first
-python benchmarks/beside.py wide     # about half, the first with k = 30
+"""Two releases of Adult made apart, judged together, and the second published beside the first.
 
 The quasi-identifiers were chosen after trying 13 sets of them.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
+import adult
 import numpy as np
 import polars as pl
+from measure import Asked, Figure, Result, load, settings
 
 import shoal
-from shoal.reproduce.data_sets import adult as adult_records
 
-PEOPLE, K, WIDE = 20_000, 10, 30
-FIRST = "age workclass education-num marital-status race native-country".split()
-SECOND = "age education relationship hours-per-week sex".split()
-SENSITIVE = "occupation"
+TITLE = "Releases beside one another"
+CLAIM = (
+    "Two releases of Adult, A over 6 and B over 5 quasi-identifiers, k = 10, made apart: how many"
+    " of the people in both are left among fewer than 10 when all of their classes are intersected,"
+    " for who knows in which releases everybody is (`presence`) and for who knows one person only"
+    " (`own`); and what it costs to publish B beside A. No target: it depends on the columns."
+)
+PEOPLE, K, WIDE, SEED = 20_000, 10, 30, 0
+FIRST = ("age", "workclass", "education-num", "marital-status", "race", "native-country")
+SECOND = ("age", "education", "relationship", "hours-per-week", "sex")
+SENSITIVE, LEAST = "occupation", 3
 DOMAINS = {"age": [17, 90], "education-num": [1, 16], "hours-per-week": [1, 99]}
+CASES = (("all of A", True, K), ("half of A", False, K), ("half of A, A with k = 30", False, WIDE))
+ATTACKERS = ("presence", "own")
+COLUMNS, DRAWN = (*FIRST, "relationship", "hours-per-week", "sex"), 20
 
 
-def policy(quasi: list[str], k: int) -> dict[str, Any]:
+def measure(asked: Asked) -> Result:
+    count = asked.rows or PEOPLE
+    found = Result("beside", TITLE, CLAIM, settings(asked, k=K, seed=SEED, rows=count))
+    for name, columns in (("A", FIRST), ("B", SECOND)):
+        note = f"{name} over {', '.join(columns)}, by `rounded-partition` with `refine=none`"
+        found.notes.append(note)
+    found.notes.append("The quasi-identifiers were chosen after trying 13 sets of them.")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", shoal.ReleaseWarning)
+        for name, is_all, k in CASES:
+            asked.say(f"beside: {name}")
+            found.figures += _case(name, *people(count, is_all), k, asked.repeats)
+        asked.say(f"beside: {DRAWN} random pairs of sets")
+        found.figures += _drawn(people(count, True)[0])
+    found.notes.append(load())
+    return found
+
+
+def policy(quasi: tuple[str, ...], k: int) -> dict[str, Any]:
     """k-anonymity over these; categories by frequency, as orders."""
     attributes: dict[str, Any] = {"person": {"role": "subject"}, SENSITIVE: {"role": "sensitive"}}
     for name in quasi:
-        how = (
-            {"domain": DOMAINS[name]}
-            if name in DOMAINS
-            else {"type": "ordinal", "order": "frequency"}
-        )
-        attributes[name] = {
-            "role": "quasi",
-            **({"type": "number"} if name in DOMAINS else {}),
-            **how,
-        }
+        number = {"type": "number", "domain": DOMAINS.get(name)}
+        category = {"type": "ordinal", "order": "frequency"}
+        attributes[name] = {"role": "quasi", **(number if name in DOMAINS else category)}
     return {
         "version": 1,
         "other": "drop",
@@ -50,52 +68,75 @@ def policy(quasi: list[str], k: int) -> dict[str, Any]:
     }
 
 
-def people(which: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The people of both releases."""
-    frame = adult_records(None)[0].with_row_index("person")
-    rows = np.random.default_rng(0).permutation(frame.height)
-    first = frame[rows[:PEOPLE]]
-    if which == "all":
+def people(count: int, is_all: bool) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The people of both releases: the same, or half of them and as many others as there are."""
+    frame = adult.complete().with_row_index("person")
+    rows = np.random.default_rng(SEED).permutation(frame.height)
+    first = frame[rows[:count]]
+    if is_all:
         return first, first
-    shared = np.random.default_rng(1).random(PEOPLE) < 0.5
-    return first, pl.concat([first.filter(pl.Series(shared)), frame[rows[PEOPLE:]]])
+    shared = np.random.default_rng(SEED + 1).random(count) < 0.5
+    others = frame[rows[count : count + max(count // 2, frame.height - PEOPLE)]]
+    return first, pl.concat([first.filter(pl.Series(shared)), others])
 
 
-def line(found: dict[str, Any], known: dict[str, Any]) -> str:
-    """A row of the table."""
-    (values,) = known["attributes"]
-    return (
-        f"{known['people']} people in both; |C| < k {known['below_k']}, alone {known['alone']};"
-        f" |C'| < k {found['below_k'] / found['people']:.0%}, alone"
-        f" {found['alone'] / found['people']:.0%}; {SENSITIVE} certain {values['certain']}, < 3"
-        f" {values['below']}"
-    )
-
-
-def main(which: str) -> None:
-    warnings.simplefilter("ignore")
-    one, other = people(which)
-    k = WIDE if which == "wide" else K
+def _case(
+    name: str, one: pl.DataFrame, other: pl.DataFrame, k: int, repeats: int
+) -> Iterator[Figure]:
+    """Both releases made apart, and the second beside the first."""
     asked, second = policy(FIRST, k), policy(SECOND, K)
-    first = shoal.publish(one, asked)
+    out = shoal.publish(one, asked).data, asked, one
     apart = shoal.publish(other, second)
-    out, rows = (first.data, asked, one), {}
-    for attacker in ("presence", "own"):
-        started = time.process_time()
-        found = shoal.audit_beside(out, (apart.data, second, other), l=3, attacker=attacker).found
-        seconds = time.process_time() - started
-        print(f"{attacker}: {seconds:.1f} CPU s", file=sys.stderr)
-        rows[attacker] = found
-    print(line(rows["own"], rows["presence"]))
+    for attacker in ATTACKERS:
+        seconds = []
+        for _ in range(repeats):
+            began = time.process_time()
+            judged = apart.data, second, other
+            found = shoal.audit_beside(out, judged, k=K, l=LEAST, attacker=attacker).found
+            seconds.append(time.process_time() - began)
+        if attacker == ATTACKERS[0]:
+            yield Figure(f"{name}: people in both", "people", (found["people"],))
+            (values,) = found["attributes"]
+            yield Figure(f"{name}: one {SENSITIVE} left", "people", (values["certain"],))
+            yield Figure(f"{name}: fewer than {LEAST} of them", "people", (values["below"],))
+        left = {f"among fewer than {K}": found["below_k"], "alone": found["alone"]}
+        for what, count in left.items():
+            yield Figure(f"{name}: left {what}, `{attacker}`", "people", (count,))
+        yield Figure(f"{name}: a joint audit, `{attacker}`", "CPU s", tuple(seconds))
+    yield Figure(f"{name}: gcp of B apart", "%", (100 * apart.certificate["utility"]["gcp"],))
+    for attacker in ATTACKERS:
+        yield from _published(f"{name}, `{attacker}`", out, other, attacker)
+
+
+def _published(
+    name: str, out: tuple[Any, ...], other: pl.DataFrame, attacker: str
+) -> Iterator[Figure]:
+    """B beside A; nothing where nobody could be published."""
+    began = time.process_time()
     try:
-        aligned = shoal.publish(other, second, beside=[out])
-    except shoal.InfeasibleError as failed:
-        print(f"not aligned: {failed}")
+        made = shoal.publish(other, policy(SECOND, K), beside=[out], attacker=attacker)
+    except shoal.InfeasibleError:
         return
-    stated = aligned.certificate["beside"]
-    before, after = (one.certificate["utility"]["gcp"] for one in (apart, aligned))
-    print(f"withheld {stated['withheld']}; gcp {before:.3f} -> {after:.3f}")
+    seconds = time.process_time() - began
+    withheld = made.certificate["beside"]["withheld"]
+    yield Figure(f"{name}: withheld of B beside A", "people", (withheld,))
+    gcp = 100 * made.certificate["utility"]["gcp"]
+    yield Figure(f"{name}: gcp of B beside A", "%", (gcp,))
+    yield Figure(f"{name}: publishing B beside A", "CPU s", (seconds,))
 
 
-if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "all")
+def _drawn(frame: pl.DataFrame) -> Iterator[Figure]:
+    """Random sets of quasi-identifiers, everybody in both: how far figures depend on them."""
+    rng, alone, apart, aligned = np.random.default_rng(SEED), [], [], []
+    for _ in range(DRAWN):
+        one, other = (policy(tuple(rng.permutation(COLUMNS)[:d].tolist()), K) for d in (6, 5))
+        out = shoal.publish(frame, one).data, one, frame
+        second = shoal.publish(frame, other)
+        alone.append(shoal.audit_beside(out, (second.data, other, frame), k=K).found["alone"])
+        apart.append(100 * second.certificate["utility"]["gcp"])
+        made = shoal.publish(frame, other, beside=[out])
+        aligned.append(100 * made.certificate["utility"]["gcp"])
+    named = f"{DRAWN} random pairs of sets"
+    yield Figure(f"{named}: left alone, `presence`", "people", tuple(alone))
+    yield Figure(f"{named}: gcp of B apart", "%", tuple(apart))
+    yield Figure(f"{named}, `presence`: gcp of B beside A", "%", tuple(aligned))

@@ -12,7 +12,7 @@ import yaml
 from measure import Asked, Figure, Result, settings
 
 from shoal.algorithms.republication.sticky import Sticky
-from shoal.data.panel import CARRIED, LOCKSTEP, TOGETHER, Panel
+from shoal.data.panel import CARRIED, LIVE, LOCKSTEP, TOGETHER, Panel
 from shoal.jobs.republish.identities import tokens_of
 from shoal.jobs.republish.rehearsal import OVER_TIME, Run
 from shoal.jobs.republish.returning import in_order_of_names
@@ -59,6 +59,14 @@ def measure(asked: Asked) -> Result:
             waits = f", patience {patience}" if mode == LOCKSTEP else ""
             told = f"records published, {share:.0%} come: {mode}, size {size}{waits}"
             found.figures.append(Figure(told, "%", (100 * run.published / arrived,)))
+            who = {f"people served in month {MONTHS}": run.served}
+            if mode == LOCKSTEP:
+                who["all people, in groups that go on"] = float(
+                    (run.state.panel.status == LIVE).mean()
+                )
+            for people_of, counted in who.items():
+                served = told.replace("records published", people_of)
+                found.figures.append(Figure(served, "%", (100 * counted,)))
     asked.say("returning: loss by month, everybody there")
     found.figures += _losses(policies[CARRIED], people)
     told = f"a rehearsal of {MONTHS} months, one setting"
@@ -68,12 +76,13 @@ def measure(asked: Asked) -> Result:
 
 def _losses(policy: Policy, people: int) -> Iterator[Figure]:
     """By month, of groups of several sizes, and of groups made anew each month."""
-    for leave in (0.0, LEAVE):
-        frames = list(_months(people, 1.0, leave))
+    for leave, replaced in ((0.0, True), (LEAVE, True), (LEAVE, False)):
+        frames = list(_months(people, 1.0, leave, replaced))
         for size in SIZES:
             _, losses = _run(frames, policy, CARRIED, Sticky(size=size))
             for month in SHOWN:
                 told = f"gcp in month {month}, groups of {size}, {leave:.0%} leave a month"
+                told += "" if replaced else " and nobody follows"
                 yield Figure(told, "%", (100 * losses[month - 1],))
     for month in SHOWN:
         _, losses = _run([frames[month - 1]], policy, CARRIED, Sticky(size=K))
@@ -103,8 +112,10 @@ def _policy(mode: str) -> Policy:
     return Policy.from_dict(content | {"attributes": attributes, "other": "drop"})
 
 
-def _months(people: int, attendance: float, leave: float) -> Iterator[pl.DataFrame]:
-    """Who comes in each month, as they are then."""
+def _months(
+    people: int, attendance: float, leave: float, replaced: bool = True
+) -> Iterator[pl.DataFrame]:
+    """Who comes in each month, as they are then. replaced: whether others follow who leave."""
     rng = np.random.default_rng(SEED)
     everybody = wearables.generate(2 * people, SEED)
     weight = everybody["weight"].to_numpy().astype(float)
@@ -112,8 +123,11 @@ def _months(people: int, attendance: float, leave: float) -> Iterator[pl.DataFra
     for month in range(MONTHS):
         if month:
             weight = np.clip(weight + rng.normal(0, 1, len(weight)), 30, 220)
-            left = np.flatnonzero(rng.random(people) < leave)
-            members[left] = int(members.max()) + 1 + np.arange(len(left))
-        here = members[rng.random(people) < attendance]
+            left = np.flatnonzero(rng.random(len(members)) < leave)
+            if replaced:
+                members[left] = int(members.max()) + 1 + np.arange(len(left))
+            else:
+                members = np.delete(members, left)
+        here = members[rng.random(len(members)) < attendance]
         weighed = pl.Series("weight", np.rint(weight[here]).astype(np.int64))
         yield everybody[here].with_columns(weighed)

@@ -39,6 +39,7 @@ NAMES = (
     "republish",
     "returning",
     "waiting",
+    "beside",
     "streams",
     "stream_trees",
     "fusion",

@@ -46,7 +46,7 @@ def module(monkeypatch):
 
 # a benchmark of each kind: in this process, of kernels, of whole commands, beside a published time
 QUICK = ("quality", "kernel", "whole_process", "waiting")
-LONGER = ("audit", "tcloseness", "full_domain", "attack_cost", "returning")
+LONGER = ("audit", "tcloseness", "full_domain", "attack_cost", "returning", "beside")
 
 
 @pytest.mark.parametrize("name", [*QUICK, *(LONGER if LONG else ())])
