@@ -9,7 +9,7 @@ mkdir -p purchases
 head -n 1001 purchases.csv > purchases/0001.csv
 (head -n 1 purchases.csv; tail -n +1002 purchases.csv | head -n 1000) > purchases/0002.csv
 
-# four streams, each of people of its own; --follow waits for more files until it is stopped
+# four shards, each a stream of other people; --follow waits for more files until it is stopped
 shoal stream purchases/ -p purchases.policy.yaml -o published/ --engine spark \
     --checkpoint state --shards 4 --follow --quiet &
 stream=$!

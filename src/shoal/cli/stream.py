@@ -82,7 +82,7 @@ def stream(
         typer.Option(
             "--shards",
             metavar="N",
-            help="With --engine: streams, each of people of its own; fixed at the start.",
+            help="With --engine: streams that people are divided among; fixed at the start.",
         ),
     ] = None,
     durability: Annotated[

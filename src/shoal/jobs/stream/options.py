@@ -123,7 +123,9 @@ class StreamOptions:
                 " resumed"
             )
         if self.shards is not None:
-            findings.append("--shards: says how an engine parts a stream; name it with --engine")
+            findings.append(
+                "--shards: says how an engine divides a stream; name the engine with --engine"
+            )
         if self.deadline is not None and not 0 <= self.deadline < math.inf:
             findings.append(
                 "--deadline: is not a number of seconds; give one of 0 or more, or leave it out"
