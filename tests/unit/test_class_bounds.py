@@ -200,6 +200,42 @@ def test_what_can_not_be_counted_is_refused():
     assert published(frame, {"model": "k-anonymity", "k": 2})["classes"]["count"] == 2
 
 
+def on_adult(adult, alpha: float, **method) -> shoal.Certificate:
+    content = {
+        "version": 1,
+        "other": "drop",
+        "attributes": adult_cases.declared(),
+        "promises": [
+            {"model": "alpha-k-anonymity", "attribute": "occupation", "alpha": alpha, "k": 10}
+        ],
+        "method": {"name": "rounded-partition", "refine": "none", **method},
+    }
+    return shoal.publish(adult, content).certificate
+
+
+def test_by_default_a_small_share_is_cut_for_most_classes_where_that_loses_less(adult):
+    found, old, counted = (
+        on_adult(adult, 0.25, **method) for method in ({}, {"count": "any"}, {"count": "most"})
+    )
+    assert found["classes"] == counted["classes"]
+    assert found["utility"]["gcp"] < old["utility"]["gcp"] / 1.2
+    assert found["classes"]["count"] > 10 * old["classes"]["count"]
+
+
+@pytest.mark.parametrize("asked", [{"preset": "paper"}, {"dimension": "widest"}])
+def test_who_says_how_to_cut_gets_these_cuts(adult, asked):
+    small = adult.head(3000)
+    found = on_adult(small, 0.25, **asked)
+    assert found["classes"] == on_adult(small, 0.25, count="any", **asked)["classes"]
+
+
+def test_a_large_share_and_many_even_values_are_cut_as_before(adult):
+    assert on_adult(adult, 0.5)["classes"] == on_adult(adult, 0.5, count="any")["classes"]
+    values = np.random.default_rng(1).integers(0, 50, adult.height)
+    even = adult.with_columns(occupation=pl.Series([f"v{value}" for value in values]))
+    assert on_adult(even, 0.25)["classes"] == on_adult(even, 0.25, count="any")["classes"]
+
+
 def test_adult_has_as_many_classes_as_the_prototype_found(adult):
     content = {
         "version": 1,

@@ -21,10 +21,14 @@ from math import ceil
 import numpy as np
 
 from shoal.algorithms.steps.costs import costs_of
+from shoal.algorithms.steps.segments import loss_of
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels.count_cuts import cut_by_count
 from shoal.protocols import Promises
+
+SMALL_SHARE = 4
+MOST_RECORDS = 200_000
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,19 @@ def diversity_of(matrix: Matrix, promises: Promises) -> Diversity | None:
     if is_share and int(np.bincount(codes).max(initial=0)) * l > len(codes):
         return None  # then shares of alpha hold, and of 1 / l do not
     return Diversity(codes, l, is_share)
+
+
+def with_less_loss(matrix: Matrix, promises: Promises, partition: Partition) -> Partition:
+    """These classes, or as many as can be cut where that loses less.
+
+    Tried only where each class is to have `SMALL_SHARE` values or more: near the limit of a share,
+    cuts that lose least leave few valid cuts below them, and so a few large classes.
+    """
+    asked = diversity_of(matrix, promises) if matrix.records <= MOST_RECORDS else None
+    if asked is None or not asked.is_share or asked.l < SMALL_SHARE:
+        return partition
+    counted = cut_for_most(matrix, promises.k, asked)
+    return min(partition, counted, key=lambda classes: loss_of(matrix, classes))
 
 
 def cut_for_most(matrix: Matrix, k: int, asked: Diversity) -> Partition:

@@ -27,7 +27,8 @@ Ours, not the paper's:
   record is becomes one more attribute to cut on: the sum, over the hierarchies, of the share of
   records outside its branch below the root.
 - `count=most` cuts under l-diversity so that both sides together may still make as many classes as
-  the node (`steps.most_classes`).
+  the node (`steps.most_classes`). Under an alpha below 1/3 it is tried, too, and taken if it
+  loses less.
 - `refine`: records of near classes change places while that lowers the loss, first by exchange
   alone, then, from `full` on, by annealing (`steps.refinement`). Class sizes stay, so both theorems
   do. Where subjects own several records or more than k is promised, only annealing is done, by
@@ -44,7 +45,12 @@ import numpy as np
 from shoal.algorithms.steps import subtrees
 from shoal.algorithms.steps.costs import costs_of
 from shoal.algorithms.steps.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
-from shoal.algorithms.steps.most_classes import Diversity, cut_for_most, diversity_of
+from shoal.algorithms.steps.most_classes import (
+    Diversity,
+    cut_for_most,
+    diversity_of,
+    with_less_loss,
+)
 from shoal.algorithms.steps.segments import ROWS, STABLE, cut_by_rule
 from shoal.data import cores
 from shoal.data.matrix import Matrix
@@ -177,8 +183,9 @@ class RoundedPartition(Partitioner):
         metadata={
             "help": (
                 "most (ours): under one promise of distinct l-diversity or (alpha, k)-anonymity, as"
-                " many classes as cuts find, at more loss; default: the cuts that lose least"
-            )
+                " many classes as cuts find; any: the cuts that lose least; default: any, but"
+                " under an alpha below 1/3 most where that loses less"
+            ),
         },
     )
     seconds: int = field(default=60, metadata=SECONDS)
@@ -193,14 +200,22 @@ class RoundedPartition(Partitioner):
                 raise InputError(
                     f"method '{self.name}': parameter '{option.name}' must be one of {known}"
                 )
-        if self.count not in ("", "most"):
-            raise InputError(f"method '{self.name}': parameter 'count' must be most, or left out")
+        if self.count not in ("", "any", "most"):
+            raise InputError(
+                f"method '{self.name}': parameter 'count' must be any or most, or left out"
+            )
         usual = PAPER if self.preset == "paper" or self._cuts_plainly else OURS
         for option_name, value in usual.items():
             if not getattr(self, option_name):
                 object.__setattr__(self, option_name, value)
         if self._cuts_plainly:
             self._require_plain()
+
+    @property
+    def _cuts_our_way(self) -> bool:
+        """Whether nothing says how to cut."""
+        ours = all(getattr(self, name) == OURS[name] for name in OURS if name != "refine")
+        return ours and self.count == ""
 
     @property
     def _cuts_plainly(self) -> bool:
@@ -257,6 +272,8 @@ class RoundedPartition(Partitioner):
             starts = self._cut_by_level(columns, matrix, promises, costs)
             numbers = columns[-1]
         partition = Partition(_labels(numbers, starts), len(starts) - 1)
+        if promises_more and self._cuts_our_way:
+            partition = with_less_loss(matrix, promises, partition)
         return self._effort.refined(matrix, partition, promises, rng, progress)
 
     def _diversity(self, matrix: Matrix, promises: Promises) -> Diversity:
