@@ -160,7 +160,7 @@ def _styles(rows: Sequence[Row]) -> dict[str, tuple[str, str, str]]:
     }
     near = {row["method"] for row in methods if _median(row, "losses") <= FAR * least[row["k"]]}
     names = (*DRAWN[:-1], PEER if PEER in near else DRAWN[-1])
-    return {name: style for name, style in zip(names, STYLES, strict=True) if name in near}
+    return {name: style for name, style in zip(names, STYLES, strict=False) if name in near}
 
 
 def _panel(axes: Any, rows: Sequence[Row], styles: dict[str, Any]) -> dict[str, Any]:

@@ -17,9 +17,12 @@ def draw(results: Sequence[dict[str, Any]]) -> str:
     lines += _summary(results)
     for result in results:
         lines += [f"## {result['title']}", "", result["claim"], ""]
-        lines += _figures(result["figures"])
+        if result["figures"]:
+            lines += _figures(result["figures"])
         if result["name"] == "refinement":
             lines += curves.tables(result["rows"])
+        elif result["name"] == "more_methods":
+            lines += _beside_prototypes(result["rows"])
         elif result["rows"]:
             lines += _losses(result["rows"])
         lines += [
@@ -114,6 +117,18 @@ def _losses(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
                 f" {_number(row['method_seconds'])} |"
             )
         yield ""
+
+
+def _beside_prototypes(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """What was measured beside the figures that prototypes gave, where they gave any."""
+    yield "| figure | prototype | mean | least to most | apart |"
+    yield "|---|---|---|---|---|"
+    for row in rows:
+        spread = f"{row['least']:.3g} to {row['most']:.3g}" if len(row["runs"]) > 1 else ""
+        known = row["prototype"] is not None
+        before, apart = (f"{row['prototype']:.4g}", f"{row['apart']:+.0%}") if known else ("", "")
+        yield f"| {row['what']} | {before} | {row['measured']:.4g} | {spread} | {apart} |"
+    yield ""
 
 
 def _provenance(settings: dict[str, Any]) -> str:

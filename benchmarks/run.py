@@ -42,8 +42,10 @@ NAMES = (
     "beside",
     "streams",
     "stream_trees",
+    "b_castle",
     "fusion",
     "fusion_scale",
+    "more_methods",
     "attack_cost",
     "peers",
 )
