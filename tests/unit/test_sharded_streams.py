@@ -39,18 +39,18 @@ from shoal.jobs.stream.shard import shard_folder
 from shoal.policy.policy import Policy
 from shoal.state.stream_status import stream_status
 from stream_cases import policy_of, stream_of
-from thorough import LONG
+from thorough import LONG, every
 from unit.test_spread import Careless
 
 KILLED = Path(__file__).parents[1] / "services" / "killed_shards.py"
-IN_TURN = [*PLACES] if LONG else ["tasks done", "after the commit", "rows put"]
+IN_TURN = [*PLACES] if LONG else ["tasks done", "rows put"]  # Spark: after the commit
 METHODS = {
-    "fads": policy_of("fads", k=4, delta=60),
     "castle": policy_of("castle", k=4, delta=60, beta=5),
     "faanst": policy_of("faanst", k=4, delta=60),
+    "no subject": policy_of("fads", k=4, delta=60, subject=False, seed=9),
     "sky": policy_of("sky", k=4, delta=60),
     "ticks": policy_of("fads-tuple", k=4, delta=60, tick=20),
-    "no subject": policy_of("fads", k=4, delta=60, subject=False, seed=9),
+    "fads": policy_of("fads", k=4, delta=60),
     "diverse": policy_of(
         "fads", k=4, delta=60, more=[{"model": "l-diversity", "l": 2, "attribute": "ill"}]
     ),
@@ -74,7 +74,7 @@ def streamed(
         return stream_file(options(folder, **more), policy, progress=progress)[0]
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", every(2, METHODS))
 def test_each_shard_publishes_what_a_local_run_of_its_records_does(
     tmp_path: Path, name: str
 ) -> None:
