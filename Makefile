@@ -55,7 +55,8 @@ test: $(READY) ## lint and types, then all tests
 
 browser: ## Chromium, which the tests of shoal ui look at the page with
 	@if command -v chromium chromium-browser google-chrome >/dev/null; then echo "Chromium is there"; \
-	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -q && apt-get install -y -q chromium; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -q && \
+		apt-get install -y -q --no-install-recommends chromium fonts-liberation; \
 	else echo "install Debian's package 'chromium' as root, or Chromium by other means; without it the browser tests are skipped"; fi
 
 check: $(READY) ## lint, format, types
