@@ -27,6 +27,7 @@ NAMES = (
     "kernel",
     "threads",
     "past_memory",
+    "spark_tables",
     "ui",
     "whole_process",
     "start",

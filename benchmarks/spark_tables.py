@@ -1,0 +1,126 @@
+"""Spark's tables: `shoal publish --engine spark` over one process.
+
+python spark_tables.py COMMAND...     runs it and prints the CPU seconds of all its processes
+python spark_tables.py --make FOLDER ROWS     writes the input, a file for 2 million records
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+TITLE = "Tables on Spark"
+CLAIM = (
+    "`shoal publish --engine spark` on records resampled from Adult with jitter (folders of"
+    " Parquet, 8 quasi-identifiers, k = 10, rounded partition, without refinement), on two local"
+    " cores and 2 GB a task, over one process with one thread and all memory. CPU seconds of all"
+    " processes, Java's and the workers' too; what starting Spark takes is measured on a table of"
+    " 1,000 records and taken off. Both wrote the same bytes."
+)
+ROWS = 4_000_000
+FILE_ROWS = 2_000_000
+TINY = 1_000
+K = 10
+OVER = 2.5
+SPARK = {"PYSPARK_SUBMIT_ARGS": "--master local[2] pyspark-shell"}
+SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER: processes that lost their parent become this one's
+
+
+def measure(asked: Any) -> Any:
+    import adult
+    import processes
+    from inputs import policy_file
+    from measure import ONE_THREAD, Figure, Result, settings
+
+    rows = asked.rows or ROWS
+    with tempfile.TemporaryDirectory(prefix="shoal-bench-") as place:
+        folder = Path(place)
+        method = {"name": "rounded-partition", "refine": "none"}
+        policy = policy_file(folder / "policy.json", adult.policy(adult.EIGHT, k=K, method=method))
+        for name, count in (("tiny", TINY), ("in", rows)):
+            asked.say(f"spark tables: making {count:,} records")
+            processes.script("spark_tables.py", "--make", folder / name, count)
+
+        def run(source: str, out: str, *more: str, **environment: str) -> dict[str, float]:
+            shutil.rmtree(folder / out, ignore_errors=True)
+            command = ["publish", f"{folder / source}/", "-p", str(policy), "-q"]
+            whole = [*processes.SHOAL, *command, "-o", f"{folder / out}/", *more]
+            asked.say(f"spark tables: {source}, {out}")
+            return processes.script("spark_tables.py", *whole, env=environment).said
+
+        found: dict[str, list[dict[str, float]]] = {"start": [], "spark": [], "one": []}
+        for _ in range(asked.repeats):
+            found["start"].append(run("tiny", "started", "--engine", "spark", **SPARK))
+            found["one"].append(run("in", "one", "--threads", "1", **ONE_THREAD))
+            found["spark"].append(run("in", "many", "--engine", "spark", **SPARK))
+            if digests(folder / "one") != digests(folder / "many"):
+                raise SystemExit("Spark wrote another release than one process")
+    cpu = {name: tuple(one["seconds"] for one in runs) for name, runs in found.items()}
+    apart = tuple(all_ - start for all_, start in zip(cpu["spark"], cpu["start"], strict=True))
+    over = tuple(spark / one for spark, one in zip(apart, cpu["one"], strict=True))
+    return Result(
+        "spark_tables",
+        TITLE,
+        CLAIM,
+        settings(asked, rows=rows, k=K, seed=0, files=-(-rows // FILE_ROWS)),
+        [
+            Figure("one process", "CPU s", cpu["one"]),
+            Figure("Spark, start apart", "CPU s", apart),
+            Figure("Spark's start, with a table of 1,000 records", "CPU s", cpu["start"]),
+            Figure("Spark, start apart, over one process", "times", over, OVER),
+            Figure("one process, clock", "s", tuple(run["clock"] for run in found["one"])),
+            Figure("Spark, clock, start included", "s", tuple(r["clock"] for r in found["spark"])),
+        ],
+    )
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """SHA-256 of the release's files by name; its certificate holds times, which differ."""
+    found = {}
+    for path in sorted(folder.glob("*.parquet")):
+        with path.open("rb") as file:
+            found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
+def make(folder: Path, rows: int) -> None:
+    import adult
+
+    folder.mkdir()
+    columns = [*adult.EIGHT, "income"]
+    for number, first in enumerate(range(0, rows, FILE_ROWS)):
+        some = adult.resampled(min(FILE_ROWS, rows - first), seed=number, columns=columns)
+        some.write_parquet(folder / f"{number:03d}.parquet")
+
+
+def watched(command: list[str]) -> dict[str, float]:
+    """CPU seconds of a command and all that it started, also of what outlives it, and its clock."""
+    ctypes.CDLL(None, use_errno=True).prctl(SUBREAPER, 1, 0, 0, 0)
+    began = time.monotonic()
+    if subprocess.run(command, stdout=subprocess.DEVNULL).returncode:
+        raise SystemExit(f"failed: {' '.join(command)}")
+    clock = time.monotonic() - began
+    while True:
+        try:
+            os.wait()
+        except ChildProcessError:
+            break
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {"seconds": used.ru_utime + used.ru_stime, "clock": clock}
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--make":
+        make(Path(sys.argv[2]), int(sys.argv[3]))
+    else:
+        print(json.dumps(watched(sys.argv[1:])))
