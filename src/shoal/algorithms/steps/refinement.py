@@ -55,7 +55,7 @@ def quick_search(matrix: Matrix, k: int, resizes: bool) -> Search:
 def promised_search(k: int, resizes: bool) -> Search:
     """A search that takes some seconds where each move is put to the promises."""
     hot, cold = 0.1 * (k / 10) ** 0.4, 0.01 * (k / 10) ** 0.4
-    return Search(5, 18, hot, cold, resizes, rebuilds=False, near=24, orders=12)
+    return Search(5, 22, hot, cold, resizes, rebuilds=False, near=24, orders=12)
 
 
 def thorough_search(matrix: Matrix, k: int, resizes: bool, steps: int, stop: int) -> Search:
