@@ -59,8 +59,8 @@ NOTES = (
     "Counts of classes: the prototype does not say where in a range it took rows to lie; here all"
     " values of a class's span are alike. Cuts have changed since, too: the rounded partition now"
     " finds more classes where values are rare (with `preset=paper` the errors are .056, .343 and"
-    " .667), and Mondrian cuts at the feasible position nearest to the median. What follows stays:"
-    " classes answer better at l = 2, two tables at 4 and 7.",
+    " .667), and Mondrian cuts at the feasible position nearest to the median. Two tables answered"
+    " better at l = 4 and 7, and still do at 7; at 4 the rounded partition has become better.",
     "Watches: the prototype's ranges are not known. Ours are those of the data; wider ones lower"
     " every loss in proportion, which would explain 15 to 22 % with rounded-partition and"
     " k-member. Mondrian's least and greatest depend on the shuffle. There is no prototype's figure"
