@@ -152,7 +152,7 @@ def _origin(provenance: Provenance) -> str:
 
 def _again(again: Again) -> str:
     code = f"source `{again.source}`" + (f", commit `{again.commit}`" if again.commit else "")
-    added = f" {again.added:,} rows are from that code alone." if again.added else ""
+    added = f" {again.added:,} rows are later than that run." if again.added else ""
     return (
         f"{again.repeated:,} rows were measured again with {code}, and came out as they were, times"
         f" aside, which stay those of the first run.{added}"
