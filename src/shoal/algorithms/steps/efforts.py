@@ -96,7 +96,8 @@ class Effort(NamedTuple):
         if chosen == "full" and k_alone:
             return refine_quickly(matrix, partition, promises, self.resizes, rng)
         if chosen == "full" and asks:
-            search = promised_search(k, self.resizes)
+            sensitive = {name for term in promises.terms for name in term.sensitive}
+            search = promised_search(k, self.resizes, len(sensitive))
             return refine(matrix, partition, promises, search, rng, tell=progress)
         if chosen == "full":
             search = quick_search(matrix, k, self.resizes)

@@ -52,10 +52,14 @@ def quick_search(matrix: Matrix, k: int, resizes: bool) -> Search:
     return Search(4, 22, hot, cold, resizes, rebuilds=False)
 
 
-def promised_search(k: int, resizes: bool) -> Search:
-    """A search that takes some seconds where each move is put to the promises."""
+def promised_search(k: int, resizes: bool, sensitive: int = 1) -> Search:
+    """A search that takes some seconds where each move is put to the promises.
+
+    sensitive: how many attributes they are about; several take longer to ask.
+    """
     hot, cold = 0.1 * (k / 10) ** 0.4, 0.01 * (k / 10) ** 0.4
-    return Search(5, 22, hot, cold, resizes, rebuilds=False, near=24, orders=12)
+    sweeps = 22 if sensitive == 1 else 18
+    return Search(5, sweeps, hot, cold, resizes, rebuilds=False, near=24, orders=12)
 
 
 def thorough_search(matrix: Matrix, k: int, resizes: bool, steps: int, stop: int) -> Search:
