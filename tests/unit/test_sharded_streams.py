@@ -7,6 +7,7 @@ Here tasks run in this process, in any order, and each attempt but the last is l
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -202,6 +203,28 @@ def test_a_followed_folder_is_resumed_with_the_files_that_came_meanwhile(tmp_pat
     write(frame[:3], tmp_path / "in" / "004.csv")
     with pytest.raises(CheckpointError, match="has ended"):
         streamed(tmp_path, policy)
+
+
+def test_an_older_copy_of_the_checkpoint_publishes_nobody_twice(tmp_path: Path) -> None:
+    frame, policy = stream_of(900, seed=4, people=400), METHODS["fads"]
+    source(tmp_path / "in", frame[:500], files=3)
+
+    def stop(line: str) -> None:
+        if "500 records" in line:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        streamed(tmp_path, policy, progress=stop, follow=True)
+    shutil.copytree(tmp_path / "state", tmp_path / "older")
+    write(frame[500:], tmp_path / "in" / "005.csv")
+    streamed(tmp_path, policy)
+    before = {one.name: one.read_bytes() for one in (tmp_path / "out").iterdir()}
+    shutil.rmtree(tmp_path / "state")
+    (tmp_path / "older").rename(tmp_path / "state")
+    write(frame[500:600], tmp_path / "in" / "004.csv")
+    with pytest.raises(CheckpointError, match="is an older copy"):
+        streamed(tmp_path, policy)
+    assert {one.name: one.read_bytes() for one in (tmp_path / "out").iterdir()} == before
 
 
 def test_another_stream_is_not_resumed(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from shoal.connectors.outputs import remove_stale_signature
 from shoal.errors import CheckpointError
 
 NAMED = "batch-{batch:06d}-shard-{shard:04d}.parquet"
+NAME = re.compile(r"batch-\d{6,}-shard-\d{4,}\.parquet")
 
 
 class BatchFolder:
@@ -47,6 +49,19 @@ class BatchFolder:
             raise CheckpointError(
                 f"output '{self.path}': {changed} of its files changed or went since the stream"
                 " wrote them; put them back, or begin a new checkpoint and a new folder"
+            )
+
+    def require_no_later(self, entries: list[dict[str, Any]]) -> None:
+        """Raises CheckpointError where batches were put that the checkpoint does not know: it is an
+        older copy, and would publish their people a second time.
+        """
+        known = {entry["name"] for entry in entries}
+        later = sum(one.name not in known for one in self._content() if NAME.fullmatch(one.name))
+        if later:
+            raise CheckpointError(
+                f"output '{self.path}': holds {later} files of batches that the checkpoint does not"
+                " know, so that is an older copy; restore the newest one, or begin a new checkpoint"
+                " and a new folder"
             )
 
     def _content(self) -> list[Path]:

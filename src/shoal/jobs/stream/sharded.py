@@ -140,6 +140,7 @@ class ShardedRun:
                 " other columns, options or versions; use what it was started with, or begin a new"
                 " one in another folder"
             )
+        self._output.require_no_later(found.files)
         self._put()
         self._output.require_as_left(found.files)
 
