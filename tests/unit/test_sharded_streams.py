@@ -227,6 +227,26 @@ def test_an_older_copy_of_the_checkpoint_publishes_nobody_twice(tmp_path: Path) 
     assert {one.name: one.read_bytes() for one in (tmp_path / "out").iterdir()} == before
 
 
+def test_a_file_that_was_read_is_refused_under_another_name(tmp_path: Path) -> None:
+    frame, policy = stream_of(500, seed=4, people=400), METHODS["fads"]
+    source(tmp_path / "in", frame, files=3)
+
+    def stop(line: str) -> None:
+        if "500 records" in line:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        streamed(tmp_path, policy, progress=stop, follow=True)
+    read, renamed = tmp_path / "in" / "001.csv", tmp_path / "in" / "archived.csv"
+    read.rename(renamed)
+    write(frame[:0], tmp_path / "in" / "empty.csv")
+    with pytest.raises(CheckpointError, match="has the content of a file that was read"):
+        streamed(tmp_path, policy)
+    renamed.unlink()  # a file that was read may be deleted
+    write(frame[:0], tmp_path / "in" / "nothing.csv")
+    assert streamed(tmp_path, policy)["records"]["in"] == 500
+
+
 def test_another_stream_is_not_resumed(tmp_path: Path) -> None:
     frame, policy = stream_of(300), METHODS["fads"]
     source(tmp_path / "in", frame, files=3)

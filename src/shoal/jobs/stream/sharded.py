@@ -240,6 +240,7 @@ class ShardedRun:
         splitter = Splitter(sharding, tuple(state.names), lines, folder)
         splits = self._room.each(splitter, batch)
         try:
+            state.require_new(splits, self._options.source)
             types = _one_kind(splits, state.types)
             steps = self._room.each(
                 Advance(self._options, self._policy, tuple(state.names)),

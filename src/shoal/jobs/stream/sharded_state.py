@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,21 @@ class Committed:
     def taken_sizes(self) -> dict[str, int]:
         """The sizes of the files that were read, by name."""
         return {name: size for name, size, _ in self.taken}
+
+    def require_new(self, splits: list[Split], folder: str) -> None:
+        """Raises CheckpointError where a file has the bytes of one that was read and is gone from
+        the folder: under its new name, its records would be published again.
+        """
+        there = set(os.listdir(folder))
+        gone = {sha256 for name, _, sha256 in self.taken if name not in there}
+        renamed = [split.name for split in splits if split.records and split.sha256 in gone]
+        if renamed:
+            found = [
+                f"file '{name}': has the content of a file that was read already and is gone; give"
+                " it its former name back, or remove it"
+                for name in renamed
+            ]
+            raise CheckpointError(found[0], found[1:])
 
     @property
     def source_digest(self) -> str:
