@@ -13,9 +13,9 @@ from shoal.data.two_tables import OWN_METHODS
 
 SAME = os.environ.get("SHOAL_SAME_EXAMPLES") == "1"
 SEED = "ci" if SAME else secrets.token_hex(4)
-SIZES = {"tables": ("publish", 5), "streams": ("stream", 4), "ledgers": ("republish", 3)}
+SIZES = {"tables": ("publish", 3), "streams": ("stream", 2), "ledgers": ("republish", 2)}
 SLICES = [(kind, name, n) for kind, (verb, n) in SIZES.items() for name in methods(verb)]
-SLICES += [("pairs", name, 5) for name in sorted(OWN_METHODS)]
+SLICES += [("pairs", name, 3) for name in sorted(OWN_METHODS)]
 
 
 @pytest.mark.parametrize(("kind", "method", "cases"), SLICES, ids=str)

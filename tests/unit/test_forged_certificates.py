@@ -22,7 +22,7 @@ from shoal.data.certificate_shape import shape_findings
 from shoal.errors import InputError
 from shoal.jobs.audit.checks import Stated
 from shoal.jobs.audit.contradictions import contradictions
-from thorough import in_turn
+from thorough import every, in_turn
 
 POLICY = {
     "version": 1,
@@ -172,7 +172,8 @@ def test_no_key_is_passed_over_in_silence(folder, given):
     """Whatever is changed: a check fails, or the key is among those that were not measured."""
     honest = content_of(folder)
     silent = []
-    for number, path in enumerate(leaves(honest)):
+    step = 3 if given else 1
+    for number, path in every(step, enumerate(leaves(honest))):
         for forged in in_turn(number, other_than(at(honest, path))):
             content = copy.deepcopy(honest)
             setting(*path, forged)(content)

@@ -17,6 +17,7 @@ from shoal.data.stream import KINDS, Arrivals, Emissions
 from shoal.jobs.stream.core import StreamCore
 from shoal.policy import registry
 from stream_cases import ADVERSARIAL, OnlyK, cases, policy_of, streams
+from thorough import examples
 
 METHODS = sorted(m.name for m in registry.methods().values() if m.verb == "stream")
 SETTINGS = {
@@ -203,7 +204,7 @@ def test_adversarial_streams_are_decided_as_plain_python_does(kind):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("more", [(), (ENTROPY,)], ids=["k", "entropy"])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(4, 12), deadline=None)
 @given(
     frame=streams(),
     delta=st.sampled_from([5, 12, 25]),
