@@ -37,6 +37,8 @@ SMALL, LARGE = 1_100, 60_000
 their own."""
 DIVERSITY = {"model": "l-diversity", "attribute": "disease", "l": 2, "kind": "distinct"}
 CLOSENESS = {"model": "t-closeness", "attributes": ["disease"], "t": 0.5}
+SHARES = {"model": "alpha-k-anonymity", "attribute": "zip", "alpha": 0.25, "k": 5}
+"""So small a share that cuts for most classes are tried, too."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,7 @@ def _runs(verb: str, every_method: bool) -> Iterator[_Run]:
                 yield _Run("publish", CENTRAL_TWIN if verb == "fuse" else name, "patients", policy)
     if verb == "publish":
         yield _Run(verb, "", "patients", next(_tables()), LARGE)
+        yield _Run(verb, "rounded-partition", "patients", _in_shares())
 
 
 def _tables() -> Iterator[dict[str, Any]]:
@@ -126,6 +129,13 @@ def _tables() -> Iterator[dict[str, Any]]:
         (trees, [CLOSENESS]),
     ):
         yield policy | {"promises": [{"model": "k-anonymity", "k": 5}, *promises]}
+
+
+def _in_shares() -> dict[str, Any]:
+    """Patients whose postal code is the secret, since no disease is rare enough."""
+    policy = next(_tables())
+    policy["attributes"]["zip"] = {"role": "sensitive"}
+    return policy | {"promises": [SHARES]}
 
 
 def _in_two_tables() -> dict[str, Any]:
