@@ -426,7 +426,10 @@ CHANGES = {
     "first": "DELETE FROM shoal_releases WHERE release = 1",
     "certificate": "UPDATE shoal_releases SET certificate = replace(certificate, '4', '5')",
     "rows": "UPDATE shoal_releases SET rows = rows - 1 WHERE release = 2",
+    "endless": "UPDATE shoal_releases SET rows = 100000000000 WHERE release = 2",
     "text": "UPDATE shoal_releases SET rows = 'x' WHERE release = 2",
+    "kind": "UPDATE shoal_releases SET certificate = json_set(certificate, '$.columns', 5)"
+    " WHERE release = 2",
     "since": "UPDATE shoal_releases SET since = 2 WHERE release = 2",
     "more": "INSERT INTO shoal_releases SELECT name, 3, since, rows, certificate, created FROM"
     " shoal_releases WHERE release = 2",
@@ -451,6 +454,40 @@ def test_what_is_not_as_the_ledger_left_it_is_refused(shoal):
     assert Ledger.at("L").releases() == [1, 2]
     grow(3)
     assert_in_step()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "INSERT INTO releases SELECT 99, 2, age, height, sex, activity, beat FROM releases"
+        " WHERE shoal_row = 5",
+        "UPDATE releases SET shoal_release = 2 WHERE shoal_row = 5",
+        "UPDATE releases SET shoal_release = 1 WHERE shoal_row = 45",
+    ],
+    ids=["added", "joined", "left"],
+)
+def test_a_row_that_bears_another_number_is_read_with_the_release_it_names(change, shoal):
+    """As a reader's own SELECT finds it: no certificate may hold over other rows than these."""
+    for seed in (1, 2):
+        grow(seed)
+    Path("p.json").write_text(json.dumps(POLICY))
+    one = f"{OUT}&release=2"
+    assert shoal("verify", one, "-p", "p.json", "-q").status == 0
+    whole = files.read(OUT).sha256
+    run(change)
+    (shown,) = run("SELECT count(*) FROM releases WHERE shoal_release = 2")
+    assert shown == [(files.read(one).frame.height,)]
+    assert shoal("verify", one, "-p", "p.json", "-q").status == 1
+    if change.startswith("INSERT"):
+        assert files.read(OUT).sha256 != whole
+
+
+def test_a_list_whose_newest_release_begins_nowhere_is_read_without_an_internal_error(shoal):
+    for seed in (1, 2):
+        grow(seed)
+    run("UPDATE shoal_releases SET since = 9 WHERE release = 2")
+    assert files.read(OUT).frame.equals(files.read(f"{OUT}&release=2").frame)
+    assert shoal("ledger", "verify", OUT).status == 1
 
 
 def test_a_table_of_somebody_else_is_refused(shoal):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from shoal.connectors.database.session import SOURCE, Session, TableName, cell_o
 
 _ABOUT = ("name", "release", "since", "rows", "certificate", "created")
 _NUMBERS = ("release", "since", "rows")
+_COUNT = re.compile("[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ class ListedRelease:
     def names(self) -> list[str]:
         """The published columns; empty where the certificate is too old to name them."""
         columns = self.stated.get("columns")
-        parts = [part for part in columns if isinstance(part, dict)] if columns else []
+        listed = columns if isinstance(columns, list) else []
+        parts = [part for part in listed if isinstance(part, dict)]
         return [str(part.get("name")) for part in parts if part.get("technique") != "removed"]
 
     @property
@@ -111,7 +114,7 @@ def _listed(release: str, since: str, rows: str, certificate: str, created: str)
 
 def _number(text: str | None) -> int:
     """What a cell of the list says; -1, which no release has, where somebody made it no number."""
-    return int(text) if text is not None and text.isascii() and text.isdigit() else -1
+    return int(text) if text is not None and _COUNT.fullmatch(text) else -1
 
 
 def list_release(session: Session, table: TableName, line: ListedRelease) -> None:

@@ -40,11 +40,24 @@ class TableRows:
         found = self.session.query(f"SELECT CAST(count(*) AS text) FROM {self.table.quoted}")
         return int(found.item())
 
-    def cells(self, line: ListedRelease, first: int) -> pl.DataFrame:
-        """The rows of a release as text, in the order of its columns, with both numbers.
+    def shown(self, line: ListedRelease, and_later: bool) -> pl.DataFrame:
+        """The published cells that bear the number of a release, wherever they lie, as text.
+
+        These are what somebody's own SELECT finds, also where numbers were changed or rows added.
+        """
+        which = f"{cell_of(RELEASE)} {'>=' if and_later else '='} {line.release}"
+        return self._cells(line, which).drop(ROW, RELEASE)
+
+    def _placed_cells(self, line: ListedRelease, first: int) -> pl.DataFrame:
+        """The rows where a release was put, with both numbers.
 
         first: how many rows of the table are before it.
         """
+        row = cell_of(ROW)
+        return self._cells(line, f"{row} > {first} AND {row} <= {first + max(line.rows, 0)}")
+
+    def _cells(self, line: ListedRelease, which: str) -> pl.DataFrame:
+        """Rows as text, in the order of a release's columns, with both numbers."""
         names = [ROW, RELEASE, *(line.names or self._names)]
         if not {*names} <= {*self.columns}:
             raise InputError(
@@ -53,10 +66,9 @@ class TableRows:
         cells = ", ".join(
             f'{self.columns[name].as_text} AS "{place}"' for place, name in enumerate(names)
         )
-        row = cell_of(ROW)
         frame = self.session.query(
             f"SELECT {cells} FROM {self.table.quoted} AS {SOURCE}"
-            f" WHERE {row} > {first} AND {row} <= {first + max(line.rows, 0)} ORDER BY {row}"
+            f" WHERE {which} ORDER BY {cell_of(ROW)}"
         )
         frame.columns = names
         return frame
@@ -68,11 +80,13 @@ class TableRows:
 
     def are_as_certified(self, line: ListedRelease, first: int) -> bool:
         """Whether a release has the rows, and these the numbers, that it was put with."""
-        frame = self.cells(line, first)
+        frame = self._placed_cells(line, first)
+        # first: the list may state more rows than any memory holds numbers
+        if frame.height != line.rows:
+            return False
         numbers = pl.int_range(first + 1, first + 1 + line.rows, eager=True).cast(pl.String)
         return (
-            frame.height == line.rows
-            and frame[ROW].equals(numbers, check_names=False)
+            frame[ROW].equals(numbers, check_names=False)
             and bool((frame[RELEASE] == str(line.release)).all())
             and csv_sha256(frame.drop(ROW, RELEASE)) == line.data_sha256
         )

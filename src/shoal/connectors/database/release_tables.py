@@ -23,7 +23,7 @@ from shoal.connectors.database.address import RELEASES, TableAddress, require_wh
 from shoal.connectors.database.canonical import rows_sha256
 from shoal.connectors.database.connections import opened
 from shoal.connectors.database.release_list import ListedRelease, list_release, listed_releases
-from shoal.connectors.database.release_rows import TableRows, csv_sha256, placed
+from shoal.connectors.database.release_rows import TableRows, csv_sha256
 from shoal.connectors.database.session import DatabaseRefusal, Session, TableName, quoted
 from shoal.connectors.database.tables import (
     RELEASE,
@@ -205,14 +205,11 @@ def read_table(address: TableAddress) -> tuple[pl.DataFrame, str]:
             return rows_of_table(session, address, table)
         rows = TableRows.of(session, table)
         if address.release is None:
-            parts = [
-                rows.cells(line, first).drop(ROW, RELEASE)
-                for line, first in placed(releases)
-                if line.release >= releases[-1].since
-            ]
-            frame = pl.concat([part.select(parts[0].columns) for part in parts])
+            last = releases[-1]
+            begun = next((line for line in releases if line.release >= last.since), last)
+            frame = rows.shown(begun, and_later=True)
             return frame, rows_sha256(frame)
-        frame = rows.cells(*_asked(address, releases)).drop(ROW, RELEASE)
+        frame = rows.shown(_asked(address, releases), and_later=False)
         return frame, csv_sha256(frame)
 
 
@@ -228,7 +225,7 @@ def certificate_beside(address: TableAddress) -> bytes | None:
             f"{address.where}: holds several releases of a ledger; name one with &release=N, or"
             " check all of them with 'shoal ledger verify'"
         )
-    return _asked(address, releases)[0].certificate.encode()
+    return _asked(address, releases).certificate.encode()
 
 
 def _releases_in(session: Session, table: TableName) -> list[ListedRelease]:
@@ -245,10 +242,10 @@ def _refuse_number(address: TableAddress) -> None:
         )
 
 
-def _asked(address: TableAddress, releases: list[ListedRelease]) -> tuple[ListedRelease, int]:
-    for line, first in placed(releases):
+def _asked(address: TableAddress, releases: list[ListedRelease]) -> ListedRelease:
+    for line in releases:
         if line.release == address.release:
-            return line, first
+            return line
     raise InputError(
         f"{address.where}: there is no such release; it holds 1 to {releases[-1].release}"
     )
