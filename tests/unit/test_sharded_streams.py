@@ -7,6 +7,7 @@ Here tasks run in this process, in any order, and each attempt but the last is l
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -24,7 +25,7 @@ import shoal
 from services.killed_shards import BATCH_BYTES, PLACES, SHARDS
 from shard_cases import contents, local_runs, published, source, write
 from shoal.cli.main import app
-from shoal.connectors import engines
+from shoal.connectors import engines, shard_files
 from shoal.connectors.engines import Engine
 from shoal.connectors.folder_manifest import MANIFEST
 from shoal.connectors.shard_files import Sharding
@@ -245,6 +246,42 @@ def test_a_file_that_was_read_is_refused_under_another_name(tmp_path: Path) -> N
     renamed.unlink()  # a file that was read may be deleted
     write(frame[:0], tmp_path / "in" / "nothing.csv")
     assert streamed(tmp_path, policy)["records"]["in"] == 500
+
+
+@pytest.mark.parametrize("is_open", [False, True], ids=["before", "meanwhile"])
+def test_a_file_that_grows_while_it_is_read_is_refused_and_read_once_it_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_open: bool
+) -> None:
+    """Else its new records were read, but the checkpoint knew the file by its former size."""
+    frame, policy = stream_of(500, seed=4, people=400), METHODS["fads"]
+    source(tmp_path / "in", frame[:490], files=3)
+    feed_of = shard_files.feed_of
+    more = [frame[490:].write_csv(include_header=False)]
+
+    def growing(path: str, *others: Any) -> Any:
+        found = feed_of(path, *others) if is_open else None
+        if path.endswith("002.csv") and more:
+            with open(path, "a") as file:
+                file.write(more.pop())
+        return found or feed_of(path, *others)
+
+    monkeypatch.setattr(shard_files, "feed_of", growing)
+    with pytest.raises(InputError, match=r"'002.csv': changed while it was read"):
+        streamed(tmp_path, policy)
+    assert streamed(tmp_path, policy)["records"]["in"] == 500
+
+
+def test_a_file_whose_name_is_not_utf8_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    source(tmp_path / "in", stream_of(300), files=3)
+    name = os.fsencode(tmp_path / "in") + b"/\xff.csv"
+    try:
+        shutil.copy(tmp_path / "in" / "000.csv", os.fsdecode(name))
+    except OSError:
+        pytest.skip("this file system takes no such names")
+    with pytest.raises(InputError, match="1 of its files have names that are not UTF-8"):
+        streamed(tmp_path, METHODS["fads"])
+    os.unlink(name)
+    assert streamed(tmp_path, METHODS["fads"])["records"]["in"] == 300
 
 
 def test_another_stream_is_not_resumed(tmp_path: Path) -> None:

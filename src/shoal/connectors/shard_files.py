@@ -122,6 +122,7 @@ def new_files(folder: str, taken: Mapping[str, int], most: int) -> tuple[list[Ne
             f"source '{folder}': holds other folders; an engine reads a stream from the files of"
             " one folder"
         )
+    _require_utf8(folder, files)
     changed = sum(taken.get(one.name, one.size) != one.size for one in files)
     if changed:
         raise CheckpointError(
@@ -138,6 +139,15 @@ def new_files(folder: str, taken: Mapping[str, int], most: int) -> tuple[list[Ne
             break
         batch.append(one)
     return batch, len(batch) < len(fresh)
+
+
+def _require_utf8(folder: str, found: Sequence[NewFile]) -> None:
+    """Python carries other names in surrogates, which no checkpoint or certificate can hold."""
+    odd = sum(any("\ud800" <= sign <= "\udfff" for sign in one.name) for one in found)
+    if odd:
+        raise InputError(
+            f"source '{folder}': {odd} of its files have names that are not UTF-8; rename them"
+        )
 
 
 def _require_one_format(folder: str, found: Sequence[NewFile]) -> None:
@@ -181,6 +191,7 @@ class Splitter:
             records, sha256 = int(feed.place["records"]), str(feed.sha256)
         finally:
             feed.close()
+        _require_unchanged(file)
         frame = pl.concat([piece.frame.select(self.names) for piece in pieces])
         place = np.concatenate([piece.position for piece in pieces])
         shard = self.sharding.of(frame)
@@ -192,6 +203,19 @@ class Splitter:
         bad = tuple(one for piece in pieces for one in piece.bad)
         types = {name: str(kind) for name, kind in frame.schema.items()}
         return Split(file.name, file.size, sha256, records, str(path), tuple(counts), bad, types)
+
+
+def _require_unchanged(file: NewFile) -> None:
+    """Raises InputError where a file grew since it was listed, or went: it may not be whole."""
+    try:
+        size = os.stat(file.path).st_size
+    except FileNotFoundError:
+        size = -1
+    if size != file.size:
+        raise InputError(
+            f"file '{file.name}': changed while it was read, and nothing of it was published; write"
+            " files in another folder, and move them into the source once they are whole"
+        )
 
 
 def shares_of(splits: Sequence[Split], before: int) -> list[tuple[Share, ...]]:
