@@ -26,10 +26,10 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
         over = f" over {', '.join(promise['attributes'])}" if promise["attributes"] else ""
         over += " to the reference" if promise.get("to") == "reference" else ""
         verdict = "holds" if promise["holds"] else "DOES NOT HOLD"
-        lines.append(
-            f"{promise['model']}{over}: asked {promise['asked']}, measured"
-            f" {_number(promise['measured'])}: {verdict}"
-        )
+        found = f"measured {_number(promise['measured'])}"
+        if promise["measured"] is None and _is_by_release(certificate):
+            found = "checked in each release"
+        lines.append(f"{promise['model']}{over}: asked {promise['asked']}, {found}: {verdict}")
     many = f"{records['out']} records, {records['suppressed']} suppressed"
     if records.get("withheld"):
         many += f", {records['withheld']} of these withheld"
@@ -44,6 +44,9 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
         lines.append(
             f"{classes['count']} class{'es' if classes['count'] > 1 else ''} of {span}, {many}"
         )
+    elif _is_by_release(certificate):
+        least = f"{classes['min']} {unit(certificate).first_of(classes['min'])}"
+        lines.append(f"classes of at least {least}, measured release by release, {many}")
     else:
         lines.append(f"no class: {many}")
     for name, gap in certificate.get("plan", {}).get("uncovered", {}).items():
@@ -63,6 +66,12 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
             " its --trace"
         )
     return printable_lines(lines)
+
+
+def _is_by_release(certificate: Certificate) -> bool:
+    """Whether a stream's classes were measured as they left, and not counted at the end."""
+    classes = certificate["classes"]
+    return classes["count"] is None and classes["min"] is not None
 
 
 def _panel_lines(panel: Mapping[str, Any] | None) -> list[str]:
