@@ -216,6 +216,12 @@ def check_writable(path: str) -> None:
             f"output '{database.parse(path).shown}': this command writes no table in a database;"
             " name a file"
         )
+    scheme, separator, _ = path.partition("://")  # what follows may hold a password
+    if separator:
+        raise InputError(
+            f"output '{scheme}://...': is neither a file nor a database that can be written to;"
+            " name a file, or a table in SQLite or PostgreSQL"
+        )
     target = _target_of(path)
     if (
         path.endswith("/")
