@@ -79,7 +79,7 @@ def using(name: str | Engine | None) -> Iterator[None]:
 
 def _named(name: str) -> Engine:
     if name not in ENGINES:
-        raise InputError(f"engine '{name}': is not known; name one of {', '.join(ENGINES)}")
+        raise InputError(f"engine '{name}': is not known; choose {' or '.join(ENGINES)}")
     return Engine(name, _start_spark)
 
 
