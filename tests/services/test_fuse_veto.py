@@ -19,12 +19,15 @@ from party_processes import bank_world
 from recorded_fusion import in_memory, record
 from services.test_hostile_messages import check_words, mutated
 from services.test_transcript import records, write_records
-from shoal.connectors.party.messages import MessageKind
+from shoal.algorithms.fusion.ground import REFUSED, VALID
+from shoal.connectors.party.messages import LENGTH, MessageKind
+from shoal.connectors.party.parser import Parser
 from shoal.data.table import Table
-from shoal.errors import ShoalError
+from shoal.errors import PartyError, ShoalError
 from shoal.jobs.advise.sample import write_sample
 from shoal.jobs.fuse.containment import check_transcript
 from shoal.jobs.fuse.fuse import fuse_file
+from shoal.jobs.fuse.limits import terms_of
 from shoal.policy.agreement import Agreement
 from shoal.samples import bank
 
@@ -172,6 +175,23 @@ def test_more_values_than_there_are_end_the_run_for_all(tmp_path, method):
     assert set(world.statuses().values()) == {3}
     for name in world.names:
         assert "'district' has fewer than 9 different values" in world.message(name)
+
+
+def test_a_verdict_that_is_neither_is_refused_and_not_taken_for_a_refusal(fused):
+    """It would say more than was consented to, and only a transcript would show it."""
+    agreement = fused[1]
+    limits = terms_of(agreement, "bank", 120).limits["office"]
+
+    def take(said):
+        parser = Parser("office", limits)
+        parser.take(MessageKind.VERDICT, LENGTH.pack(len(said)))
+        parser.take(MessageKind.VERDICT, said)
+
+    for said in (b"\2", b"\xff", *([b""] if agreement.bids else [])):
+        with pytest.raises(PartyError, match="party 'office', message 'verdict'"):
+            take(said)
+    take(VALID)
+    take(REFUSED)
 
 
 @pytest.fixture(scope="module", params=METHODS)

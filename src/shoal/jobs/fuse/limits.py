@@ -9,6 +9,7 @@ from typing import Any
 
 from shoal.algorithms.fusion import joining
 from shoal.algorithms.fusion.batches import NOTHING
+from shoal.algorithms.fusion.ground import REFUSED, VALID
 from shoal.algorithms.fusion.secure_maximum import KEYS, SHARES, most_shares
 from shoal.connectors.party.messages import MessageKind
 from shoal.connectors.party.parser import Limit, Terms, is_count, parse_json
@@ -135,9 +136,16 @@ def _of_judge(agreement: Agreement, sender: str, me: str, records: int) -> Limit
     batches = _of_batch(agreement, records, own)
     if me == agreement.judge:
         return {MessageKind.PROPOSAL: replace(batches, in_pieces=True)} if own else {}
-    most = 2 * records if rule.takes_turns else 1
+    # a turn may have no cut
+    least, most = (0, 2 * records) if rule.takes_turns else (1, 1)
     count = batches.count + 1 if own else 1
-    return {MessageKind.VERDICT: Limit(max(most, 1), count=count, in_pieces=True)}
+    verdict = Limit(max(most, 1), least, count, in_pieces=True, check=_check_verdict)
+    return {MessageKind.VERDICT: verdict}
+
+
+def _check_verdict(content: bytes) -> None:
+    if not set(content) <= set(VALID + REFUSED):
+        raise ValueError
 
 
 def _of_collector(agreement: Agreement, sender: str, me: str, records: int) -> Limits:
