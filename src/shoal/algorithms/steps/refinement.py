@@ -40,6 +40,7 @@ from shoal.protocols import Promises
 ROUNDING = 1e-9
 REPORTS = 200  # times that progress is shown of a short search
 PAUSE = 10.0  # seconds after which that of a long one is shown
+CYCLE = 75  # steps of a thorough search over hierarchies in which the temperature falls once
 
 
 def quick_search(matrix: Matrix, k: int, resizes: bool) -> Search:
@@ -63,14 +64,16 @@ def promised_search(k: int, resizes: bool, sensitive: int = 1) -> Search:
 
 
 def thorough_search(matrix: Matrix, k: int, resizes: bool, steps: int, stop: int) -> Search:
-    """A search of so many steps: the more, the hotter it begins."""
-    sweeps, hot, cold = 6, 0.05, 0.005
+    """A search of so many steps: the more, the hotter it begins; over hierarchies, the more often
+    it begins anew, since classes that are grown again gain nothing from a slower fall.
+    """
     if not resizes or not (matrix.base >= 0).any():
         grows = (k / 10) ** 0.4
-        sweeps, hot, cold = 48, min(0.1 * steps**0.25, 0.25) * grows, 0.012 * grows
-    return Search(
-        steps, sweeps, hot, cold, resizes, rebuilds=resizes, near=12, orders=12, stop=stop
-    )
+        hot, cold = min(0.1 * steps**0.25, 0.25) * grows, 0.012 * grows
+        return Search(steps, 48, hot, cold, resizes, resizes, near=12, orders=12, stop=stop)
+    cycles = max(1, steps // CYCLE)
+    sweeps, near = (6, 12) if cycles == 1 else (12, 40)
+    return Search(steps, sweeps, 0.05, 0.005, True, True, near, stop=stop, cycles=cycles)
 
 
 def steps_within(matrix: Matrix, k: int, seconds: int) -> int:
@@ -78,7 +81,7 @@ def steps_within(matrix: Matrix, k: int, seconds: int) -> int:
     the same setting gives the same classes on every computer.
     """
     has_trees = bool((matrix.base >= 0).any())
-    microseconds = 4 + 0.02 * k if has_trees else 12.0
+    microseconds = 4.5 + 0.02 * k if has_trees else 12.0
     step = 2e-3 + matrix.records * microseconds * 1e-6
     return max(1, int(seconds / step))
 

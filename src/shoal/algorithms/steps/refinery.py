@@ -34,7 +34,7 @@ class Search:
     steps: how many. sweeps: of a step. hot, cold: first and last temperature, in widths of an
     attribute. resizes, rebuilds: whether the sizes of classes may change, and their number. near,
     run, orders: as `SearchSpace.nearest` takes them. stop: how many steps to make, where that is
-    not all; negative: all.
+    not all; negative: all. cycles: how often the temperature falls, each time over as many sweeps.
     """
 
     steps: int
@@ -47,6 +47,7 @@ class Search:
     run: int = 128
     orders: int = 8
     stop: int = -1
+    cycles: int = 1
 
     def no_hotter(self, most: float) -> Search:
         """The same search, starting at most at the temperature `most` and falling as steeply."""
@@ -56,8 +57,9 @@ class Search:
 
     def temperatures(self, step: int) -> np.ndarray:
         """Those of a step's sweeps, in units of loss, and after them the table of -ln u."""
-        sweep = np.arange(self.sweeps) + step * self.sweeps
-        fallen = sweep / max(self.steps * self.sweeps - 1, 1)
+        length = -(-self.steps // self.cycles)
+        sweep = np.arange(self.sweeps) + step % length * self.sweeps
+        fallen = sweep / max(length * self.sweeps - 1, 1)
         falling = self.hot * (self.cold / self.hot) ** fallen * UNIT
         return np.concatenate([falling.astype(np.int64), NOISE])
 
