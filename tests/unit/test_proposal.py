@@ -151,6 +151,15 @@ def test_a_name_alone_is_asked_about_where_it_repeats():
     assert settings(alone)["user"] == {"role": "subject"}
 
 
+def test_codes_named_for_people_number_them_however_few_repeat():
+    """They look like text that differs for most records, which is dropped elsewhere."""
+    codes = [f"K{i * 7 % 80:03}" for i in range(127)]
+    frame = pl.DataFrame({"kunde": codes, "x": [str(i % 7) for i in range(127)]})
+    assert settings(frame)["kunde"]["role"] == "subject"
+    assert "ask" in settings(frame)["kunde"]
+    assert settings(frame.rename({"kunde": "remark"}))["remark"] == {"role": "drop"}
+
+
 def test_records_without_a_person_are_asked_about():
     frame = pl.DataFrame({"patient": ["1", "2", "?", None], "x": ["a", "b", "a", "b"]})
     assert settings(frame)["patient"] == {

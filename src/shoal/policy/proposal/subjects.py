@@ -69,7 +69,8 @@ def _by_name(guesses: Mapping[str, Guess], columns: Mapping[str, ColumnCells]) -
     for name, guess in guesses.items():
         column = columns[name]
         is_person = names_person(column.words)
-        if column.repeats and (is_person or _refers(column, guess)) and guess.role != "drop":
+        # a column of names or codes that mostly differ would be dropped for looking like text
+        if column.repeats and column.distinct > 1 and (is_person or _refers(column, guess)):
             chances[name] = (2, is_person, column.distinct)
         elif guess.role == "subject":
             chances[name] = (1, is_person, column.distinct)
