@@ -85,11 +85,14 @@ def stray_quotes(text: np.ndarray, separator: int, rows: np.ndarray) -> int:
     n = len(text)
     for i in range(n):
         byte = text[i]
-        is_stray = False
         if quoted:
             if byte == QUOTE:
                 quoted, closed = False, True
-        elif byte in (separator, BREAK):
+            continue
+        if not (fresh or closed) and byte > QUOTE and byte != separator:
+            continue  # most bytes are letters or digits within a cell
+        is_stray = False
+        if byte in (separator, BREAK):
             is_stray = is_lone
             fresh, closed, is_lone = True, False, False
         elif byte == QUOTE:
@@ -102,12 +105,16 @@ def stray_quotes(text: np.ndarray, separator: int, rows: np.ndarray) -> int:
             is_end = byte == RETURN and (i + 1 == n or text[i + 1] == BREAK)
             is_stray = closed and not is_end
             fresh = False
-        if (is_stray or (i + 1 == n and (is_lone or quoted))) and last != row:
+        if is_stray and last != row:
             if count < len(rows):
                 rows[count] = row
             count, last = count + 1, row
-        if byte == BREAK and not quoted:
+        if byte == BREAK:
             row += 1
+    if (is_lone or quoted) and last != row:
+        if count < len(rows):
+            rows[count] = row
+        count += 1
     return count
 
 
