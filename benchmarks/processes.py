@@ -2,7 +2,7 @@
 process alone.
 
 A process inherits the peak memory of the one that started it, so a launcher of a few megabytes
-stands between.
+stands between. One that is to have one thread gets one core, since Shoal starts a thread for each.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ HERE = Path(__file__).resolve().parent
 SHOAL = (sys.executable, "-m", "shoal")
 _LAUNCHER = """
 import os, resource, sys
+if os.environ.get("POLARS_MAX_THREADS") == "1" and hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 number = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
 _, status, used = os.wait4(number, 0)
 with open(sys.argv[1], "w") as file:
