@@ -13,10 +13,12 @@ from golden import record
 from thorough import LONG
 
 HERE = Path(__file__).parent
+LEFT_OUT = () if LONG else ("shuffled", "bank")
 
 
 def test_every_release_of_the_samples_is_the_recorded_one():
-    assert _differing(record.samples(), HERE / "samples.json") == []
+    """Of some tables only with SHOAL_LONG=1: every method publishes others all the same."""
+    assert _differing(record.samples(LEFT_OUT), HERE / "samples.json") == []
 
 
 def test_every_method_of_fusion_is_recorded():
@@ -34,7 +36,11 @@ def test_every_release_of_adult_is_the_recorded_one(data_folder):
 
 
 def _differing(found: dict, path: Path) -> list[str]:
-    recorded = json.loads(path.read_text())
+    recorded = {
+        name: release
+        for name, release in json.loads(path.read_text()).items()
+        if name.split(" / ")[0] not in LEFT_OUT
+    }
     return sorted(
         name for name in recorded.keys() | found.keys() if recorded.get(name) != found.get(name)
     )

@@ -210,7 +210,7 @@ def test_killed_again_and_again_the_output_is_the_same(shop, method):
     assert [(shop / name).read_bytes() for name in FILES] == expected
 
 
-@pytest.mark.parametrize("fed", ["a file", "a pipe"])
+@pytest.mark.parametrize("fed", every(2, ["a pipe", "a file"]))
 def test_standard_input_is_fed_again_from_its_beginning_and_goes_on(shop, fed):
     """Killed at some instants; what was consumed is compared and skipped, so that the output is the
     same.

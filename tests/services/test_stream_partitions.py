@@ -30,7 +30,7 @@ pytest.importorskip(
     "confluent_kafka", reason="Kafka's client is not installed: pip install '.[kafka]'"
 )
 PARTITIONS = 3
-ROWS, ROUNDS = (9000, 12) if LONG else (1500, 3)
+ROWS, ROUNDS = (9000, 12) if LONG else (1000, 2)
 SESSION = 2000
 MEMBER = f"""
 import sys

@@ -15,7 +15,7 @@ from stream_processes import killed_at_work
 from thorough import LONG
 
 pytestmark = pytest.mark.services
-ROWS, KILLS = (12_000, 12) if LONG else (3000, 3)
+ROWS, KILLS = (12_000, 12) if LONG else (3000, 2)
 SCRIPT = (
     "import shoal.connectors.feeds as f; f.PIECE = 12_000; import sys; from shoal.cli.main import"
     " status_of; sys.exit(status_of(sys.argv[1:]))"
