@@ -182,16 +182,21 @@ def _stated(folder: Path) -> dict[str, Any]:
     return {name: value for name, value in content.items() if name not in ("date", "seconds")}
 
 
-def test_a_followed_folder_is_resumed_with_the_files_that_came_meanwhile(tmp_path: Path) -> None:
-    frame, policy = stream_of(900, seed=4, people=400), METHODS["fads"]
-    source(tmp_path / "in", frame[:500], files=3)
+def interrupted(folder: Path, policy: Policy, records: pl.DataFrame) -> None:
+    """Follows a folder of three files, and stops by Ctrl-C once all their records are committed."""
+    source(folder / "in", records, files=3)
 
     def stop(line: str) -> None:
-        if "500 records" in line:
+        if f"{records.height} records" in line:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        streamed(tmp_path, policy, progress=stop, follow=True)
+        streamed(folder, policy, progress=stop, follow=True)
+
+
+def test_a_followed_folder_is_resumed_with_the_files_that_came_meanwhile(tmp_path: Path) -> None:
+    frame, policy = stream_of(900, seed=4, people=400), METHODS["fads"]
+    interrupted(tmp_path, policy, frame[:500])
     assert not Certificate.load(tmp_path / "out" / MANIFEST)["stream"]["closed"]
     assert (tmp_path / "state" / "shard-0000" / "certificate.json").exists()
     write(frame[500:], tmp_path / "in" / "003.csv")
@@ -208,14 +213,7 @@ def test_a_followed_folder_is_resumed_with_the_files_that_came_meanwhile(tmp_pat
 
 def test_an_older_copy_of_the_checkpoint_publishes_nobody_twice(tmp_path: Path) -> None:
     frame, policy = stream_of(900, seed=4, people=400), METHODS["fads"]
-    source(tmp_path / "in", frame[:500], files=3)
-
-    def stop(line: str) -> None:
-        if "500 records" in line:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        streamed(tmp_path, policy, progress=stop, follow=True)
+    interrupted(tmp_path, policy, frame[:500])
     shutil.copytree(tmp_path / "state", tmp_path / "older")
     write(frame[500:], tmp_path / "in" / "005.csv")
     streamed(tmp_path, policy)
@@ -230,14 +228,7 @@ def test_an_older_copy_of_the_checkpoint_publishes_nobody_twice(tmp_path: Path) 
 
 def test_a_file_that_was_read_is_refused_under_another_name(tmp_path: Path) -> None:
     frame, policy = stream_of(500, seed=4, people=400), METHODS["fads"]
-    source(tmp_path / "in", frame, files=3)
-
-    def stop(line: str) -> None:
-        if "500 records" in line:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        streamed(tmp_path, policy, progress=stop, follow=True)
+    interrupted(tmp_path, policy, frame)
     read, renamed = tmp_path / "in" / "001.csv", tmp_path / "in" / "archived.csv"
     read.rename(renamed)
     write(frame[:0], tmp_path / "in" / "empty.csv")
