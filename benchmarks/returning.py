@@ -24,7 +24,7 @@ TITLE = "People who come again"
 CLAIM = (
     "Share of arriving records that `sticky` publishes, and its loss, for invented wearers who"
     " come every month, or nearly: weight walks by a normal step of 1 kg a month, and 1 % leave a"
-    " month and are replaced. No target: what is measured depends on who comes."
+    " month and are replaced. No target: what is measured depends on who returns."
 )
 PEOPLE, MONTHS, LEAVE, K, SEED = 3000, 12, 0.01, 10, 1
 ATTENDANCE = (1.0, 0.95, 0.9)

@@ -124,7 +124,11 @@ def _cells(asked: Asked) -> Iterator[Figure]:
     )
     yield Figure("squared error over the better of both, best cell", "times", (min(errors),))
     yield Figure(
-        "cells that are no larger and lose less", "cells", (strictly,), cells / 2, "at least"
+        "cells that are as large or smaller and lose less",
+        "cells",
+        (strictly,),
+        cells / 2,
+        "at least",
     )
     slowest = max(seconds, key=statistics.median)
     yield Figure(

@@ -2,7 +2,7 @@
 
 A step is a call that hands on the table, or what was made of its records, to another function of
 the source: frames, columns, codes, partitions, releases. Each place of the code counts once,
-however often it runs. Questions to the table itself (its methods) are no steps, and neither are
+however often it runs. Questions to the table itself (its methods) don't count as steps, nor do
 properties, constructors, functions inside functions and compiled loops.
 
 A climb is a step into a higher floor than that of the step before. What goes down, comes back and

@@ -408,7 +408,7 @@ class BiddingParty(FusionParty, Protocol):
         """Another party won the round: what was planned is taken back."""
 
     def propose(self, number: int) -> bytes:
-        """One of the planned steps, as the judge is asked before the others are told."""
+        """One of the planned steps, for the judge, who hears of it before the others do."""
 
     def judge(self, proposal: bytes | bytearray) -> bytes:
         """As the judge: whether a proposed step is valid, after all it was asked in this round."""
@@ -427,7 +427,7 @@ class TurnParty(FusionParty, Protocol):
         """Whose turn it is, by number; None at the end."""
 
     def propose(self) -> bytes:
-        """What it would do in its turn, as the judge is asked before the others are told."""
+        """What it would do in its turn, for the judge, who hears of it before the others do."""
 
     def judge(self, proposal: bytes | bytearray) -> bytes:
         """As the judge: what of a proposal is valid, a byte for each cut."""

@@ -167,7 +167,7 @@ def test_parameters_have_help_and_defaults_within_their_limits(method):
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
-def test_infeasible_promises_wait_and_are_told(tmp_path, method):
+def test_infeasible_promises_wait_and_are_reported(tmp_path, method):
     strict = [*POLICY["promises"], {"model": "l-diversity", "attribute": "ill", "l": 5}]
     done = append(tmp_path / "L", increment(40, 1), policy(method, {}, promises=strict))
     assert done.release is None

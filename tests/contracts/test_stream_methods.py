@@ -124,7 +124,7 @@ def test_a_buffer_that_could_never_hold_k_people_is_refused(method):
 
 
 @pytest.mark.parametrize(("method", "variant", "case"), [*cases(3, 1)], ids=str)
-def test_a_delay_that_runs_out_lets_records_out_by_the_same_rules(method, variant, case):
+def test_a_delay_that_runs_out_releases_records_by_the_same_rules(method, variant, case):
     """At instants that have nothing to do with records, and of records that are gone already."""
     frame, ticks = ADVERSARIAL[case](60), "tick" in variant
     policy = policy_of(method, delta=40, **variant)
@@ -152,10 +152,10 @@ def test_with_ticks_records_leave_on_ticks_together_and_none_later_than_without(
     policy = policy_of(method, delta=20, tick=7)
     found = run(policy, frame)
     assert run(policy, frame, chunk=9, restart=True).bytes == found.bytes
-    let_out = {t["release"]: t["emitted"] for t in found.trace}
-    assert all(t["emitted"] == let_out[t["release"]] for t in found.trace)
-    assert len(set(let_out.values())) == len(let_out)
-    assert all(emitted % 7 == 6 or emitted == 99 for emitted in let_out.values())
+    emitted_at = {t["release"]: t["emitted"] for t in found.trace}
+    assert all(t["emitted"] == emitted_at[t["release"]] for t in found.trace)
+    assert len(set(emitted_at.values())) == len(emitted_at)
+    assert all(emitted % 7 == 6 or emitted == 99 for emitted in emitted_at.values())
     longest = 20 if "castle" in method else 19
     assert max(t["emitted"] - t["arrival"] for t in found.trace) <= longest
 

@@ -284,7 +284,7 @@ def test_a_curve_lies_below_where_it_is_strictly_lower_than_all_others(ours, ver
     assert found.verdict is verdict
 
 
-def test_a_lost_point_is_told_with_whom_it_was_lost_against():
+def test_a_lost_point_is_reported_with_whom_it_was_lost_against():
     found = lies_below("ours", "dm", "k")(view("dm", ours=(1, 7, 3), one=(5, 6, 7), two=(9, 9, 9)))
     assert found.numbers.startswith("lowest at 2 of 3 k")
     assert "not against one at k = 5" in found.numbers
@@ -316,7 +316,7 @@ def test_curves_rise_where_none_falls_and_all_end_higher(one, two, verdict):
     assert rises("dm", "k")(view("dm", one=one, two=two)).verdict is verdict
 
 
-def test_falling_and_level_steps_are_told():
+def test_falling_and_level_steps_are_reported():
     numbers = rises("dm", "k")(view("dm", one=(1, 1, 3), two=(4, 3, 6))).numbers
     assert "one stays level from k = 2 to 5" in numbers
     assert "two falls from k = 2 to 5" in numbers

@@ -473,7 +473,7 @@ def test_owners_who_disagree_on_a_label_publish_nothing(tmp_path):
     assert not (tmp_path / "bank.csv").exists()
 
 
-def test_a_listed_port_that_is_taken_is_told(tmp_path):
+def test_a_listed_port_that_is_taken_is_reported(tmp_path):
     import socket
 
     world = bank_world(tmp_path)
@@ -638,7 +638,7 @@ def test_what_a_party_said_at_its_end_is_waited_for(monkeypatch):
         (lambda c: c.update(join="name"), shoal.InputError, "no column 'name'"),
     ],
 )
-def test_what_can_not_be_is_told_and_leaves_nothing(tmp_path, change, error, told):
+def test_what_can_not_be_is_reported_and_leaves_nothing(tmp_path, change, error, told):
     agreement = demo(tmp_path, change)
     before = sorted(path.name for path in tmp_path.iterdir())
     with pytest.raises(error, match=told):

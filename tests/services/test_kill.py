@@ -175,7 +175,7 @@ def test_an_interrupted_search_publishes_the_best_so_far_and_says_how_to_repeat_
 
 @pytest.mark.parametrize("kind", [".csv", ".tsv", ".parquet", ".arrow", ".jsonl"])
 @pytest.mark.parametrize("compressed", [False, True])
-def test_a_full_disk_is_told_in_every_format(kind, compressed):
+def test_a_full_disk_is_reported_in_every_format(kind, compressed):
     """Writing to a device without space fails like a full disk does."""
     full = "/dev/full"
     try:
@@ -189,7 +189,7 @@ def test_a_full_disk_is_told_in_every_format(kind, compressed):
 @pytest.mark.parametrize(
     "output", ["out.csv", "out.csv.gz", "out.parquet", "out.arrow", "out.jsonl", "policy.yaml"]
 )
-def test_a_file_that_may_not_grow_is_told_in_one_line_and_leaves_nothing(tmp_path, output):
+def test_a_file_that_may_not_grow_is_reported_in_one_line_and_leaves_nothing(tmp_path, output):
     """A table in each format, and a text: a limit on the size of files is a disk that is full."""
     resource = pytest.importorskip("resource")
     patients.generate(2_000, 1).write_csv(tmp_path / "patients.csv")

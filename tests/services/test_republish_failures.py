@@ -75,7 +75,7 @@ def failing_at(
 
 
 @pytest.mark.parametrize("number", every(2, [errno.ENOSPC, errno.EROFS, errno.EIO]))
-def test_a_write_that_fails_anywhere_is_told_and_leaves_the_ledger_whole(
+def test_a_write_that_fails_anywhere_is_reported_and_leaves_the_ledger_whole(
     place, monkeypatch, number
 ):
     told: list[str] = []
@@ -250,7 +250,7 @@ def command(increment: int) -> list[str]:
     ]
 
 
-def test_a_file_that_may_not_grow_is_told_in_one_line(tmp_path):
+def test_a_file_that_may_not_grow_is_reported_in_one_line(tmp_path):
     resource = pytest.importorskip("resource")
     prepared(tmp_path)
     append(tmp_path / "L", wearers(400, 0))
@@ -289,7 +289,7 @@ ls disk/L > releases
 """
 
 
-def test_a_full_disk_is_told_and_leaves_the_ledger_whole(tmp_path):
+def test_a_full_disk_is_reported_and_leaves_the_ledger_whole(tmp_path):
     """A disk of a few hundred kilobytes, in a name space of its own; so small that other files no
     longer fit.
     """
@@ -346,7 +346,7 @@ def as_somebody_else(folder: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("locked", ["L", "L.private", "."])
-def test_a_ledger_that_may_not_be_written_is_told(request, locked):
+def test_a_ledger_that_may_not_be_written_is_reported(request, locked):
     """The ledger's folder, its private part, or the folder where it would begin."""
     folder = Path(tempfile.mkdtemp(prefix="shoal-readonly-"))  # where anybody may go
     request.addfinalizer(lambda: shutil.rmtree(folder, ignore_errors=True))
@@ -366,7 +366,7 @@ def test_a_ledger_that_may_not_be_written_is_told(request, locked):
         assert shoal.republish(wearers(PEOPLE, 1), policy(), folder / "L").release == 2
 
 
-def test_a_ledger_that_may_not_be_read_is_told(request):
+def test_a_ledger_that_may_not_be_read_is_reported(request):
     folder = Path(tempfile.mkdtemp(prefix="shoal-readonly-"))
     request.addfinalizer(lambda: shutil.rmtree(folder, ignore_errors=True))
     shoal.republish(wearers(PEOPLE, 0), policy(), folder / "L")

@@ -332,7 +332,7 @@ def test_a_second_stream_into_the_same_sink_is_refused_until_the_first_one_ends(
     assert rows(shop) == 6000
 
 
-def test_a_deadline_lets_records_out_of_a_quiet_stream(shop):
+def test_a_deadline_releases_records_of_a_quiet_stream(shop):
     command = [
         sys.executable,
         "-m",
@@ -510,7 +510,7 @@ def test_a_followed_file_that_shrinks_or_is_replaced_stops_the_stream(shop, chan
 
 
 @pytest.mark.parametrize("sink", ["out.csv", "out.parquet"])
-def test_a_sink_that_fills_up_is_told_in_a_line_and_the_stream_goes_on_when_there_is_room(
+def test_a_sink_that_fills_up_is_reported_in_a_line_and_the_stream_goes_on_when_there_is_room(
     shop, sink
 ):
     """The system refuses to let any file grow beyond 60, 200, ... KB; nothing is lost or

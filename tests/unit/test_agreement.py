@@ -88,7 +88,7 @@ def judged(content):
         (lambda c: c.update(owners=[]), "not a known key"),
     ],
 )
-def test_what_does_not_fit_is_told(change, told):
+def test_what_does_not_fit_is_reported(change, told):
     with pytest.raises(InputError) as refused:
         agreement(change)
     assert told in str(refused.value)
@@ -102,7 +102,7 @@ def test_a_column_to_be_dropped_may_be_named_by_two_owners():
     assert "remark" not in agreement(change).published
 
 
-def test_all_findings_are_told_at_once():
+def test_all_findings_are_reported_at_once():
     def change(content):
         content["label"]["shared"] = False
         attributes(content)["salary"].pop("domain")
@@ -175,7 +175,7 @@ def test_a_misspelt_key_of_an_owners_attribute_is_asked_about():
         agreement(lambda c: c["parties"][0]["attributes"]["salary"].update(grind=1))
 
 
-def test_a_misspelt_key_is_told_in_terms_of_the_agreement():
+def test_a_misspelt_key_is_reported_in_terms_of_the_agreement():
     """No command prints the schema of an agreement, so none is named."""
     with pytest.raises(InputError) as found:
         agreement(lambda c: c.update(promise=c.pop("promises"), label="loan"))

@@ -488,7 +488,7 @@ def test_an_original_in_which_people_have_several_records_is_refused(published):
         shoal.audit((published.data, published.sensitive), POLICY, original)
 
 
-def test_a_record_at_fault_is_told_by_its_row_in_the_input():
+def test_a_record_at_fault_is_reported_by_its_row_in_the_input():
     wrong = EXAMPLE.with_columns(pl.Series("who", ["a", "b", "c", "d", "e", "f", ""]))
     with pytest.raises(shoal.InputError, match=r"without a subject \(row 7\)"):
         shoal.publish(wrong, POLICY)

@@ -547,14 +547,14 @@ def test_a_fusion_asks_where_its_release_goes_before_it_begins(
         ({"bank": [1]}, "party 'bank', frame: is not a pandas, polars or pyarrow table"),
     ],
 )
-def test_tables_of_a_fusion_that_are_none_are_told(owners, tables, says):
+def test_tables_of_a_fusion_that_are_none_are_reported(owners, tables, says):
     with pytest.raises(shoal_package.InputError) as refused:
         shoal_package.fuse("bank.parties.yaml", tables)
     assert says in refused.value.args[0]
 
 
 @pytest.mark.parametrize("agreement", [None, 7, ["bank.parties.yaml"]])
-def test_an_agreement_that_is_none_is_told(agreement):
+def test_an_agreement_that_is_none_is_reported(agreement):
     with pytest.raises(
         shoal_package.InputError, match="agreement: is not an agreement; give the path of one"
     ):
@@ -642,7 +642,7 @@ def test_a_list_ends_silently_once_its_reader_has_seen_enough(command):
     assert (found.returncode, found.stderr) == (0, "")
 
 
-def test_a_reader_of_standard_output_that_went_away_is_told_as_such(workplace):
+def test_a_reader_of_standard_output_that_went_away_is_reported_as_such(workplace):
     """Not by the status of a promise that does not hold, nor as done."""
     said = "shoal: standard output: was closed before all was shown; keep its reader open\n"
     found = with_standard_output_closed("audit", "patients.csv", "-p", "policy.yaml", "--json")
@@ -680,7 +680,7 @@ def test_an_extra_that_is_missing_is_installed_from_the_clone_never_by_a_name_on
     )
 
 
-def test_a_table_in_the_place_of_an_agreement_is_told_as_such(workplace, shoal):
+def test_a_table_in_the_place_of_an_agreement_is_reported_as_such(workplace, shoal):
     told = shoal("fuse", "patients.csv", "-o", "fused.csv").err
     assert told.startswith(
         "shoal: agreement 'patients.csv': is not a mapping of keys to values; compare with"

@@ -170,7 +170,7 @@ def test_publishing_twice_gives_the_same_but_for_date_and_seconds(handmade):
     assert set(one["build"]) == {"python", "numpy", "polars", "numba", "wheel_sha256"}
 
 
-def test_repeated_rows_of_a_hierarchy_are_told(handmade, capsys):
+def test_repeated_rows_of_a_hierarchy_are_reported(handmade, capsys):
     (handmade / "job.csv").write_text("x;*\ny;*\nx;*\n")
     warnings = publish(handmade)["warnings"]
     assert [one for one in warnings if one["code"] != "single-ends"] == [

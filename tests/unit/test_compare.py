@@ -339,7 +339,7 @@ def test_ks_that_are_none(sample_table, sample_policy, ks, told):
         compare(sample_table, sample_policy, ["mondrian"], ks)
 
 
-def test_everything_that_is_wrong_with_a_list_is_told_at_once(sample_table, sample_policy):
+def test_everything_that_is_wrong_with_a_list_is_reported_at_once(sample_table, sample_policy):
     with pytest.raises(InputError) as told:
         compare(sample_table, sample_policy, ["mondrain", "mondrian:cut=x"], [5])
     assert len(told.value.findings) == 1

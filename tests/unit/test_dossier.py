@@ -199,7 +199,7 @@ def test_complete_ends_with_status_1_while_something_is_open(released, shoal):
     assert shoal(*command, "--complete").status == 1
 
 
-def test_a_release_named_as_another_one_is_told_by_its_hashes(released):
+def test_a_release_named_as_another_one_is_recognized_by_its_hashes(released):
     context = CONTEXT | {"other_releases": [str(released / "out.csv.certificate.json")]}
     (other,) = dossier(released, context=context).content["other_certificates"]
     content = json.loads((released / "out.csv.certificate.json").read_text())

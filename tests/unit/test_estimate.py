@@ -76,7 +76,7 @@ def test_memory_lies_on_the_line_through_both_runs():
     assert memory_of(replace(RUN, memory=None), 300_000) is None
 
 
-def test_an_estimate_is_told_from_the_run(ran):
+def test_an_estimate_follows_from_the_run(ran):
     found = shoal.estimate(3_000_000, 8, k=10, cores=3)
     assert ran == [(Shape(8), 300_000, 60_000)]
     assert found.seconds == {s.name: s.seconds for s in stages_of(RUN, 3_000_000, 10)}

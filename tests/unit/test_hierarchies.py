@@ -242,7 +242,7 @@ def test_siblings_keep_the_order_of_their_first_mention():
     assert hierarchy.labels == ("b", "c", "a", "d", "*", "y", "x")
 
 
-def test_all_faults_are_told_at_once():
+def test_all_faults_are_reported_at_once():
     rows = [["a", "x", "*"], ["a", "x", "*"], ["b", "x", "+"], ["c", "", "*"]]
     with pytest.raises(InputError) as refused:
         Hierarchy.from_paths(rows, "job")

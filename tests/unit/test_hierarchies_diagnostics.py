@@ -113,7 +113,7 @@ def test_a_table_without_rows_is_a_fault():
     assert Fault.EMPTY_LABELS in found([[], ["a", "*"]])
 
 
-def test_all_faults_are_told_at_once_and_no_message_tells_a_label():
+def test_all_faults_are_reported_at_once_and_no_message_tells_a_label():
     rows = [
         *SOUND,
         SOUND[0],

@@ -69,7 +69,7 @@ def test_unknown_cells_make_the_classes_stand_in(classes):
 
 
 def test_a_name_that_is_no_quasi_identifier_is_refused():
-    with pytest.raises(InputError, match="'b' is no quasi-identifier"):
+    with pytest.raises(InputError, match="'b' is not a quasi-identifier"):
         KAnonymity(2, ("b",)).measure(Classes(np.zeros(2, int), 1, quasi={"a": np.zeros(2, int)}))
 
 

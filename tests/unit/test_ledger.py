@@ -113,7 +113,7 @@ def test_a_last_release_that_is_taken_away_with_its_mark_is_found(tmp_path):
     assert append(ledger, wearers(30, 3)).release == 3
 
 
-def test_a_last_mark_that_is_missing_is_told_and_no_damage(ledger, shoal):
+def test_a_last_mark_that_is_missing_is_reported_and_no_damage(ledger, shoal):
     """An append that was killed leaves the same behind."""
     assert "mark" not in shoal("ledger", "verify", ledger).err
     (ledger.with_name("L.private") / "000004" / "published").unlink()
@@ -125,7 +125,7 @@ def test_a_last_mark_that_is_missing_is_told_and_no_damage(ledger, shoal):
 
 
 @pytest.mark.parametrize("part", ["L", "L.private"])
-def test_a_folder_named_by_a_huge_number_is_told_in_a_line(tmp_path, part):
+def test_a_folder_named_by_a_huge_number_is_reported_in_a_line(tmp_path, part):
     """And not looked for release by release."""
     ledger = grown(tmp_path / "L", releases=1)
     (tmp_path / part / "999999999999").mkdir()
@@ -584,7 +584,7 @@ def test_an_older_private_part_is_found(ledger, tmp_path):
         append(ledger, wearers(30, 5))
 
 
-def test_an_older_copy_of_both_parts_is_told_by_a_noted_hash(ledger, tmp_path):
+def test_an_older_copy_of_both_parts_is_recognized_by_a_noted_hash(ledger, tmp_path):
     older = {
         name: shutil.copytree(tmp_path / name, tmp_path / f"older {name}")
         for name in ("L", "L.private")

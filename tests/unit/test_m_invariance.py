@@ -173,7 +173,7 @@ def test_somebody_who_waits_may_leave(tmp_path):
     assert done.certificate["subjects"] + done.waiting == 61
 
 
-def test_too_few_who_stay_are_told_and_nothing_is_published(tmp_path):
+def test_too_few_who_stay_are_reported_and_nothing_is_published(tmp_path):
     ledger, frame = tmp_path / "L", wearers(60, 1)
     append(ledger, change(frame, "insert"), policy(k=10))
     leaving = change(frame.head(57), "delete")

@@ -58,7 +58,7 @@ def test_missing_values_of_the_policy_need_no_place(tmp_path):
     (match,) = shoal.match_hierarchies(FRAME, tables, policy)
     assert match.coverage.rows == 1
     (match,) = shoal.match_hierarchies(FRAME, folder(tmp_path, a="f;x;* m;x;*"), policy)
-    assert match.column is None  # sex is no quasi-identifier of this policy
+    assert match.column is None  # sex is not a quasi-identifier of this policy
 
 
 def test_two_columns_and_two_tables_are_ambiguous_and_a_name_breaks_the_tie(tmp_path):

@@ -130,7 +130,7 @@ def test_lineage_says_what_was_masked(folder, shoal):
     assert plain["transformations"][0]["masking"] is False
 
 
-def test_no_value_of_the_original_and_no_name_of_it_is_told(folder, shoal):
+def test_no_value_of_the_original_and_no_name_of_it_is_reported(folder, shoal):
     for content in published(shoal).values():
         text = json.dumps(content, ensure_ascii=False)
         assert not [value for value in SECRET if f'"{value}"' in text or f" {value} " in text]

@@ -318,7 +318,7 @@ def test_a_column_of_too_many_texts_is_refused_by_name(tiny: None, tmp_path: Pat
         published(tmp_path / "in.csv", METHODS["rounded"], tmp_path / "out.csv", LIMITS[0])
 
 
-def test_cells_and_rows_that_are_wrong_are_told_with_the_numbers_of_the_whole_file(
+def test_cells_and_rows_that_are_wrong_are_reported_with_the_numbers_of_the_whole_file(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     source, told = tmp_path / "in.csv", []

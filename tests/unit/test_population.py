@@ -146,7 +146,7 @@ def test_merging_classes_never_breaks_either(pairs, k):
             assert promise.holds(classes(merged)).all()
 
 
-def test_what_the_population_lacks_is_told_all_at_once(tmp_path):
+def test_what_the_population_lacks_is_reported_all_at_once(tmp_path):
     asked = policy(tmp_path, {"at": ["a"], "age": [1]}, {"model": "k-map", "k": 2})
     with pytest.raises(shoal.InputError, match=r"'people.csv': has no column 'sex'"):
         shoal.publish(FRAME, asked)

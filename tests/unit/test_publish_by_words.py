@@ -181,7 +181,7 @@ def test_words_that_make_no_policy(sample_table, words, told):
         shoal.publish(sample_table, **words)
 
 
-def test_everything_that_is_wrong_is_told_at_once(sample_table):
+def test_everything_that_is_wrong_is_reported_at_once(sample_table):
     with pytest.raises(InputError) as told:
         shoal.publish(sample_table, plain=["age", "age"], l=3)
     assert len(told.value.findings) == 3
@@ -276,7 +276,7 @@ def test_a_duration_is_refused_in_words():
         shoal.publish(frame, quasi=["age"], k=3, other="drop")
 
 
-def test_a_misspelt_keyword_and_a_proposal_are_told_the_way_out(sample_table):
+def test_a_misspelt_keyword_and_a_proposal_are_shown_the_way_out(sample_table):
     with pytest.raises(TypeError, match="'sensitve'; did you mean 'sensitive'"):
         shoal.publish(sample_table, quasi="age", sensitve="disease", k=5)
     with pytest.raises(InputError, match=r"of a proposal give '\.content'"):

@@ -345,7 +345,7 @@ FAR_OUT = ["9007199254740993", "9007199254740997", "9007199254741001", "90071992
 
 
 def test_ends_keep_digits_that_a_float_loses(folder, shoal):
-    """2**53 + 1 is no float: its ends must still cover it."""
+    """2**53 + 1 is not a float: its ends must still cover it."""
     pl.DataFrame({"age": FAR_OUT, "pay": ["1", "2", "1", "2"]}).write_csv("in.csv")
     attributes = {
         "age": {"role": "quasi", "type": "number", "domain": [2**53 - 2, 2**53 + 18]},

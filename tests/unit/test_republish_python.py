@@ -120,7 +120,7 @@ def test_the_table_and_the_chain_can_be_asked_for(tmp_path):
 
 
 @pytest.mark.parametrize("ask", [shoal.verify_ledger, shoal.ledger_table, shoal.audit_ledger])
-def test_what_is_no_path_is_told(ask):
+def test_what_is_no_path_is_reported(ask):
     with pytest.raises(shoal.InputError, match="a path is needed, this is of type int"):
         ask(7)
 

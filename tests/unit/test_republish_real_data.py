@@ -1,4 +1,4 @@
-"""Re-publication on real wearers: rows are no people."""
+"""Re-publication on real wearers: rows are not people."""
 
 from __future__ import annotations
 

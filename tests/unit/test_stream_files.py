@@ -136,7 +136,7 @@ def test_the_audit_notices_a_trace_that_is_not_honest(shop, shoal, change, fault
         ("emitted", 0.5),
     ],
 )
-def test_a_trace_of_other_kinds_of_values_is_told_in_a_line(shop, shoal, name, value):
+def test_a_trace_of_other_kinds_of_values_is_reported_in_a_line(shop, shoal, name, value):
     shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl")
     first, *rest = (shop / "t.jsonl").read_text().splitlines()
     changed = json.dumps(json.loads(first) | {name: value})
@@ -836,7 +836,7 @@ def test_nobody_is_counted_twice_because_an_id_became_a_decimal(shop):
         stream.push(records[:5].cast({"customer": pl.Float64}))
 
 
-def test_a_batch_of_many_bad_records_is_told_in_few_lines(shop):
+def test_a_batch_of_many_bad_records_is_reported_in_few_lines(shop):
     records = pl.read_csv("p.csv", infer_schema=False).with_columns(age=pl.lit("old"))
     with pytest.raises(shoal.InputError) as found:
         shoal.stream("policy.yaml").push(records)

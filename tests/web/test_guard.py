@@ -77,7 +77,7 @@ def test_s3_a_cookie_is_of_no_use_to_another_account(guest, monkeypatch):
     assert guest.request("GET", "/open").status == 200
 
 
-def test_s3_without_a_cookie_nothing_is_told(shared_server):
+def test_s3_without_a_cookie_nothing_is_reported(shared_server):
     stranger = Visitor(shared_server, come=False)
     for path in ("/", "/open", "/static/shoal.css", "/jobs/1/events", "/nothing"):
         answer = stranger.request("GET", path)

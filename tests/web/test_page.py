@@ -101,15 +101,15 @@ def test_a_gap_is_shown_mended_in_a_copy_and_the_source_stays(opened, tables):
     opened.send("put-1", under="high")
     page = opened.until(f"/hierarchies/{number}", "5 of 5 fit")
     assert (tables / "trees" / "schooling.csv").read_text() == source
-    mended = (project.folder / "hierarchies" / "education.csv").read_text()
-    assert "vocational;high;*" in mended
+    corrected = (project.folder / "hierarchies" / "education.csv").read_text()
+    assert "vocational;high;*" in corrected
     assert project.policy["attributes"]["education"]["hierarchy"] == "hierarchies/education.csv"
     node = re.search(r"at=(\d+)#rename-to", page.text)[1]  # the first group: high
     opened.get(f"/hierarchies/{number}?at={node}")
     opened.send("rename-form", to="upper")
     assert "upper" in (project.folder / "hierarchies" / "education.csv").read_text()
     opened.post("/undo", base=project.policy_sha)
-    assert (project.folder / "hierarchies" / "education.csv").read_text() == mended
+    assert (project.folder / "hierarchies" / "education.csv").read_text() == corrected
     # what is looked for is in no address, and stands with what is above it
     opened.get(f"/hierarchies/{number}")
     page = opened.post(f"/hierarchies/{number}", do="find", find="voc")

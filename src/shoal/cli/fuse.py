@@ -82,5 +82,5 @@ def fuse(
 
 
 def _say(line: str) -> None:
-    """A line that is no progress: shown under --quiet, too."""
+    """A line other than progress: shown under --quiet, too."""
     print(f"shoal: {line}", file=sys.stderr, flush=True)

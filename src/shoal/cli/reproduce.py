@@ -46,6 +46,6 @@ def reproduce(
             " there",
             err=True,
         )
-        raise SystemExit(130) from None  # typer.Exit(130) would be told as "nothing was written"
+        raise SystemExit(130) from None  # typer.Exit(130) would print "nothing was written"
     for path in written:
         typer.echo(f"wrote {path}", err=True)

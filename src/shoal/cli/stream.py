@@ -59,7 +59,7 @@ def stream(
     deadline: Annotated[
         float | None,
         typer.Option(
-            "--deadline", metavar="SECONDS", help="Let records out after so long, too.", min=0
+            "--deadline", metavar="SECONDS", help="Release records after so long, too.", min=0
         ),
     ] = None,
     record_lines: Annotated[

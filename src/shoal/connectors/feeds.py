@@ -258,7 +258,7 @@ class TextFeed:
         return frame, places, bad, int(place[-1]) + 1 if len(place) else 0
 
     def _readable(self, text: bytes, found: Found) -> Found:
-        """The same, with records that are no text, or whose odd cells can't be parted, named as
+        """The same, with records that are not text, or whose odd cells can't be split, named as
         such.
         """
         kinds = found.kinds.copy()

@@ -32,7 +32,7 @@ FrameT = TypeVar("FrameT", bound=Frame)
 
 
 def table_of(frame: Frame | Table, allow_empty: bool = False) -> Table:
-    """The frame as a table; raises InputError for what is no frame, or one without records."""
+    """The frame as a table; raises InputError for another thing, or a frame without records."""
     if isinstance(frame, Table):
         return frame
     eager = _eager(frame)

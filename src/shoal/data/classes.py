@@ -47,7 +47,7 @@ class SensitiveColumn:
         """The same with one place for all texts that stand for no value, behind all others.
 
         For promises that count values or know how far apart they are: a second text for no value
-        is no further value.
+        does not count as another value.
         """
         if self.missing < 2:
             return self

@@ -109,7 +109,7 @@ def _bin_ends(cell: str) -> tuple[str, str]:
 
 
 def _days(cell: str) -> tuple[date, date] | None:
-    """First and last day of what a cell of the maker `dates` names; None where it is no date."""
+    """First and last day of what a cell of the maker `dates` names; None where it is not a date."""
     text = cell.strip()
     try:
         if found := _DAY.fullmatch(text):

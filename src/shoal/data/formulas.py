@@ -1,7 +1,7 @@
 """Cells that a spreadsheet would take for formulas, and a way to write them so that it does not.
 
 A spreadsheet that opens delimited text computes what begins with `=`, `+`, `-`, `@`, a tab or a
-carriage return, and a formula can send data away. Numbers such as -5 are no formulas.
+carriage return, and a formula can send data away. Numbers such as -5 don't count as formulas.
 """
 
 from __future__ import annotations

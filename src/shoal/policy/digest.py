@@ -14,7 +14,7 @@ from shoal.policy.policy import Policy
 
 DEFAULT_METHODS = {"stream": "fads"}
 FREE = ("method", "seed", "read")
-"""What may differ between the releases of one ledger, and is no part of its policy."""
+"""What may differ between the releases of one ledger, and does not belong to its policy."""
 
 SURROUNDINGS = ("table", "frequencies")
 """The keys of `population` that name a file."""

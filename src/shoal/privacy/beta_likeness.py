@@ -32,7 +32,7 @@ REFERENCES = (RELEASE, INPUT)
 class BetaLikeness(SharesPromise):
     """(q - p) / p is at most beta for every value (basic), and at most -ln p as well (enhanced).
 
-    A value that is rarer in the class than in the table is no gain. What is measured is the
+    A value that is rarer in the class than in the table brings no gain. What is measured is the
     greatest gain; of the kind `enhanced`, gains on values with -ln p below beta are stretched by
     beta / -ln p, so that the promise holds where the measured value is at most beta. In a union of
     classes no share is greater than in the class where it is greatest, so merging keeps it.

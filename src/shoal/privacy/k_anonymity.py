@@ -94,7 +94,7 @@ class KAnonymity(Promise):
         if unknown:
             raise InputError.from_findings(
                 [
-                    f"promise '{self.model}': attribute '{name}' is no quasi-identifier; correct"
+                    f"promise '{self.model}': attribute '{name}' is not a quasi-identifier; correct"
                     " the policy"
                     for name in unknown
                 ]

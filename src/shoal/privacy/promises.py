@@ -57,7 +57,7 @@ class BoundPromises(Promises):
     @property
     def sensitive(self) -> Mapping[str, SensitiveColumn]:
         """The sensitive columns by name; their `codes` are aligned with the records."""
-        # methods compare values, and a second text for no value is no further value
+        # methods compare values, and a second text for no value must not add another
         whole = self.template.sensitive.items()
         return {name: column.with_missing_as_one() for name, column in whole}
 

@@ -212,7 +212,7 @@ def fewer_rounds(view: View) -> ClaimFinding:
 
 
 def delay_favours_batches(view: View) -> ClaimFinding:
-    """With a delay of 20 ms and more, the own rule is no slower."""
+    """With a delay of 20 ms and more, the rule of the paper's own is not slower."""
     kept, numbers = 0, []
     places = [(qids, delay) for qids in ("QID5", "six pairs") for delay in (20, 50)]
     for qids, delay in places:

@@ -18,7 +18,7 @@ from shoal.reproduce.wearer_tables import QUASI, policy_of
 from shoal.state.ledger import DATA, Ledger
 
 AS_PEOPLE, AS_NEWCOMERS = "people", "newcomers"
-"""Whether those who return are told from people who come for the first time."""
+"""Whether those who return are distinguished from people who come for the first time."""
 
 Box = tuple[Any, ...]
 

@@ -128,7 +128,7 @@ class _Silent(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """What is told while somebody waits."""
+        """Leaves out what is shown while somebody waits."""
         if isinstance(node.func, ast.Name) and node.func.id == "progress":
             node.args = []
         return self.generic_visit(node)

@@ -74,7 +74,7 @@ def _cut(rows: pl.DataFrame, size: int, most: int) -> list[pl.DataFrame]:
 
 
 def stretched(frame: pl.DataFrame, domain: int) -> pl.DataFrame:
-    """The same bodies on a scale so many times as wide, told as many times more finely.
+    """The same bodies on a scale so many times as wide, measured as many times more finely.
 
     Every value becomes one of `domain` neighbours; minutes of one body stay alike.
     """

@@ -155,7 +155,9 @@ def _restarted(
     """A new publisher that continues where the old one's snapshot was taken."""
     state = publisher.snapshot()
     for name, array in state.items():
-        assert isinstance(array, np.ndarray), f"{method.name}: '{name}' of its state is no array"
+        assert isinstance(array, np.ndarray), (
+            f"{method.name}: '{name}' of its state is not an array"
+        )
     fresh = method.start(space, promises, seed)
     fresh.restore({name: array.copy() for name, array in state.items()})
     return fresh

@@ -43,7 +43,7 @@ def _majorities(labels: np.ndarray, values: np.ndarray) -> int:
     least = int(values.min())
     width = int(values.max()) - least + 1
     cells = (int(labels.max()) + 1) * width
-    if cells <= 4 * len(labels):  # a table of all counts is no larger than the records
+    if cells <= 4 * len(labels):  # a table of all counts takes no more room than the records
         counts = np.bincount(labels.astype(np.int64) * width + values - least, minlength=cells)
         return int(counts.reshape(-1, width).max(axis=1).sum())
     pairs = np.sort(labels.astype(np.int64) * width + (values.astype(np.int64) - least))

@@ -59,7 +59,7 @@ def _mean_loss(column: PublishedColumn, shown: np.ndarray, records: int) -> floa
 
 
 def _losses(column: PublishedColumn, shown: np.ndarray) -> np.ndarray:
-    """Loss of each cell that is shown; NaN where it is no span."""
+    """Loss of each cell that is shown; NaN where it is not a span."""
     lo, hi, widths = column.lo[shown], column.hi[shown], column.widths[shown]
     if column.observed_bounds is not None:  # means: their ranges are known with the original only
         if np.isnan(widths).any():

@@ -150,7 +150,7 @@ async def _body(receive: Receive, headers: _Headers) -> bytes | None:
 
 
 def _fields(body: bytes, headers: _Headers) -> dict[str, list[str]] | None:
-    """A form's fields; None of anything that is no form."""
+    """A form's fields; None if the body is not a form."""
     if (headers.last("content-type") or "").partition(";")[0].strip().lower() != FORM:
         return None
     try:

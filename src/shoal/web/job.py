@@ -142,7 +142,7 @@ def _marginal(asked: Asked, tell: Tell, line: Line) -> Asked:
 
 
 def _compare(asked: Asked, tell: Tell, line: Line) -> Asked:
-    """Every method at every k; each row is told as soon as it is measured."""
+    """Every method at every k; each row is sent as soon as it is measured."""
     from shoal.jobs.advise.compare import compare_file
     from shoal.policy.policy import Policy
 

@@ -153,7 +153,7 @@ def _save(
 
 
 async def _require_sound(server: Server, content: dict[str, Any]) -> None:
-    """Raises Refused where this is no policy, before anything is written."""
+    """Raises Refused where this is not a policy, before anything is written."""
     await server.rules.look("policy", policy=content, base=str(server.project.folder))
 
 

@@ -216,7 +216,7 @@ def _person(server: Server, profile: Context | None) -> Context:
 
 
 async def findings(server: Server) -> list[Context]:
-    """What the doctor finds, each with the screen that mends it; nothing while it looks."""
+    """What the doctor finds, each with the screen to correct it on; nothing while it runs."""
     try:
         found = await server.policy_look("check")
     except Refused as refused:

@@ -33,7 +33,7 @@ LOOK_AROUND = 60.0  # seconds
 def serve(folder: Path, start: Path, say: Say, show: Callable[[Path], object]) -> None:
     """Serves a project until somebody quits; a second server on it shows the first one's page.
 
-    say: is told in a line where the page is. show: opens a file in a browser.
+    say: gets a line with the page's address. show: opens a file in a browser.
     """
     project = Project(folder, start)
     try:

@@ -55,7 +55,7 @@ class Server:
         return dict(read) if isinstance(read, dict) else {}
 
     def table_key(self) -> dict[str, Any] | None:
-        """What a look is told about the table; None where there is none (any more)."""
+        """What identifies the table to a look; None where there is none (any more)."""
         path = self.project.table
         if path is None or not path.exists():
             return None
@@ -165,7 +165,7 @@ class Server:
     def start_draft(
         self, once: str, policy: dict[str, Any], text: str, why: str = "", tried: Any = None
     ) -> Job:
-        """A draft in a new folder; raises InputError. why, tried: of one that is no edit."""
+        """A draft in a new folder; raises InputError. why, tried: of a draft that no edit made."""
         known = self.was_sent(once)
         if known is not None:
             return known

@@ -145,8 +145,7 @@ def _seen(task: asyncio.Task[dict[str, Any]]) -> None:
 class Job:
     """Something long: what was asked, every event so far, and how it ended.
 
-    state: waiting, running, done, refused, stopped, failed. events: as they were told, numbered
-    from 1.
+    state: waiting, running, done, refused, stopped, failed. events: in order, numbered from 1.
     """
 
     id: str
@@ -193,7 +192,7 @@ class Job:
 class Jobs:
     """Jobs, one at a time; others wait in sight.
 
-    ended: is told of every job that is over, before anybody sees that it is.
+    ended: is called with every job that is over, before anybody sees that it is.
     """
 
     def __init__(self, ended: Callable[[Job], None]) -> None:

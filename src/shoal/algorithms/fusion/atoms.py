@@ -1,4 +1,4 @@
-"""Atoms: people whom no fusion so far tells apart, so that the next one must not, either.
+"""Atoms: people whom no fusion so far tells apart, so the next one must not either.
 
 Reconstruction: no paper has this; the argument is ours.
 Promise: after any number of fusions, whoever knows for each of them which class a person is in, or

@@ -45,8 +45,8 @@ def decode_steps(
 ) -> tuple[list[Step], bytes | bytearray]:
     """The steps of a batch, and the packed codes after them.
 
-    Raises PartyError where it has fewer than `fewest` or more than `most`, or where one is no step
-    at all.
+    Raises PartyError where it has fewer than `fewest` or more than `most`, or where one is not a
+    step at all.
     """
     steps = []
     at = 4

@@ -123,7 +123,7 @@ def least_size(targets: Targets, k: int, records: int) -> int:
     In a class of g records every share is a multiple of 1/g. So its distance is at least the sum of
     what each cumulative share of the table (ordered) or share below a node (tree) lies from the
     nearest multiple; for ordered values that are all different it is (n + g)(n - g) / (4n(n - 1)g)
-    and somewhat more where n is no multiple of g (Soria-Comas and others 2015, proposition 1).
+    and somewhat more where g does not divide n (Soria-Comas and others 2015, proposition 1).
     """
     size = max(k, 1)
     while size < records:

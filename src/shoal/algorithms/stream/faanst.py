@@ -5,7 +5,7 @@ Zakerzadeh, Osborn. FAANST: Fast anonymizing algorithm for numerical streaming d
 Delay variants: Zakerzadeh, Osborn. Delay-sensitive approaches for anonymizing numerical streaming
 data. International Journal of Information Security 12(5):423-437, 2013.
 Promise: every new cluster has k distinct subjects of its own. With `delay=none`, as in the first
-paper, nobody is promised when they leave; `passive` and `proactive` let everybody out before
+paper, nobody is promised when they leave; `passive` and `proactive` release everybody before
 `delta` further records have arrived.
 Paper: delta, mu, accepted clusters       Here: delta, reusable
 Reading: written from the abstracts and from Guo, Zhang 2013 section 3.1.2. First centres are random

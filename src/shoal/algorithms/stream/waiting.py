@@ -157,7 +157,7 @@ class OneByOne(ABC):
             at += len(slots)
             self._now = int(arrivals.seq[at - 1])
             if not self._room:
-                self._let_out(self._now - self._delta + 1)
+                self._release_due(self._now - self._delta + 1)
                 yield from self._taken()
         yield from self._decided.taken(self._live)
 
@@ -175,7 +175,7 @@ class OneByOne(ABC):
     def expire(self, seq: int) -> Iterator[Emissions]:
         """Everybody up to this record is due, oldest first."""
         while (oldest := self._slots.oldest(self._now)) is not None and oldest <= seq:
-            self._let_out(oldest)
+            self._release_due(oldest)
             yield from self._taken()
         yield from self._decided.taken(self._live)
 
@@ -188,7 +188,7 @@ class OneByOne(ABC):
         if self._promises.needs_more_than_k or len(self._decided) > MANY:
             yield from self._decided.taken(self._live)
 
-    def _let_out(self, seq: int) -> None:
+    def _release_due(self, seq: int) -> None:
         slot = seq % self._delta
         if self._slots.lacking[slot]:
             self._alone(slot, SUPPRESS)

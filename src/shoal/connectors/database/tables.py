@@ -109,7 +109,7 @@ def _order(
 
 
 def _check_order(key: pl.DataFrame, address: TableAddress) -> None:
-    """A primary key may be no key: of tables that inherit, or of several NULLs in SQLite."""
+    """A primary key may have duplicates: in tables that inherit, or with NULLs in SQLite."""
     alike = int(key.is_duplicated().sum())
     if alike:
         which = "the columns of 'order'" if address.order else "the primary key"

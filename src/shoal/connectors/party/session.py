@@ -313,7 +313,7 @@ _ANOTHER_AGREEMENT = "another agreement"
 
 
 def _refusal_of(wrong: PartyError) -> str:
-    """What a party is told whose greeting is refused: no words that the other one wrote."""
+    """What to answer a party whose greeting is refused: nothing that the other party wrote."""
     return _ANOTHER_AGREEMENT if _ANOTHER_AGREEMENT in str(wrong) else "refused"
 
 

@@ -1,7 +1,7 @@
 """Hierarchy tables as ARX writes them: a row per leaf, the leaf first, the root last, no header.
 
 Separator `;`, tab, `|` or `,`, whichever splits the rows into columns that end in one label; labels
-may be quoted as in CSV. Blanks around a label are no part of it. Blank lines and a byte-order mark
+may be quoted as in CSV. Blanks around a label don't belong to it. Blank lines and a byte-order mark
 are passed over, and a row that says the same as an earlier one counts once. Files that end in `.gz`
 are compressed.
 """

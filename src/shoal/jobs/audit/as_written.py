@@ -29,7 +29,7 @@ OF_COLUMN = ("name", "role", "type", "technique", "round", "derived_from")
 def as_written(stated: Stated, path: str, policy: Policy | None) -> Check:
     """Whether size, format and dialect are those of the file, and cells written as the policy says.
 
-    What parts the cells, and their encoding, is told by whether the file can be read by them.
+    The delimiter and the encoding are right if the file can be read with them.
     """
     if stated.is_earlier:
         return Check(NAME, None, "a certificate of schema 1 does not say how the file is written")

@@ -38,7 +38,7 @@ def _refuse(first: str, second: str, taken: int, allowed: int) -> None:
 
 
 def _of_tables(ours: set[str], theirs: set[str]) -> tuple[int, int]:
-    """How many are taken for others, and of how many that is no sign of another spelling."""
+    """How many are taken for others, and for how many of them the spelling is not the cause."""
     alike = ours & theirs
     bare = {_bare(name) for name in ours - alike} & {_bare(name) for name in theirs - alike}
     return len(bare), len(alike) if _tells_apart(ours) or _tells_apart(theirs) else 0

@@ -90,7 +90,7 @@ class Utility(_Part):
 
 
 class Incident(_Part):
-    """Who is told when somebody was found, and what is done then."""
+    """Whom to notify when somebody was found, and what is done then."""
 
     contact: Text = None
     plan: Text = None

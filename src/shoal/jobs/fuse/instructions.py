@@ -1,7 +1,7 @@
 """What the winner of a round, or whose turn it is, tells the others; and what the judge says first.
 
 A judge is an owner who refuses what leaves too few values of an attribute of its own, which the
-others don't see before the rounds end. It is asked before anybody else is told. Promise: of what it
+others don't see before the rounds end. It is asked before anybody else. Promise: of what it
 refuses it sees one level of nodes, and nothing behind them; the others see no more than that it
 refused.
 """
@@ -18,7 +18,7 @@ from shoal.protocols import BiddingParty, TurnParty
 
 
 class Instructions:
-    """One owner's part: it tells the others, or does what it is told."""
+    """One owner's part: it instructs the others, or follows their instructions."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation

@@ -1,10 +1,10 @@
 """What a judge saw beyond the table: one level of each node that it refused, and nothing else.
 
-A judge is asked before the others are told: step by step, or cut by cut. What it accepts must be
-what the others are told, in the same order. What it refuses is a fact that the table does not show,
-agreed by `veto: seen`: it is counted, must be one level below what is published, and must be right.
-A part of a group with too few values has no more of them in the finished table, so a refusal that
-the table does not bear out is found. It shares no code with the parties.
+A judge is asked before the others hear of it: step by step, or cut by cut. What it accepts must
+be what the others then receive, in the same order. What it refuses is a fact that the table does
+not show, agreed by `veto: seen`: it is counted, must be one level below what is published, and must
+be right. A part of a group with too few values has no more of them in the finished table, so a
+refusal that the table does not bear out is found. It shares no code with the parties.
 """
 
 from __future__ import annotations

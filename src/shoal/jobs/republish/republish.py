@@ -265,9 +265,10 @@ def _defer(
 
 
 def _unfinished(done: str, refused: str) -> str:
-    """What is there although the disk refused something behind it; empty where it refused nothing.
+    """What was kept although a later write failed; empty where none failed.
 
-    Not an error: whoever is told that an append failed would look for a release that is not there.
+    Not an error: after a message that the append failed, nobody would expect the release that is
+    there.
     """
     if not refused:
         return ""

@@ -118,7 +118,7 @@ def _resumable_run(
         run = Run(options, policy, feed, checkpoint, clock)
         run.resume()
         try:
-            with run.status.told():
+            with run.status.reporting():
                 yield run
         except (KeyboardInterrupt, SystemError) as stop:
             if not is_stop(stop):

@@ -321,7 +321,7 @@ class ShardedRun:
     def _told(self) -> Iterator[None]:
         """Writes how the stream does, and what each shard did when it is stopped."""
         self._status.begin(self._known.batch, self._counters, self._gate, self._waiting)
-        with self._status.told():
+        with self._status.reporting():
             try:
                 yield
             except KeyboardInterrupt:

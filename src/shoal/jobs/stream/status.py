@@ -74,7 +74,7 @@ class StatusWriter:
         write_status(self._folder, self._content)
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def reporting(self) -> Iterator[None]:
         """Says how a run was stopped; what the status counts is what was committed last."""
         try:
             yield

@@ -32,7 +32,7 @@ class Part:
 
 
 NOTHING: dict[str, Any] = {"input": {"sha256": None}, "output": {"sha256": None}}
-"""What is said of a source and a sink that are no files."""
+"""What a certificate states for a source and a sink that are not files."""
 
 
 def union_certificate(

@@ -15,7 +15,7 @@ class Transition:
     """The rows of a release that are in a class, and where their records were before.
 
     k: the least people of a cell that people left. guards: what the release rests on; checks of
-    the other kind are counted and are no violation.
+    the other kind are counted and are not violations.
     rows: (m,) rows of the release that are in a class. records: (m,) their running numbers.
     before: (m,) int64, class in the table before, -1 where absent. after: (m,) int64, class now.
     """

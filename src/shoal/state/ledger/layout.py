@@ -127,7 +127,7 @@ class Layout:
 
 
 def sha256_of(path: Path) -> str:
-    """The hash of a file; empty where it can't be read, or is no file: a pipe would never end."""
+    """The hash of a file; empty if it is unreadable or not a file: a pipe would never end."""
     try:
         if not path.is_file():
             return ""

@@ -101,7 +101,7 @@ document.addEventListener("click", event => {
   }
 });
 
-// Who comes from another of our screens continues in the content, not at the top again.
+// After another of our screens, focus continues in the content, not at the top again.
 if (document.referrer.startsWith(location.origin) && !location.hash) document.getElementById("main")?.focus({ preventScroll: true });
 
 // Keys, which rest while somebody types.
