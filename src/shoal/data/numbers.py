@@ -23,7 +23,7 @@ MOST_EXACT = 1 << 53
 def parse_numbers(cells: tuple[str, ...]) -> np.ndarray:
     """Decimal numbers as float64, NaN for every other text."""
     text = pl.Series(cells, dtype=pl.String).str.strip_chars()
-    return text.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy().copy()
+    return text.cast(pl.Float64, strict=False).to_numpy().copy()
 
 
 def mean_decimals(texts: Iterable[str]) -> int:

@@ -209,4 +209,4 @@ def _distinct(series: pl.Series, numbers: list[np.ndarray]) -> tuple[np.ndarray,
 
 def as_text(series: pl.Series) -> pl.Series:
     text = series if series.dtype == pl.String else series.cast(pl.String)
-    return text.fill_null("")
+    return text.fill_null("") if text.null_count() else text

@@ -126,7 +126,8 @@ class Hierarchy:
         text = values if isinstance(values, pl.Series) else pl.Series(list(values), dtype=pl.String)
         leaves = pl.Enum(self.labels[: self.leaves])
         codes = text.cast(pl.String).cast(leaves, strict=False).to_physical()
-        return codes.cast(pl.Int32).fill_null(-1).to_numpy()
+        numbers = codes.cast(pl.Int32)
+        return (numbers.fill_null(-1) if numbers.null_count() else numbers).to_numpy()
 
     @cached_property
     def levels(self) -> np.ndarray:
