@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from pathlib import Path
 
+# before Polars is imported: threads would cost small tables far more time than they save
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
 import polars as pl
 import pytest
+import typer.main
 import yaml
 from hypothesis import HealthCheck, settings
 
@@ -97,6 +102,14 @@ def forked_parties():
 
     with pytest.MonkeyPatch.context() as patch:
         replace_interpreters(patch)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _commands_are_built_once():
+    """Typer builds all commands anew for every call, which takes longer than most of them run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
         yield
 
 
