@@ -64,6 +64,8 @@ class Keys:
 
     def go(self, selector: str, most: int = 40) -> None:
         """Tab until a control has the focus."""
+        # without script, a page reloads itself while something runs
+        self.tab.wait_for_selector("meta[http-equiv=refresh]", state="detached")
         self.tab.wait_for_load_state()  # a new page's script moves the focus to the content
         for _ in range(most):
             if self.tab.evaluate(IS_FOCUSED, selector):
