@@ -94,7 +94,7 @@ def takes_less_time(view: View) -> ClaimFinding:
 
 
 def time_falls(view: View) -> ClaimFinding:
-    """With three parties no curve of the own rule over k rises at a step beyond the spread."""
+    """With three parties no curve of our rule over k rises at a step beyond the spread."""
     rising, steps = [], 0
     for name in (curve(OWN, qids, 3) for qids in QIDS):
         for (a, before), (b, after) in itertools.pairwise(_times(view, name).items()):
@@ -212,7 +212,7 @@ def fewer_rounds(view: View) -> ClaimFinding:
 
 
 def delay_favours_batches(view: View) -> ClaimFinding:
-    """With a delay of 20 ms and more, the rule of the paper's own is not slower."""
+    """With a delay of 20 ms and more, our rule is not slower than step by step."""
     kept, numbers = 0, []
     places = [(qids, delay) for qids in ("QID5", "six pairs") for delay in (20, 50)]
     for qids, delay in places:
