@@ -19,13 +19,21 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numba
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.runtime.nrt import rtsys
+from numba.cpython import hashing  # noqa: F401  gives compiled code its functions
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 KERNELS = Path(__file__).parent
 IMPORT = re.compile(r"^\s*(?:from|import)\s+shoal\.kernels\b([^\n(#]*(?:\([^)]*\))?)", re.MULTILINE)
+
+LOADS_ALONE = ((0, 61), (0, 68))
+"""The first and the last version of Numba tried whose compiled code needs no more of it than its
+runtime and the functions of hashing.
+"""
 
 
 def outer(function: Kernel) -> Kernel:
@@ -114,6 +122,18 @@ class _FollowingCache(FunctionCache):
         except OSError:
             return  # frozen: Numba's own stamp is that of the executable, which holds all kernels
         self._cache_file = _Index(self._cache_path, self._impl.filename_base, stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Compiled code from disk, as Numba loads it, but without what only its compiler needs.
+
+        Numba first loads everything that it can compile, parts of SciPy included where that is
+        installed, which takes a short run longer than its kernels do. The compiler loads it itself.
+        """
+        if not LOADS_ALONE[0] <= numba.version_info.short <= LOADS_ALONE[1]:
+            return super().load_overload(sig, target_context)
+        rtsys.initialize(target_context)  # compiled code allocates by it
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
     def has_code(self) -> bool:
         """Whether compiled code of this function is on disk, and not out of date."""
