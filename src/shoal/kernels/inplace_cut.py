@@ -4,8 +4,9 @@ columns, costs and the rules: as in `sorted_cut`. A node's low records are found
 and every column is parted in one pass that keeps the order of the records on both sides. Where to
 cut comes from the rule of sizes, or from a strided sample whose cuts are priced by sorted lists.
 
-sides: (rows of the largest node,) int8, LOW, HIGH or TIED. scratch: (rows of the largest node,)
-int32, a column's values on the high side. `sorted_cut.Space` says what the other arrays are.
+sides: (rows of the largest node,) int8, LOW or HIGH. scratch: (rows of the largest node,) int32,
+places of tied records, then a column's values on the high side. `sorted_cut.CutSpace` says what the
+other arrays are.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from shoal.kernels.sorted_cut import (
 )
 from shoal.kernels.uncompiled import uncompiled_up_to
 
-LOW, HIGH, TIED = range(3)
+LOW, HIGH = range(2)
 # a large node's cut is priced on one of so many records, and on at least so many
 SPARSE = 8
 FEWEST = 64
@@ -181,24 +182,30 @@ def _part(columns, a, b, rank, dim, used, sides, scratch, space):
     """
     m = b - a
     order = space.order[TIES]
-    for i in range(m):
-        sides[i] = TIED
-    # column after column settles the records that are still tied around the rank
     need = rank
+    tied = m  # records around the rank that no column has told apart; their places in `scratch`
     for t in range(-1, used):
         j = dim if t < 0 else order[t]
         if (t >= 0 and j == dim) or need == 0:
             continue
         run = columns[j, a:b]
-        value, below = _value_at(run, need, sides, space.counts)
+        value, below = _value_at(run, need, scratch, tied, space.counts)
         need -= below
-        for i in range(run.shape[0]):
-            if sides[i] == TIED:
-                sides[i] = TIED if run[i] == value else (HIGH if run[i] > value else LOW)
-    for i in range(m):
-        if sides[i] == TIED:
-            sides[i] = LOW if need > 0 else HIGH
-            need -= 1
+        still = 0
+        if t < 0:
+            for i in range(run.shape[0]):
+                sides[i] = run[i] > value
+                scratch[still] = i  # written for every record, kept for tied ones
+                still += run[i] == value
+        else:
+            for i in range(tied):
+                place = scratch[i]
+                sides[place] = run[place] > value
+                scratch[still] = place
+                still += run[place] == value
+        tied = still
+    for i in range(need, tied):
+        sides[scratch[i]] = HIGH
     one = np.uint64(1)  # unsigned places are not checked for counting from the end
     for j in range(columns.shape[0]):
         run = columns[j, a:b]
@@ -217,16 +224,19 @@ def _part(columns, a, b, rank, dim, used, sides, scratch, space):
 
 
 @inner
-def _value_at(run, rank, sides, counts):
-    """The value that the tied record of this rank has, and how many tied records have less.
+def _value_at(run, rank, places, some, counts):
+    """The value that the record of this rank has, and how many have less, among the first `some` of
+    these places of a run; where that is all of it, among all records.
 
     Counts the values in 256 intervals, then in 256 parts of the interval that holds the rank, ...
     """
-    first = np.int64(run[0])
+    listed = some < run.shape[0]
+    first = np.int64(run[places[0] if listed else 0])
     last = first
-    for i in range(run.shape[0]):
-        first = min(first, run[i])
-        last = max(last, run[i])
+    for i in range(some):
+        v = run[places[i] if listed else i]
+        first = min(first, v)
+        last = max(last, v)
     below = np.int64(0)
     while True:
         shift = np.int64(0)
@@ -234,9 +244,9 @@ def _value_at(run, rank, sides, counts):
             shift += 8
         for v in range(257):
             counts[v] = 0
-        for i in range(run.shape[0]):
-            v = run[i]
-            if sides[i] == TIED and first <= v <= last:
+        for i in range(some):
+            v = run[places[i] if listed else i]
+            if first <= v <= last:
                 counts[(v - first) >> shift] += 1
         at = np.int64(0)
         while below + counts[at] <= rank:
