@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.connectors import files
+from shoal.connectors import delimited, files, record_ends
 from shoal.connectors.coded_files import read_coded
 from shoal.connectors.dialect import AS_FOUND
 from shoal.data.room import Room
@@ -18,6 +20,14 @@ from shoal.errors import InputError
 
 # Polars reads these as one record, whose third cell holds the second person's number
 MERGED = 'a,b,c,d\np0,"x",5",end\np1,66,",end\np2,flu,flu,end\n'
+
+
+@pytest.fixture(params=["short", "long"], autouse=True, scope="module")
+def length(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each text once as it is and once as if it were long: a quicker look is then taken first."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(delimited, "_LONG", 0 if request.param == "long" else 1 << 24)
+        yield
 
 
 @pytest.fixture
@@ -71,3 +81,27 @@ def test_what_is_read_is_what_another_reader_finds(lines, newline, tmp_path_fact
     except InputError:
         return
     assert [[cell or "" for cell in row] for row in found] == expected
+
+
+@given(text=st.text('""",\n\rx', max_size=40))
+def test_the_quicker_look_passes_no_stray_quote(text: str) -> None:
+    stray = record_ends.stray_quotes(_letters(text), ord(","), np.zeros(1, dtype=np.int64))
+    assert not (stray and _pass_quicker_look(text))
+
+
+@given(rows=st.lists(st.lists(st.text('",\n\rx'), min_size=2, max_size=2), min_size=1))
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_the_quicker_look_passes_what_a_writer_quotes(rows: list[list[str]], newline: str) -> None:
+    written = io.StringIO(newline="")
+    csv.writer(written, lineterminator=newline).writerows(rows)
+    assert _pass_quicker_look(written.getvalue())
+
+
+def _letters(text: str) -> np.ndarray:
+    return np.frombuffer(text.encode(), np.uint8)
+
+
+def _pass_quicker_look(text: str) -> bool:
+    letters = _letters(text)
+    words = letters[: len(letters) // 8 * 8].view("<u8")
+    return bool(record_ends.opens_or_closes(letters, words, ord(",")))

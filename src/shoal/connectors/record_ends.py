@@ -118,6 +118,63 @@ def stray_quotes(text: np.ndarray, separator: int, rows: np.ndarray) -> int:
     return count
 
 
+@outer
+def opens_or_closes(text: np.ndarray, words: np.ndarray, separator: int) -> bool:
+    """Whether every quote opens or closes a cell, or is doubled within one that is quoted: then no
+    quote is stray. Several times as fast as looking for stray ones, since only quotes are visited.
+
+    words: (n // 8,) uint64, the same text by eight bytes, the first of them lowest.
+    """
+    n = len(text)
+    quoted = False
+    closed = np.int64(-2)  # where the last quoted cell was closed
+    for word in range((n + 7) // 8):
+        marks = _quotes_of(words[word]) if word < len(words) else _last_quotes(text, 8 * word)
+        while marks:
+            lowest = marks & (~marks + np.uint64(1))
+            marks ^= lowest
+            at = 8 * word + _byte_of(lowest)
+            if quoted:
+                quoted, closed = False, at
+                after = text[at + 1] if at + 1 < n else BREAK
+                if after == RETURN and (at + 2 == n or text[at + 2] == BREAK):
+                    after = BREAK
+                if after not in (separator, BREAK, QUOTE):
+                    return False
+            else:
+                if at > 0 and closed != at - 1 and text[at - 1] not in (separator, BREAK):
+                    return False
+                quoted = True
+    return not quoted
+
+
+@inner
+def _quotes_of(word: np.uint64) -> np.uint64:
+    """The highest bit of every byte that is a quote: those that are 0 after a comparison."""
+    low = np.uint64(0x7F7F7F7F7F7F7F7F)
+    differs = word ^ np.uint64(0x2222222222222222)
+    return ~((((differs & low) + low) | differs) | low)
+
+
+@inner
+def _last_quotes(text: np.ndarray, start: int) -> np.uint64:
+    """The same for the bytes behind the last whole word."""
+    marks = np.uint64(0)
+    for i in range(start, len(text)):
+        if text[i] == QUOTE:
+            marks |= np.uint64(0x80) << np.uint64(8 * (i - start))
+    return marks
+
+
+@inner
+def _byte_of(mark: np.uint64) -> np.int64:
+    """Which byte of a word has its highest bit set, the only one of the word: a multiplication
+    moves that number to the top.
+    """
+    numbers = np.uint64(0x0001020304050607)
+    return np.int64(((mark >> np.uint64(7)) * numbers) >> np.uint64(56))
+
+
 @inner
 def _one(
     text: np.ndarray, start: int, separator: int, most_lines: int
