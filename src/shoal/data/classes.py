@@ -131,8 +131,10 @@ class Classes:
     @cached_property
     def sizes(self) -> np.ndarray:
         """Records of every class, (count,) int64; read-only."""
-        # label -1 is counted in place 0, which is left out
-        counted = np.bincount(self.labels + 1, minlength=self.count + 1)[1:].copy()
+        if self.count == 1:
+            counted = np.array([np.count_nonzero(self.labels == 0)])
+        else:  # label -1 is counted in place 0, which is left out
+            counted = np.bincount(self.labels + 1, minlength=self.count + 1)[1:].copy()
         counted.flags.writeable = False
         return counted
 

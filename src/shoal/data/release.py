@@ -123,10 +123,14 @@ class Release:
 
         A suppressed record shows nothing about itself, so it is as good as the mean of all.
         """
+        if not self.originals:
+            return {}
         labels, count = self.shown.labels, self.shown.count
+        places = np.where(labels >= 0, labels, np.int32(count)).astype(np.intp)
+        sizes = np.bincount(places, minlength=count + 1)
         with np.errstate(over="ignore", invalid="ignore"):
             return {
-                name: values.squared_error(labels, count) for name, values in self.originals.items()
+                name: values.squared_error(places, sizes) for name, values in self.originals.items()
             }
 
 

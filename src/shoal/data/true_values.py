@@ -55,23 +55,24 @@ class TrueValues:
         # small numbers keep their digits; np.dot would wake a thread per core for all of the run
         return shifted, float(np.einsum("i,i,i", often, shifted[present], shifted[present]))
 
-    def squared_error(self, labels: np.ndarray, count: int) -> SquaredSum:
+    def squared_error(self, places: np.ndarray, sizes: np.ndarray) -> SquaredSum:
         """Around the mean of each class; around that of the whole table for records in none.
 
-        labels: (n,) int32, class 0..count-1 of each record, -1 where it shows nothing.
+        places: (n,) intp, class of each record, the last one where it shows nothing. sizes:
+        (classes + 1,) records of each.
         """
         shifted, whole = self._table
         numbers = shifted[self.codes]
-        places = np.where(labels >= 0, labels, count).astype(np.intp)
-        present = ~np.isnan(numbers)
-        if not present.all():
+        if np.isnan(shifted).any():
+            present = ~np.isnan(numbers)
             numbers, places = numbers[present], places[present]
-        sizes = np.bincount(places, minlength=count + 1)
-        means = np.bincount(places, weights=numbers, minlength=count + 1) / np.maximum(sizes, 1)
+            sizes = np.bincount(places, minlength=len(sizes))
+        sums = np.bincount(places, weights=numbers, minlength=len(sizes))
+        means = sums / np.maximum(sizes, 1)
         means[-1] = 0.0
         numbers -= means[places]
         numbers *= numbers
-        return SquaredSum.of(np.bincount(places, weights=numbers, minlength=count + 1), whole)
+        return SquaredSum.of(np.bincount(places, weights=numbers, minlength=len(sizes)), whole)
 
 
 @dataclass(frozen=True)

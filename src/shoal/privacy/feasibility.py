@@ -21,7 +21,8 @@ def nearest_feasible(
     data.
     population: how many people each table of a population has, where that is known.
     """
-    whole_table = replace(classes, labels=np.where(classes.labels >= 0, 0, -1), count=1, quasi={})
+    labels = np.where(classes.labels >= 0, np.int32(0), np.int32(-1))
+    whole_table = replace(classes, labels=labels, count=1, quasi={})
     findings: list[str] = []
     for model in models:
         if model.population:
