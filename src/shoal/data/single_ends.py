@@ -53,8 +53,9 @@ def shares_of_ends(parts: Sequence[Mapping[str, Ends]]) -> dict[str, float]:
 def _ends(published: PublishedColumn, values: np.ndarray, classes: Classes) -> Ends:
     is_interval = np.isfinite(published.lo) & np.isfinite(published.hi)
     is_interval &= published.lo < published.hi
-    labels = classes.labels[is_interval[published.codes]]
-    intervals = np.count_nonzero(np.bincount(labels[labels >= 0]))
+    shows_interval = np.zeros(classes.count + 1, dtype=bool)  # last, for records in no class
+    shows_interval[classes.labels[is_interval[published.codes]]] = True
+    intervals = np.count_nonzero(shows_interval[:-1])
     if not intervals:
         return Ends(0, 0)
     single = 0
