@@ -310,8 +310,12 @@ def test_somebody_who_adds_the_same_release_meanwhile_wins_and_nobody_is_publish
         monkeypatch.setattr(PostgresSession, "insert", insert)
         with opened(address, writing=True) as other:
             other.insert(table, frame)
-            threading.Timer(0.3, other.commit).start()
-            insert(session, table, frame)
+            committing = threading.Timer(0.3, other.commit)
+            committing.start()
+            try:
+                insert(session, table, frame)  # refused as soon as the server has the other's
+            finally:
+                committing.join()  # before the connection that it uses is closed
 
     monkeypatch.setattr(PostgresSession, "insert", second)
     with pytest.raises(InputError, match="somebody else published into it meanwhile"):
