@@ -195,7 +195,7 @@ def test_wrong_encoding_names_the_line(refused, workplace):
 def test_text_in_a_number_column_names_rows_not_values(refused, workplace):
     append_row(workplace, GOOD.replace(",33,", ",elderly,"))
     append_row(workplace, GOOD.replace(",33,", ",3O,"))
-    message = refused("attribute 'age'", "2 records", "row 601, 602", "not a number")
+    message = refused("attribute 'age'", "2 records", "rows 601, 602", "not a number")
     assert "elderly" not in message
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+import polars as pl
 import pytest
 
+from shoal.data.findings import listed_rows
+from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.jobs.dossier.context import read_context
+from shoal.policy.hierarchies import declared_hierarchy
 from shoal.policy.policy import Policy
 
 POLICY = {
@@ -70,3 +75,24 @@ def test_a_date_says_how_dates_are_written(day):
         read_context({"version": 1, "review_by": day})
     expected = "context, review_by: must be a date, written like 2031-12-31"
     assert refused.value.args[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "count", "says"),
+    [
+        ([6], None, "row 7"),
+        ([0, 1], None, "rows 1, 2"),
+        (range(5), 5, "rows 1, 2, 3, 4, 5"),
+        (range(6), None, "rows 1, 2, 3, 4, 5 and 1 more"),
+        (range(5), 17, "rows 1, 2, 3, 4, 5 and 12 more"),
+    ],
+)
+def test_rows_that_are_not_listed_are_counted(rows, count, says):
+    assert listed_rows(rows, count) == says
+
+
+def test_rows_that_a_maker_has_no_place_for_are_counted(tmp_path):
+    column = Table(pl.DataFrame({"age": ["30", "31"] * 6 + ["x"] * 7})).column("age")
+    is_value = np.ones(len(column.cells), dtype=bool)
+    with pytest.raises(InputError, match=r"\(rows 13, 14, 15, 16, 17 and 2 more\)"):
+        declared_hierarchy("age", {"bins": [0, 20, 40]}, tmp_path, column, is_value)

@@ -335,7 +335,7 @@ def test_cells_and_rows_that_are_wrong_are_reported_with_the_numbers_of_the_whol
                 publish_file(str(source), METHODS["rounded"], str(tmp_path / "out.csv"))
             told.append(str(refused.value))
     assert told[0] == told[1]
-    assert "row 4, 251" in told[0]
+    assert "rows 4, 251" in told[0]
     assert told[2] == told[3]
 
 

@@ -37,7 +37,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_records_that_a_lone_quote_would_make_one_are_refused(place: Path) -> None:
     place.write_text(MERGED)
-    told = r"2 records with a quote that opens or closes no cell \(row 1, row 2\); put such"
+    told = r"2 records with a quote that opens or closes no cell \(rows 1, 2\); put such"
     with pytest.raises(InputError, match=told):
         files.read(str(place))
     with pytest.raises(InputError, match=told):

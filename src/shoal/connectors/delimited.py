@@ -17,9 +17,9 @@ import polars as pl
 
 from shoal.connectors import record_ends
 from shoal.connectors.dialect import ENCODINGS, UTF8, Dialect, Reading, as_utf8
+from shoal.data.findings import MOST_LISTED, listed_rows
 from shoal.errors import InputError
 
-_MOST_NAMED = 5
 _SEPARATORS = ",;\t|"
 _LOOKED_AT = 30  # lines that distinguish a title from the name of a column
 _MARK = b"\xef\xbb\xbf"
@@ -269,7 +269,7 @@ def check_quotes_in(text: bytes | mmap.mmap, path: str, separator: str) -> None:
     """The same of a text that begins with the names."""
     if text.find(b'"') < 0:
         return
-    rows = np.zeros(_MOST_NAMED, dtype=np.int64)
+    rows = np.zeros(MOST_LISTED, dtype=np.int64)
     begun = len(_MARK) if text[: len(_MARK)] == _MARK else 0
     letters = np.frombuffer(text, dtype=np.uint8)[begun:]
     count = 0
@@ -277,11 +277,13 @@ def check_quotes_in(text: bytes | mmap.mmap, path: str, separator: str) -> None:
         count = record_ends.stray_quotes(letters, ord(separator), rows)
     del letters  # a map that is looked at can't be closed
     if count:
-        named = ["the first line" if row == 0 else f"row {row}" for row in rows[:count].tolist()]
-        more = ", ..." if count > len(named) else ""
+        below = [row - 1 for row in rows[:count].tolist() if row > 0]
+        named = ["the first line"] if rows[0] == 0 else []
+        if below:
+            named.append(listed_rows(below, count - len(named)))
         raise InputError(
             f"file '{path}': {count} record{'s' if count > 1 else ''} with a quote that opens or"
-            f" closes no cell ({', '.join(named)}{more}); put such cells into quotes and double"
+            f" closes no cell ({', '.join(named)}); put such cells into quotes and double"
             f" those inside, or say what parts the cells (delimiter), if not {separator!r}"
         )
 
@@ -385,7 +387,7 @@ def _first_row(text: str, separator: str, path: str) -> list[str]:
 def check_rows(content: bytes | Path, path: str, separator: str, columns: int) -> list[int]:
     """0-based rows that are blank lines; raises InputError for rows of too few or many cells."""
     blank: list[int] = []
-    ragged: list[str] = []
+    ragged: list[int] = []
     count = 0
     try:
         with io.TextIOWrapper(_opened(content), "utf-8-sig", newline="") as text:
@@ -396,14 +398,13 @@ def check_rows(content: bytes | Path, path: str, separator: str, columns: int) -
                     blank.append(row)
                 elif len(cells) != columns:
                     count += 1
-                    if len(ragged) < _MOST_NAMED:
-                        ragged.append(str(row + 1))
+                    if len(ragged) < MOST_LISTED:
+                        ragged.append(row)
     except csv.Error:
         raise InputError(
             f"file '{path}': holds a cell too long to be one; a quote may be left open"
         ) from None
     if count:
-        more = ", ..." if count > len(ragged) else ""
         names = "one cell" if columns == 1 else f"{columns} cells"
         title = (
             ""
@@ -413,8 +414,7 @@ def check_rows(content: bytes | Path, path: str, separator: str, columns: int) -
         )
         raise InputError(
             f"file '{path}': {count} row{'s' if count > 1 else ''} with more or fewer than the"
-            f" header's {names} ({'row' if count == 1 else 'rows'} {', '.join(ragged)}{more});"
-            f" {title}fix them, quote cells that hold the separator, or say what it is, such as"
-            " --read delimiter=;"
+            f" header's {names} ({listed_rows(ragged, count)}); {title}fix them, quote cells that"
+            " hold the separator, or say what it is, such as --read delimiter=;"
         )
     return blank

@@ -63,7 +63,11 @@ def finding_about(column: Column, cells: np.ndarray, what: str, remedy: str) -> 
 
 
 def listed_rows(rows: Sequence[int], count: int | None = None) -> str:
-    """The first few of 0-based rows in words, from 1. count: of all, where some are left out."""
-    first = ", ".join(str(row + 1) for row in rows[:MOST_LISTED])
-    more = (len(rows) if count is None else count) > min(len(rows), MOST_LISTED)
-    return f"row {first}{', ...' if more else ''}"
+    """0-based rows in words, from 1: `row 7`, or `rows 1, 2, 3, 4, 5 and 12 more`.
+
+    count: of all, where `rows` are only the first of them.
+    """
+    every = len(rows) if count is None else count
+    named = [str(row + 1) for row in rows[:MOST_LISTED]]
+    more = f" and {every - len(named)} more" if every > len(named) else ""
+    return f"row{'s' if every > 1 else ''} {', '.join(named)}{more}"

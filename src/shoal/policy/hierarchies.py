@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.diagnostics import values_without_leaf
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy
@@ -41,9 +42,9 @@ def declared_hierarchy(
         if findings:
             unplaced = is_value.copy()
             unplaced[is_value] = maker.values_without_leaf(values)
-            rows = ", ".join(str(row + 1) for row in column.rows_of(unplaced))
+            rows = listed_rows(column.rows_of(unplaced).tolist(), findings[0].count)
             message = findings[0].message.removeprefix(f"attribute '{name}': ")
-            raise InputError(f"{message} (row {rows})")
+            raise InputError(f"{message} ({rows})")
         return maker.make(values)
     except InputError as wrong:
         raise InputError(f"attribute '{name}': {wrong.args[0]}", wrong.findings) from None
