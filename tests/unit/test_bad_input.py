@@ -462,6 +462,13 @@ def test_misspelt_parameters_get_a_question(refused):
     refused("did you mean 'mondrian'?", more=("--method", "mondrain"))
 
 
+def test_parameters_for_a_method_that_nobody_named_say_which_one_was_taken(refused, workplace):
+    change_policy(workplace, lambda p: p.pop("method", None))
+    told = "method 'rounded-partition': parameter 'cut' must be one of paper, admissible; nobody"
+    refused(told, "--method", "shoal methods", more=("--set", "cut=nearest"))
+    assert "nobody" not in refused(more=("--set", "cut=nearest", "--method", "rounded-partition"))
+
+
 def test_a_table_without_a_header_shows_nobody(refused, workplace):
     lines = (workplace / "patients.csv").read_text().splitlines()[1:]
     (workplace / "patients.csv").write_text("\n".join(lines) + "\n")

@@ -178,7 +178,8 @@ class Policy:
         """The same policy with another method, or with some of its parameters changed.
 
         Where it names no method and a thorough search is asked for, that is one which may change
-        the number of classes.
+        the number of classes. Raises InputError where parameters do not fit a method that nobody
+        named.
         """
         if not isinstance(settings, Mapping | None):
             raise InputError("method: its parameters are a dict, such as {'cut': 'nearest'}")
@@ -187,7 +188,24 @@ class Policy:
         method = dict(self.model.method or {"name": default})
         if name is not None and name != method["name"]:
             method = {"name": name}
-        return self._with(method=method | dict(settings or {}))
+        chosen = self._with(method=method | dict(settings or {}))
+        if name is None and self.model.method is None:
+            chosen.require_fit_by_default()
+        return chosen
+
+    def require_fit_by_default(self) -> None:
+        """Raises InputError, and says whose choice the method was, where its parameters do not fit
+        it.
+        """
+        known = registry.method(self.method_name, "publish")
+        try:
+            build(known.implementation, f"method '{known.name}'", self.method_settings)
+        except InputError as unfit:
+            raise InputError(
+                f"{unfit.args[0]}; nobody named a method, so this one is taken: name another with"
+                " --method, 'shoal methods' lists the parameters of all",
+                unfit.findings,
+            ) from None
 
     def with_default_method(self, schema: Schema, encoded: EncodedTable) -> Policy:
         """The same policy; where it names no method, with the one that loses less on such a table.
