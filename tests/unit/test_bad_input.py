@@ -804,3 +804,22 @@ def test_check_lists_made_hierarchies_beside_missing_columns(workplace, shoal):
     said = shoal("policy", "check", "policy.yaml", "patients.csv").err
     assert "'wards': in the policy" in said
     assert "attribute 'sex'" in said
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("check", "did you mean 'shoal policy check'"),
+        ("init", "did you mean 'shoal party init' or 'shoal policy init'"),
+        ("publis", "did you mean 'publish', 'republish'"),
+    ],
+)
+def test_a_command_without_its_group_is_completed(typed, hint, shoal):
+    found = shoal(typed)
+    assert (
+        found.status,
+        f"No such command '{typed}'; {hint}; see 'shoal --help'" in found.err,
+    ) == (
+        2,
+        True,
+    )

@@ -176,7 +176,8 @@ def status_of(arguments: list[str]) -> int:
     except typer.TyperException as usage:
         if not usage.format_message():  # the help was shown instead
             return 2
-        _say(f"{_in_our_words(usage.format_message())}; see '{_command_of(usage)} --help'", ())
+        told = _without_its_group(usage) or _in_our_words(usage.format_message())
+        _say(f"{told}; see '{_command_of(usage)} --help'", ())
         return 2
     except Exception as bug:
         if isinstance(bug, SystemError) and isinstance(bug.__cause__, KeyboardInterrupt):
@@ -221,6 +222,20 @@ def _in_our_words(usage: str) -> str:
     elif "valid number" in reason:
         reason = f"is not a number; write for instance {option} 1.5"
     return f"{option}: {reason}"
+
+
+def _without_its_group(usage: Any) -> str | None:
+    """What is wrong where the command of a group was typed without the group; else None."""
+    unknown = re.match("No such command '(.+?)'", usage.format_message())
+    context = getattr(usage, "ctx", None)
+    if unknown is None or context is None or context.parent is not None:
+        return None
+    within = [
+        f"'shoal {group} {unknown[1]}'"
+        for group, command in context.command.commands.items()
+        if unknown[1] in getattr(command, "commands", ())
+    ]
+    return f"{unknown[0]}; did you mean {' or '.join(within)}" if within else None
 
 
 def _command_of(usage: Any) -> str:
