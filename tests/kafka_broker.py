@@ -91,7 +91,7 @@ def topic(broker: str, name: str, partitions: int = 1) -> str:
     return f"kafka://{broker}/{name}"
 
 
-def filled(broker: str, name: str, lines: list[str]) -> str:
+def filled(broker: str, name: str, lines: list[str | None]) -> str:
     """A new topic of one partition that holds these messages."""
     address = topic(broker, name)
     put(broker, name, [(None, line) for line in lines], partition=0)
@@ -101,7 +101,7 @@ def filled(broker: str, name: str, lines: list[str]) -> str:
 def put(
     broker: str,
     name: str,
-    messages: list[tuple[str | None, str]],
+    messages: list[tuple[str | None, str | None]],
     partitioner: str = "murmur2_random",
     **where: int,
 ) -> list[tuple[int, str]]:
@@ -118,7 +118,9 @@ def put(
             name,
             value,
             key,
-            on_delivery=lambda _, m: went.append((m.partition(), m.offset(), m.value().decode())),
+            on_delivery=lambda _, m: went.append(
+                (m.partition(), m.offset(), (m.value() or b"").decode())
+            ),
             **where,
         )
     assert producer.flush(30) == 0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_broker import committed, filled, free_port, topic
+from kafka_broker import committed, filled, free_port, put, topic
 from shoal.connectors import kafka
 from shoal.samples import purchases
 from stream_processes import killed_until_done
@@ -143,6 +143,46 @@ def test_bad_messages_are_set_aside(broker, shop, shoal):
     )
     told = [json.loads(line) for line in (shop / "bad").read_text().splitlines()]
     assert [b["record"] for b in told] == [7, 9]
+
+
+def test_a_message_without_a_value_at_the_start_is_set_aside(broker, shop, shoal):
+    """As compacted topics keep for what was deleted."""
+    lines = (shop / "p.jsonl").read_text().splitlines()[:500]
+    source = filled(broker, "deleted", [None, *lines])
+    command = ["stream", source, "-p", "policy.yaml", "-q", "-o", "out.csv"]
+    assert shoal(*command, "--dead-letters", "bad").status == 0
+    told = [json.loads(line) for line in (shop / "bad").read_text().splitlines()]
+    assert [b["record"] for b in told] == [0]
+    command[1] = filled(broker, "all-deleted", [None, None])
+    found = shoal(*command)
+    assert (found.status, "holds no message with a value" in found.err) == (2, True)
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_rows_too_large_for_the_broker_are_told_from_a_silent_one(broker, shop, shoal, partitions):
+    from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+
+    names = [f"{name}-{partitions}" for name in ("rows", "small")]
+    source, sink = (topic(broker, name, partitions) for name in names)
+    lines = (shop / "p.jsonl").read_text().splitlines()[:500]
+    put(broker, names[0], [(str(json.loads(line)["customer"]), line) for line in lines])
+    admin = AdminClient({"bootstrap.servers": broker})
+
+    def limit(size: int) -> None:
+        entry = ConfigEntry(
+            "max.message.bytes", str(size), incremental_operation=AlterConfigOpType.SET
+        )
+        resource = ConfigResource(ConfigResource.Type.TOPIC, names[1], incremental_configs=[entry])
+        admin.incremental_alter_configs([resource])[resource].result(30)
+
+    command = ["stream", source, "-p", "policy.yaml", "-q", "-o", sink, "--checkpoint", "ck"]
+    limit(100)
+    found = shoal(*command)
+    assert (found.status, "raise 'max.message.bytes' of the topic" in found.err) == (2, True)
+    limit(1_000_000)
+    assert shoal(*command).status == 0
+    rows = [committed(broker, names[1], partition) for partition in range(partitions)]
+    assert sum(map(len, rows)) == len(lines)
 
 
 def test_what_can_t_be_streamed_is_said(broker, shop, shoal):

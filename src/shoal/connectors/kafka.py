@@ -16,7 +16,7 @@ from typing import Any
 
 from shoal.connectors.feeds import rows_of_json
 from shoal.data.stream import Piece
-from shoal.errors import CheckpointError, InputError, MissingExtraError
+from shoal.errors import CheckpointError, InputError, MissingExtraError, PartyError
 
 SCHEME = "kafka://"
 _NAME = re.compile(r"kafka://(?P<servers>[^/]+)/(?P<topic>[A-Za-z0-9._-]+)$")
@@ -26,6 +26,12 @@ MOST = 50_000
 """Messages that are read at a time."""
 WAIT = 30
 """Seconds that a broker may take to answer."""
+WRITING = {
+    "linger.ms": 20,
+    "compression.type": "lz4",
+    "message.max.bytes": 1_000_000_000,  # the broker's limit counts, not the client's
+}
+"""Settings of producers."""
 
 
 @dataclass(frozen=True)
@@ -101,10 +107,13 @@ class TopicFeed:
         return self._kafka.TopicPartition(self._topic.name, 0, offset)
 
     def _first_names(self) -> list[str]:
-        """The names of the first object; the stream begins when it has come."""
+        """The names of the first object; the stream begins when it has come.
+
+        A message without a value, as topics keep for what was deleted, is no object.
+        """
         while True:
             lines, _, at_end = self._messages(1)
-            if lines:
+            if any(lines):
                 break
             if at_end:
                 raise no_messages(self._topic)
@@ -207,9 +216,7 @@ class TopicSink:
                 "enable.partition.eof": True,
             }
         )
-        self._producer = kafka.Producer(
-            {**servers, "transactional.id": self._group, "linger.ms": 20, "compression.type": "lz4"}
-        )
+        self._producer = kafka.Producer({**servers, **WRITING, "transactional.id": self._group})
         self._step = kafka.TopicPartition(self._topic.name, 0)
         try:
             self._producer.init_transactions(
@@ -259,16 +266,17 @@ class TopicSink:
         """
         if step <= self._done:
             return
-        kafka = client()
+        kafka, refused = client(), list[int]()
         try:
             self._producer.begin_transaction()
-            produce_rows(self._producer, self._topic, 0, rows)
+            refused = produce_rows(self._producer, self._topic, 0, rows)
             reached = kafka.TopicPartition(self._topic.name, 0, step)
             self._producer.send_offsets_to_transaction(
                 [reached], self._consumer.consumer_group_metadata(), WAIT
             )
             self._producer.commit_transaction(WAIT)
         except kafka.KafkaException:
+            refuse_too_large(self._topic, refused)
             raise unreachable(self._topic) from None
         self._done = step
 
@@ -290,25 +298,46 @@ def names_in(message: bytes, topic: Topic) -> list[str]:
     return list(first)
 
 
-def produce_rows(producer: Any, topic: Topic, partition: int, rows: bytes) -> None:
-    """Hands a message for each line to a producer."""
+def produce_rows(producer: Any, topic: Topic, partition: int, rows: bytes) -> list[int]:
+    """Hands a message for each line to a producer. Returns a list that the producer fills with the
+    codes of the errors of those that the broker refuses.
+    """
+    refused: list[int] = []
+
+    def note(error: Any, _: Any) -> None:
+        if error is not None:
+            refused.append(error.code())
+
     for row in rows.splitlines():
         while True:
             try:
-                producer.produce(topic.name, row, partition=partition)
+                producer.produce(topic.name, row, partition=partition, on_delivery=note)
                 break
             except BufferError:  # the broker is slower than we are: wait for it
                 producer.poll(0.1)
+    return refused
+
+
+def refuse_too_large(topic: Topic, refused: list[int]) -> None:
+    """Raises InputError where the broker refused messages for their size, which no waiting mends.
+
+    refused: codes of errors.
+    """
+    if client().KafkaError.MSG_SIZE_TOO_LARGE in refused:
+        raise InputError(
+            f"output '{topic}': the broker refuses rows as too large; raise 'max.message.bytes' of"
+            " the topic, or 'message.max.bytes' of the broker, and run the command again"
+        )
 
 
 def no_messages(topic: Topic) -> InputError:
-    """Says that a source is empty."""
-    return InputError(f"source '{topic}': holds no message; put records into it first")
+    """Says that a source has no records."""
+    return InputError(f"source '{topic}': holds no message with a value; put records into it first")
 
 
-def unreachable(topic: Topic) -> MissingExtraError:
+def unreachable(topic: Topic) -> PartyError:
     """Says that a broker does not answer."""
-    return MissingExtraError(
+    return PartyError(
         f"topic '{topic}': its broker does not answer; start it, or correct the address"
     )
 

@@ -304,9 +304,8 @@ class Writer:
             {
                 "bootstrap.servers": group.sink.servers,
                 "transactional.id": f"{group.name}:{partition}",
-                "linger.ms": 20,
-                "compression.type": "lz4",
                 "logger": kafka.quiet(),
+                **kafka.WRITING,
             }
         )
         try:
@@ -315,17 +314,22 @@ class Writer:
             raise kafka.unreachable(group.sink) from None
 
     def commit(self, rows: bytes, offset: int, mark: Mark) -> None:
-        """Commits all rows of a step, its offset and its mark; or raises TransactionLost."""
+        """Commits all rows of a step, its offset and its mark; or raises TransactionLost.
+
+        Raises InputError where the broker refuses rows for their size.
+        """
         reached = self._kafka.TopicPartition(
             self._group.source.name, self._partition, offset, str(mark)
         )
+        refused: list[int] = []
         try:
             self._producer.begin_transaction()
-            kafka.produce_rows(self._producer, self._group.sink, self._partition, rows)
+            refused = kafka.produce_rows(self._producer, self._group.sink, self._partition, rows)
             metadata = self._member.metadata
             self._producer.send_offsets_to_transaction([reached], metadata, kafka.WAIT)
             self._producer.commit_transaction(kafka.WAIT)
         except self._kafka.KafkaException as failed:
+            kafka.refuse_too_large(self._group.sink, refused)
             raise TransactionLost(bool(failed.args[0].fatal())) from None
 
 

@@ -141,7 +141,9 @@ def _wanted(options: StreamOptions, policy: Policy, group: Group, partitions: in
         if not options.follow:
             raise kafka.no_messages(group.source)
         time.sleep(ASK_EVERY)
-    first_message = next(one.lines[0] for one in first if one.lines)
+    first_message = next((line for one in first for line in one.lines if line), None)
+    if first_message is None:
+        raise kafka.no_messages(group.source)
     columns = kafka.names_in(first_message, group.source)
     partitioner = None if policy.subject is None else options.partitioner
     shared = SharedStream(
