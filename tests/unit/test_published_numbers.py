@@ -252,6 +252,27 @@ def test_a_column_stays_text_where_a_type_would_lose_something(folder, shoal, pa
     assert result.status == 0, result.err
 
 
+@pytest.mark.parametrize(
+    ("heights", "dtype"),
+    [
+        (["7", "8", "12"], pl.Int64),
+        (["7", "07", "12"], pl.String),
+        (["1.5", "2", "12"], pl.String),
+        (["0.5", "1.5", "12.5"], pl.Float64),
+    ],
+)
+def test_bins_are_numbers_only_where_each_reads_as_it_is_written(tmp_path, heights, dtype):
+    attributes = {"height": {"role": "quasi", "hierarchy": BINS}, "pay": {"role": "plain"}}
+    asked = {**policy(), "attributes": attributes, "write": {}}
+    frame = pl.DataFrame({"height": heights * 2, "pay": ["x"] * 6})
+    out = tmp_path / "out.parquet"
+    frame.write_csv(tmp_path / "in.csv")
+    shoal_package.publish_file(str(tmp_path / "in.csv"), asked, str(out))
+    released = pl.read_parquet(out)
+    assert released["height"].dtype == dtype
+    assert shoal_package.audit(released, asked, frame).holds
+
+
 def test_a_number_that_was_changed_is_seen_in_a_typed_column(folder, shoal):
     published(shoal, "out.parquet")
     frame = pl.read_parquet("out.parquet")

@@ -10,6 +10,7 @@ import polars as pl
 from shoal.binding.derived import derived_columns
 from shoal.binding.notation import is_date, is_number
 from shoal.data.numbers import MOST_EXACT
+from shoal.data.table import as_text
 from shoal.policy.policy import Policy
 
 _DAY = r"^\d{4}-\d\d-\d\d$"
@@ -18,7 +19,9 @@ _DAY = r"^\d{4}-\d\d-\d\d$"
 def typed(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """The release with declared numbers as Int64 or Float64, and days as Date.
 
-    Columns that show anything else, such as intervals or a text for missing values, stay text.
+    Columns that show anything else, such as intervals or a text for missing values, stay text. So
+    do numbers in bins that would not read as they are written, such as `07` or `2` beside `1.5`:
+    the leaves of a hierarchy are texts.
     """
     declared = policy.model.attributes
     source_of = {column.name: column.source for column in derived_columns(policy)}
@@ -29,7 +32,10 @@ def typed(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
             continue
         text = column.cast(pl.String)
         if is_number(attribute):
-            frame = frame.with_columns(_numbers(text))
+            numbers = _numbers(text)
+            is_leaf = attribute.hierarchy is not None and name not in source_of
+            if not is_leaf or as_text(numbers).equals(as_text(text)):
+                frame = frame.with_columns(numbers)
         elif is_date(attribute):
             frame = frame.with_columns(_days(text))
     return frame
