@@ -191,6 +191,17 @@ def test_people_of_several_records_and_tables_without_subjects_are_refused():
         shoal.publish(shop, unnamed, beside=[out])
 
 
+@pytest.mark.parametrize("attacker", ["presence", "own"])
+def test_no_k_is_said_to_hold_that_is_counted_without_the_withheld(attacker):
+    """With a smaller k others are withheld."""
+    hospital, shop = people(60, 1, range(90))
+    out = (shoal.publish(hospital, HOSPITAL).data, HOSPITAL, hospital)
+    asked = SALES | {"promises": [{"model": "k-anonymity", "k": 40}]}
+    with pytest.raises(InfeasibleError, match=r"withheld beside .* left are") as refused:
+        shoal.publish(shop, asked, beside=[out], attacker=attacker)
+    assert "nearest" not in str(refused.value)
+
+
 def test_nothing_is_published_where_no_old_class_has_k_people_left():
     hospital, shop = people(60, 1, range(60))
     out = (shoal.publish(hospital, HOSPITAL).data, HOSPITAL, hospital)

@@ -101,11 +101,25 @@ def find_aligned(
         promises, whole_table.only(kept, matrix.take(kept).subjects), people
     )
     if findings:
+        require_k_left(kept, old.k)
         gone = f"without the {int((~kept).sum())} people who are withheld beside other releases, "
         raise InfeasibleError(gone + findings[0], findings[1:])
     partition = inside_groups(matrix, whole_table, old.cells, policy, rng, progress)
     partition = repair(matrix, partition, BoundPromises(promises, whole_table))
     return partition, time.process_time() - started
+
+
+def require_k_left(kept: np.ndarray, k: int) -> None:
+    """Raises InfeasibleError where too few records, each a person, are left beside those withheld.
+
+    How many are withheld depends on k, so those who are left do not tell which k would do.
+    """
+    left = int(kept.sum())
+    if left < min(k, len(kept)):
+        raise InfeasibleError(
+            f"beside: with k = {k}, {len(kept) - left} people are withheld beside other releases,"
+            f" and the {left} left are fewer than k; lower k, or publish both on one grouping"
+        )
 
 
 def inside_groups(

@@ -36,7 +36,7 @@ from shoal.data.release import PublishedColumn, read_columns, spans_cover
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InfeasibleError
-from shoal.jobs.publish.aligned import inside_groups
+from shoal.jobs.publish.aligned import inside_groups, require_k_left
 from shoal.jobs.publish.boxes import recoding_of_whole_table
 from shoal.jobs.publish.recode import find_classes
 from shoal.policy.policy import Policy
@@ -80,6 +80,7 @@ def find_united(
     except InfeasibleError as error:
         if not withheld:
             raise
+        require_k_left(kept, k)
         gone = f"without the {withheld} people who are withheld beside other releases, "
         raise InfeasibleError(gone + str(error)) from error
     assert not isinstance(classes, Cut)
