@@ -14,8 +14,10 @@ from tempfile import TemporaryDirectory
 
 from party_processes import World, bank_world
 
+VETO = "three owners, one with a veto"
 WORLDS = {
     "three owners": {},
+    VETO: {},
     "three owners, MPyC": {"maximum": "mpyc"},
     "two owners and a helper, MPyC": {"maximum": "mpyc", "helper": "recipient"},
     "keyed ids, MPyC": {"maximum": "mpyc", "helper": "recipient", "keyed": True},
@@ -26,6 +28,11 @@ LONGEST = 120.0  # seconds
 
 def made(folder: Path, kind: str) -> World:
     world = bank_world(folder, n=40, **WORLDS[kind])
+    if kind == VETO:
+        office = next(party for party in world.content["parties"] if party["name"] == "office")
+        office["attributes"]["district"] = {"role": "plain"}
+        world.content["promises"] = [{"model": "k-anonymity", "k": 4}]
+        world.content["sensitive"] = {"attribute": "district", "l": 3, "veto": "seen"}
     for promise in world.content["promises"]:
         promise["k"] = 8 if "attributes" in promise else 4
     return world
