@@ -190,13 +190,11 @@ class Policy:
             method = {"name": name}
         chosen = self._with(method=method | dict(settings or {}))
         if name is None and self.model.method is None:
-            chosen.require_fit_by_default()
+            chosen._require_fit()
         return chosen
 
-    def require_fit_by_default(self) -> None:
-        """Raises InputError, and says whose choice the method was, where its parameters do not fit
-        it.
-        """
+    def _require_fit(self) -> None:
+        """Raises InputError where parameters do not fit the method, which nobody named."""
         known = registry.method(self.method_name, "publish")
         try:
             build(known.implementation, f"method '{known.name}'", self.method_settings)
