@@ -176,8 +176,8 @@ def status_of(arguments: list[str]) -> int:
     except typer.TyperException as usage:
         if not usage.format_message():  # the help was shown instead
             return 2
-        told = _without_its_group(usage) or _in_our_words(usage.format_message())
-        _say(f"{told}; see '{_command_of(usage)} --help'", ())
+        said = _without_its_group(usage) or _in_our_words(usage.format_message())
+        _say(f"{said}; see '{_command_of(usage)} --help'", ())
         return 2
     except Exception as bug:
         if isinstance(bug, SystemError) and isinstance(bug.__cause__, KeyboardInterrupt):
