@@ -271,7 +271,7 @@ class StreamCore:
         return pl.DataFrame(columns)
 
     def _sensitive(self, seq: np.ndarray) -> pl.DataFrame:
-        return self._pending.rows(seq).select(a.name for a in self.schema.sensitive)
+        return self._pending.rows(seq, [attribute.name for attribute in self.schema.sensitive])
 
     # releasing
 

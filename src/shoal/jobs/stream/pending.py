@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 
@@ -43,11 +45,13 @@ class PendingRecords:
             self._frames = [pl.concat(self._frames)]
         return self._frames[0] if self._frames else pl.DataFrame()
 
-    def rows(self, seq: np.ndarray) -> pl.DataFrame:
+    def rows(self, seq: np.ndarray, names: Sequence[str] | None = None) -> pl.DataFrame:
+        """These records, in this order. names: the columns asked for, if not all of them."""
         rows = np.searchsorted(self.seq, seq)
+        columns = self.frame.columns if names is None else names
         if len(rows) and (np.diff(rows) == 1).all():  # neighbours need no copy
-            return self.frame.slice(int(rows[0]), len(rows))
-        return self.frame[rows]
+            return self.frame[int(rows[0]) : int(rows[0]) + len(rows), columns]
+        return self.frame[rows, columns]
 
     def drop(self, seq: np.ndarray) -> None:
         stays = np.ones(len(self.seq), dtype=bool)
