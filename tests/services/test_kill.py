@@ -197,7 +197,8 @@ def test_a_file_that_may_not_grow_is_reported_in_one_line_and_leaves_nothing(tmp
     if output == "policy.yaml":
         order = ["policy", "init", "patients.csv", "-o", output]
     failed = subprocess.run(
-        [sys.executable, "-m", "shoal", *order],
+        # -B: bytecode cut at the limit would break whoever imports the module next
+        [sys.executable, "-B", "-m", "shoal", *order],
         cwd=tmp_path,
         capture_output=True,
         text=True,
