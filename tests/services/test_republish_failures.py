@@ -238,6 +238,7 @@ def prepared(folder: Path, increments: int = 3, people: int = 400) -> None:
 def command(increment: int) -> list[str]:
     return [
         sys.executable,
+        "-B",  # bytecode cut at a limit would break whoever imports the module next
         "-m",
         "shoal",
         "republish",

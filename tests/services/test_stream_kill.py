@@ -36,7 +36,8 @@ SMALL_PIECES = (
     " status_of; sys.exit(status_of(sys.argv[1:]))"
 )
 LITTLE_ROOM = (
-    "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); room ="
+    "import resource, signal, sys; sys.dont_write_bytecode = True;"
+    " signal.signal(signal.SIGXFSZ, signal.SIG_IGN); room ="
     " int(sys.argv[1]); import shoal.connectors.feeds as f; f.PIECE = 20_000; from shoal.cli.main"
     " import status_of; import shoal.jobs.stream.run; resource.setrlimit(resource.RLIMIT_FSIZE,"
     " (room, room)); sys.exit(status_of(sys.argv[2:]))"
