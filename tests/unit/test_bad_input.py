@@ -497,9 +497,10 @@ def test_garbage_ends_in_one_line(refused, workplace, content):
     refused("shoal: ")
 
 
-def test_a_stop_that_compiled_code_gives_back_as_an_error_is_an_interruption(monkeypatch, capsys):
+@pytest.mark.parametrize("wrapped", [SystemError, RuntimeError])
+def test_a_stop_that_comes_wrapped_in_an_error_is_an_interruption(wrapped, monkeypatch, capsys):
     def stopped(*arguments, **options):
-        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+        raise wrapped("what compiled code says, and Python of a class") from KeyboardInterrupt()
 
     monkeypatch.setattr("shoal.cli.main.app", stopped)
     assert status_of(["publish"]) == 130

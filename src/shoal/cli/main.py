@@ -180,10 +180,9 @@ def status_of(arguments: list[str]) -> int:
         _say(f"{said}; see '{_command_of(usage)} --help'", ())
         return 2
     except Exception as bug:
-        if isinstance(bug, SystemError) and isinstance(bug.__cause__, KeyboardInterrupt):
-            _say(
-                "interrupted; nothing was written", ()
-            )  # compiled code gave the stop back in its own words
+        # compiled code gives a stop back in its own words, and Python 3.11 where a class is made
+        if isinstance(bug.__cause__, KeyboardInterrupt):
+            _say("interrupted; nothing was written", ())
             return INTERRUPTED
         if isinstance(bug, OSError) and bug.errno in NO_ROOM:
             _say(
