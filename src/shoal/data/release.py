@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import isfinite
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,7 @@ import polars as pl
 from shoal.data import cores
 from shoal.data.classes import Classes
 from shoal.data.numbers import parse_numbers
+from shoal.data.rounding import is_rounded
 from shoal.data.schema import Attribute, Kind, Render, Schema, Shown
 from shoal.data.table import Column, Table
 from shoal.data.true_values import SquaredSum, TrueValues
@@ -68,7 +70,7 @@ class Release:
     """What was published, measured class by class.
 
     classes: equal published quasi-identifiers are one class; withheld records are in none.
-    columns: the quasi-identifiers. asked_k: the policy's k, None without a k-anonymity promise.
+    columns: the quasi-identifiers. required_k: the policy's k, None without a k-anonymity promise.
     label: (n,) integer class label for the classification metric, or None.
     originals: the true values of each numeric quasi-identifier, aligned with the published records;
         empty where the original is not at hand.
@@ -96,6 +98,20 @@ class Release:
     def suppressed(self) -> int:
         """Records that show nothing in the quasi-identifiers, be they a class or withheld."""
         return self.withheld if self.starred is None else int(self.starred.sum())
+
+    def unrounded(self, schema: Schema) -> int:
+        """Records with an interval whose ends are not as far outward as `round` says."""
+        wrong = np.zeros(self.records, dtype=bool)
+        for published, attribute in zip(self.columns, schema.quasi, strict=True):
+            if attribute.round is None:
+                continue
+            ends = zip(published.lo.tolist(), published.hi.tolist(), strict=True)
+            kept = [
+                not (isfinite(lo) and isfinite(hi)) or is_rounded(lo, hi, attribute)
+                for lo, hi in ends
+            ]
+            wrong |= ~np.array(kept, dtype=bool)[published.codes]
+        return int(wrong.sum())
 
     @cached_property
     def shown(self) -> Classes:

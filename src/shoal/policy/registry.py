@@ -110,6 +110,11 @@ def metrics() -> dict[str, type[Metric]]:
     return _all_of("shoal.utility", "name", Metric, group="shoal.metrics")
 
 
+def build_metrics() -> dict[str, Metric]:
+    """One of each measure, by name."""
+    return {name: metric() for name, metric in metrics().items()}
+
+
 @cache
 def attacks() -> dict[str, type[Attack]]:
     """Every attack by name, in the order of their numbers."""

@@ -36,6 +36,7 @@ from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import encode, encode_subjects
+from shoal.data.faults import with_contradicted
 from shoal.data.people import UNKNOWN, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release, held_release
@@ -47,21 +48,21 @@ from shoal.data.truth import Truth
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.data.warnings import PRESENCE_DISCLOSED, ReleaseWarning
 from shoal.errors import InputError
-from shoal.jobs.audit.columns import ColumnFigures
 from shoal.jobs.audit.description import described
 from shoal.jobs.audit.downstream import downstream as downstream_of
-from shoal.jobs.audit.faults import with_contradicted
 from shoal.jobs.audit.in_parts import MeasuredInParts, measure_in_parts
 from shoal.jobs.audit.promises import promise_reports
 from shoal.jobs.audit.reading import read_release
 from shoal.jobs.audit.reference import Measures
-from shoal.jobs.audit.tally import Tally
 from shoal.jobs.audit.warnings import release_warnings
 from shoal.jobs.audit.without_policy import check_named, policy_of_columns, without_guesses
+from shoal.policy import registry
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.two_tables import Groups, parted
 from shoal.privacy.two_tables import contradicted as contradicted_by
+from shoal.utility.column_figures import ColumnFigures
 from shoal.utility.group_queries import People, group_query_error
+from shoal.utility.tally import Tally
 from shoal.version import VERSION
 
 
@@ -329,7 +330,7 @@ def measure(
     progress("measuring the promises")
     promises = promise_reports(policy, schema, release, released, measures)
     progress("measuring utility and risk")
-    tally = Tally(schema)
+    tally = Tally(schema, registry.build_metrics())
     tally.add(release)
     if truth is not None:
         progress("comparing with the original")

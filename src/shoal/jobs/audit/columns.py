@@ -5,18 +5,13 @@ Published ones come first, in their order; the removed ones follow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from shoal.binding.derived import derived_columns
-from shoal.data.release import Release
 from shoal.data.schema import Attribute, Kind, Role, Schema, Shown
-from shoal.data.single_ends import shares_of_ends, single_ends
 from shoal.data.table import Table
-from shoal.data.truth import Truth
 from shoal.policy.policy import Policy
-from shoal.utility.gcp import GlobalCertaintyPenalty
+from shoal.utility.column_figures import ColumnFigures
 
 REMOVED = "removed"
 DERIVED = "derived"
@@ -29,19 +24,6 @@ UNKNOWN = {
     "alone_in": None,
     "derived_from": None,
 }
-
-
-@dataclass(frozen=True)
-class ColumnFigures:
-    """By name: what quasi-identifiers lost, and the share of ends that are one person's own."""
-
-    losses: Mapping[str, float | None]
-    single_ends: Mapping[str, float]
-
-    @classmethod
-    def of(cls, release: Release, truth: Truth | None) -> ColumnFigures:
-        ends = {} if truth is None else shares_of_ends([single_ends(release, truth)])
-        return cls(GlobalCertaintyPenalty().per_attribute(release), ends)
 
 
 def measured_columns(

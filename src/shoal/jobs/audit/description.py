@@ -11,17 +11,12 @@ from shoal.data.single_ends import single_end_warnings
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.data.warnings import HIERARCHY_REPEATS, ReleaseWarning
-from shoal.jobs.audit.columns import (
-    REMOVED,
-    ColumnFigures,
-    column_roles,
-    measured_columns,
-    with_derived,
-)
+from shoal.jobs.audit.columns import REMOVED, column_roles, measured_columns, with_derived
 from shoal.jobs.audit.provenance import build, date
 from shoal.policy import registry
 from shoal.policy.digest import policy_identity
 from shoal.policy.policy import Policy
+from shoal.utility.column_figures import ColumnFigures
 
 TAKE_ROUND = ("publish", "audit")
 

@@ -6,7 +6,7 @@ over ranges that hold whole classes (`Tally`, `Promise.part` and `total`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -21,20 +21,45 @@ from shoal.data.progress import Progress
 from shoal.data.ranges import Ranges
 from shoal.data.release import PublishedColumn, Release, is_starred, label_classes, label_shown
 from shoal.data.room import Room, blocks
-from shoal.data.schema import Role, Schema
+from shoal.data.schema import Role, Schema, Shown
 from shoal.data.shared_room import SharedRoom
 from shoal.data.truth import Truth
 from shoal.errors import InputError
-from shoal.jobs.audit.columns import ColumnFigures
 from shoal.jobs.audit.reading import read_cells
-from shoal.jobs.audit.tally import Tally, require_parts
+from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.privacy.whole_table import in_whole_table
+from shoal.protocols import PartedMetric
+from shoal.utility.column_figures import ColumnFigures
+from shoal.utility.tally import Tally
 
 Codes = dict[str, np.ndarray]
 
 A = TypeVar("A")
 B = TypeVar("B")
+
+
+def require_parts(models: Sequence[Any], schema: Schema, policy: Policy) -> None:
+    """Raises InputError with every promise and measure that needs a table held as a whole."""
+    findings = [
+        f"memory: promise '{model.model}' needs the whole table in memory"
+        for model in models
+        if not getattr(model, "works_in_parts", False)
+    ]
+    findings += [
+        f"memory: measure '{name}' needs the whole table in memory"
+        for name, metric in registry.build_metrics().items()
+        if not isinstance(metric, PartedMetric)
+    ]
+    if policy.model.reference is not None:
+        findings.append("memory: a reference to compare with needs the whole table in memory")
+    findings += [
+        f"memory: attribute '{attribute.name}': means need the whole table in memory"
+        for attribute in schema.quasi
+        if attribute.shown is not Shown.RANGE
+    ]
+    if findings:
+        raise InputError.from_findings([f"{finding}; leave out --memory" for finding in findings])
 
 
 @dataclass(frozen=True)
@@ -56,7 +81,7 @@ def measure_in_parts(
     require_parts(models, schema, policy)
     audited = _Audited.of(released, schema, policy, truth)
     table = audited.whole_table([model for model in models if model.compares_with_table])
-    tally = Tally(schema)
+    tally = Tally(schema, registry.build_metrics())
     found: list[list[Any]] = [[] for _ in models]
     whole = [i for i, model in enumerate(models) if not model.groups_by]
     progress("measuring range by range")
@@ -90,7 +115,7 @@ def _measured_part(
 ) -> tuple[Tally, list[Any]]:
     """The figures of a range, and what each promise finds there."""
     part = measured()
-    tally = Tally(schema)
+    tally = Tally(schema, registry.build_metrics())
     tally.add(part.release)
     if part.truth is not None:
         tally.compare(part.released, part.release, part.truth)

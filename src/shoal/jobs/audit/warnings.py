@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from shoal.data.certificate import Certificate
 from shoal.data.people import Unit, unit
-from shoal.data.release import Release
 from shoal.data.schema import Role, Schema
 from shoal.data.warnings import OPEN_QUESTION, WITHHELD_FEW, ReleaseWarning
 from shoal.jobs.audit.together import is_below, together_below
@@ -40,13 +37,6 @@ def largest_k(models: Sequence[Any]) -> int | None:
     """The largest k that some promise asks; None where none asks a k."""
     asked = (getattr(model, "k", None) for model in models)
     return max((k for k in asked if isinstance(k, int)), default=None)
-
-
-def withheld_people(release: Release) -> int:
-    """The people of the records that are in no class, as far as they are known."""
-    left_out = release.classes.labels < 0
-    subjects = release.classes.subjects
-    return int(left_out.sum()) if subjects is None else len(np.unique(subjects[left_out]))
 
 
 def withheld_few(

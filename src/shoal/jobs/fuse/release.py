@@ -15,7 +15,7 @@ from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError
 from shoal.jobs.audit.audit import measure
 from shoal.jobs.audit.description import described
-from shoal.jobs.audit.warnings import release_warnings, withheld_people
+from shoal.jobs.audit.warnings import release_warnings
 from shoal.jobs.fuse.run_statistics import FusionResult
 from shoal.policy.agreement import Agreement
 
@@ -42,7 +42,7 @@ def write_release(
         # no owner's table names a person twice
         certificate = certificate.extended(people=KNOWN, warnings=[])
         certificate = certificate.warned(
-            *release_warnings(certificate, withheld_people(release), policy, schema)
+            *release_warnings(certificate, release.withheld, policy, schema)
         )
         certificate = certificate.extended(
             verb="fuse",

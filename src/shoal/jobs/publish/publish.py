@@ -33,6 +33,7 @@ from shoal.connectors.release_drafts import check_output, release_draft, second_
 from shoal.data import cores
 from shoal.data.beside import BesideGuard
 from shoal.data.certificate import Certificate
+from shoal.data.faults import with_contradicted
 from shoal.data.formulas import formula_sentences
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
@@ -42,7 +43,6 @@ from shoal.errors import InputError
 from shoal.jobs.attack.request import NO_ATTACK, AttackRequest
 from shoal.jobs.audit.audit import measure, measure_two_tables
 from shoal.jobs.audit.description import described, file_metadata
-from shoal.jobs.audit.faults import with_contradicted
 from shoal.jobs.audit.verdict import require_kept, require_together_kept
 from shoal.jobs.publish.attack_draft import asked_of, attack_draft
 from shoal.jobs.publish.draft import WITHHELD, RecodedDraft, noticed, prepare, with_bound

@@ -23,7 +23,7 @@ from shoal.jobs.publish.starring import Starring, cells_of
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises, nearest_feasible
-from shoal.protocols import Partitioner, Promises, SearchingPartitioner
+from shoal.protocols import SearchingPartitioner
 
 
 def ordered(table: Table, policy: Policy) -> Table:
@@ -59,26 +59,16 @@ def find_classes(
         if recodes_globally:
             classes = method.cut(matrix, bound, rng, progress)
         else:
-            partition = _partition(method, matrix, bound, rng, progress)
+            if isinstance(method, SearchingPartitioner):  # which says how far it is
+                partition = method.search(matrix, bound, rng, progress)
+            else:
+                partition = method.partition(matrix, bound, rng)
             if len(partition.labels) != matrix.records:
                 raise ValueError("a label for each record")
             classes = replace(
                 repair(matrix, partition, bound), search_statistics=partition.search_statistics
             )
     return classes, time.process_time() - started
-
-
-def _partition(
-    method: Partitioner,
-    matrix: Matrix,
-    promises: Promises,
-    rng: np.random.Generator,
-    progress: Progress,
-) -> Partition:
-    """The classes of a method of local recoding; one that searches says how far it is."""
-    if isinstance(method, SearchingPartitioner):
-        return method.search(matrix, promises, rng, progress)
-    return method.partition(matrix, promises, rng)
 
 
 @dataclass(frozen=True)

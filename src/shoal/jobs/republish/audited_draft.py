@@ -12,11 +12,11 @@ import polars as pl
 from shoal.connectors import files
 from shoal.connectors.file_description import describe_file
 from shoal.data.certificate import Certificate
+from shoal.data.faults import faults
 from shoal.data.progress import Progress
 from shoal.data.table import Table
 from shoal.jobs.audit.audit import measure
 from shoal.jobs.audit.description import described
-from shoal.jobs.audit.faults import faults
 from shoal.jobs.audit.reading import read_release
 from shoal.jobs.republish import terms
 from shoal.jobs.republish.history import LedgerHistory, stated

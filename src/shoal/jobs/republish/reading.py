@@ -15,11 +15,11 @@ from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.errors import InputError, LedgerError
 from shoal.jobs.audit.audit import measure
-from shoal.jobs.audit.columns import ColumnFigures
 from shoal.jobs.audit.reading import read_release
 from shoal.jobs.republish.identities import Identities
 from shoal.policy.policy import Policy
 from shoal.state.ledger import DATA, Ledger
+from shoal.utility.column_figures import ColumnFigures
 
 
 def rows_of_release(

@@ -5,49 +5,23 @@ A release in memory is one part. One past memory has many, and nothing depends o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from shoal.data.classes import Classes
+from shoal.data.faults import faults
 from shoal.data.release import Release
-from shoal.data.schema import Schema, Shown
+from shoal.data.schema import Schema
 from shoal.data.single_ends import Ends, shares_of_ends, single_ends
 from shoal.data.sizes import Sizes
 from shoal.data.table import Table
 from shoal.data.truth import Truth
-from shoal.errors import InputError
-from shoal.jobs.audit.columns import ColumnFigures
-from shoal.jobs.audit.faults import faults, unrounded
-from shoal.policy import registry
-from shoal.policy.policy import Policy
-from shoal.protocols import PartedMetric
+from shoal.protocols import Metric, PartedMetric
+from shoal.utility.column_figures import ColumnFigures
 from shoal.utility.gcp import loss_by_attribute
 from shoal.utility.in_parts import CellCounts
-
-
-def require_parts(models: Sequence[Any], schema: Schema, policy: Policy) -> None:
-    """Raises InputError with every promise and measure that needs a table held as a whole."""
-    findings = [
-        f"memory: promise '{model.model}' needs the whole table in memory"
-        for model in models
-        if not getattr(model, "works_in_parts", False)
-    ]
-    findings += [
-        f"memory: measure '{name}' needs the whole table in memory"
-        for name, metric in registry.metrics().items()
-        if not isinstance(metric(), PartedMetric)
-    ]
-    if policy.model.reference is not None:
-        findings.append("memory: a reference to compare with needs the whole table in memory")
-    findings += [
-        f"memory: attribute '{attribute.name}': means need the whole table in memory"
-        for attribute in schema.quasi
-        if attribute.shown is not Shown.RANGE
-    ]
-    if findings:
-        raise InputError.from_findings([f"{finding}; leave out --memory" for finding in findings])
 
 
 class Crowd:
@@ -86,7 +60,7 @@ class Crowd:
 class Tally:
     """The figures of every part that was added; `scores`, `together`, ... are of all of them."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, metrics: Mapping[str, Metric]) -> None:
         self.schema = schema
         self.records = self.suppressed = self.withheld = self.unrounded = 0
         self.faults = {"uncovered": 0, "changed": 0}
@@ -95,7 +69,7 @@ class Tally:
         self._classes, self._sizes = 0, list[Sizes]()
         self._everybody, self._withheld_people = Crowd(), Crowd()
         self._together = {name: Crowd() for name in ("alone", "below", "people")}
-        self._metrics = {name: metric() for name, metric in registry.metrics().items()}
+        self._metrics = dict(metrics)
         self._parts: dict[str, list[Any]] = {name: [] for name in self._metrics}
         self._cells: list[CellCounts] = []
         self._ends: list[dict[str, Ends]] = []
@@ -108,7 +82,7 @@ class Tally:
         self.records += release.records
         self.suppressed += release.suppressed
         self.withheld += release.withheld
-        self.unrounded += unrounded(release, self.schema)
+        self.unrounded += release.unrounded(self.schema)
         self._classes += classes.count
         self._sizes.append(Sizes.of(classes.people()))
         if classes.subjects is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import isfinite
-
 import numpy as np
 import polars as pl
 
@@ -13,7 +11,6 @@ from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedAttribute
 from shoal.data.numbers import mean_decimals, parse_numbers
 from shoal.data.release import PublishedColumn, Release, covers
-from shoal.data.rounding import is_rounded
 from shoal.data.schema import Attribute, Kind, Role, Schema
 from shoal.data.table import Table, as_text
 from shoal.data.truth import Truth
@@ -41,20 +38,6 @@ def cells_match_original(
     if published.observed_bounds is None:
         return covered & (is_mean | np.isnan(shown))
     return np.where(np.isnan(shown), covered, is_mean)
-
-
-def unrounded(release: Release, schema: Schema) -> int:
-    """Records with an interval whose ends are not as far outward as `round` says."""
-    wrong = np.zeros(release.records, dtype=bool)
-    for published, attribute in zip(release.columns, schema.quasi, strict=True):
-        if attribute.round is None:
-            continue
-        ends = zip(published.lo.tolist(), published.hi.tolist(), strict=True)
-        kept = [
-            not (isfinite(lo) and isfinite(hi)) or is_rounded(lo, hi, attribute) for lo, hi in ends
-        ]
-        wrong |= ~np.array(kept, dtype=bool)[published.codes]
-    return int(wrong.sum())
 
 
 def faults(released: Table, release: Release, schema: Schema, truth: Truth) -> dict[str, int]:
