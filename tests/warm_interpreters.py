@@ -10,6 +10,8 @@ other command than `python -m shoal...`: those with `-c`, and those of shell scr
 from __future__ import annotations
 
 import ctypes
+import functools
+import gc
 import inspect
 import os
 import pickle
@@ -206,10 +208,21 @@ def _warm() -> None:
 
     for name in IMPORTED:
         importlib.import_module(name)
+    import typer.main
     from numba.core.registry import cpu_target
+
+    from shoal.cli.main import app
+    from shoal.policy import registry
+
+    for known in (registry.methods, registry.models, registry.metrics, registry.attacks):
+        known()
+    typer.main.get_command = functools.cache(typer.main.get_command)
+    typer.main.get_command(app)
 
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
+    gc.collect()
+    gc.freeze()  # what no process collects, none copies
 
 
 if __name__ == "__main__":

@@ -6,10 +6,18 @@ No Polars is at work here: its threads would not outlive a fork.
 
 from __future__ import annotations
 
+import gc
+
+import cryptography.x509  # noqa: F401
+import grpc  # noqa: F401
 import numpy as np
 
+import shoal.cli.main
+import shoal.cli.party
+import shoal.jobs.fuse.party  # noqa: F401
 from shoal.algorithms.fusion.party_tds import Party, PartyTds
 from shoal.algorithms.steps.specialization import IndexedRequirement, Taxonomy
+from shoal.policy import registry
 
 _taxonomies = Taxonomy(4, {(0, 3): np.array([0, 2])}), Taxonomy(4, is_number=True)
 _codes = np.array([0, 1, 2, 3] * 2, dtype=np.uint8)
@@ -21,3 +29,9 @@ _winner, _follower = (
 )
 _winner.bid()
 _follower.apply(_winner.specialize(1))
+
+for _known in (registry.methods, registry.models, registry.metrics, registry.makers):
+    _known()
+
+gc.collect()
+gc.freeze()  # what no process collects, none copies
