@@ -312,9 +312,8 @@ def memory(method: str, rows: int, delta: int) -> dict[str, float]:
     from shoal.data.stream import Arrivals
 
     at, rng = 0, np.random.default_rng(2)
-    read: list[
-        int
-    ] = []  # often: a single reading is off by a hundredth or two, as memory comes and goes
+    # often: a single reading is off by a hundredth or two, as memory comes and goes
+    read: list[int] = []
     while at < rows:
         part = values[rng.permutation(len(values))]
         seq = np.arange(at, at + len(part))

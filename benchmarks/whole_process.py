@@ -60,9 +60,8 @@ def _sized(rows: int, asked: Asked) -> list[Figure]:
         policy = policy_file(folder / "policy.json", adult.policy(adult.SIX, k=K))
         asked.say(f"whole_process: making {rows:,} records")
         processes.script("inputs.py", "table", source, rows, ",".join([*adult.SIX, "income"]))
-        processes.shoal(
-            "publish", source, "-p", policy, "-o", published, "-q", env=ONE_THREAD
-        )  # compiled, cached
+        # compiled, cached
+        processes.shoal("publish", source, "-p", policy, "-o", published, "-q", env=ONE_THREAD)
         processes.script("inputs.py", "arrow", folder / "published.arrow", published)
         for turn in range(asked.repeats):
             asked.say(f"whole_process: {rows:,} records, turn {turn + 1} of {asked.repeats}")

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+# a broker that lives for seconds
 QUICK = (
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
     "-Xshare:auto",
-)  # a broker that lives for seconds
+)
 JARS = Path(__file__).resolve().parents[1] / ".services" / "kafka"
 
 

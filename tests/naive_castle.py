@@ -87,9 +87,8 @@ def castle(own, values, people, k, delta, beta, mu, seed, full=0):
         else:
             while size(group) < k:
                 others = [g for g in groups if g is not group]
-                nearest = min(
-                    others, key=lambda g: costs.of(group + g)
-                )  # of equals the one begun first
+                # of equals the one begun first
+                nearest = min(others, key=lambda g: costs.of(group + g))
                 if full:
                     for j in sorted(nearest, key=lambda j: (costs.of([*group, j]), j)):
                         nearest.remove(j)

@@ -160,9 +160,8 @@ def relaxed_mondrian(matrix: Matrix, promise: JustK, ties: str) -> np.ndarray:
             if place > 0 and lo == hi:
                 continue
             if ties == "rows":
-                members = sorted(
-                    members, key=lambda r: matrix.codes[r, j]
-                )  # stable: equals stay in order
+                # stable: equals stay in order
+                members = sorted(members, key=lambda r: matrix.codes[r, j])
             else:
                 members = in_order_of(matrix, members, j)
             left, right = members[: len(members) // 2], members[len(members) // 2 :]

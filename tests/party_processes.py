@@ -165,9 +165,8 @@ def _lie(about: str) -> None:
             content = json.dumps(json.loads(content) | {"records": 5000}).encode()
         elif kind == MessageKind.ROLL and about == "roll":
             content = b'{"records": "many"}'
-        elif (
-            kind == MessageKind.COMMON and about == "common" and len(content) >= 64
-        ):  # a person twice
+        elif kind == MessageKind.COMMON and about == "common" and len(content) >= 64:
+            # a person twice
             content = content[:32] + content[:32] + content[64:]
         send(self, to, kind, content)
 

@@ -133,9 +133,8 @@ def test_a_delay_that_runs_out_releases_records_by_the_same_rules(method, varian
     again = run(policy, frame, chunk=7, expired=(3, 5, 5, 4, 20, 41, 55, 59), restart=True)
     assert again.bytes == found.bytes
     if variant.get("leftovers") != "hold":
-        assert all(
-            t["emitted"] <= 20 for t in found.trace if t["arrival"] <= 5
-        )  # 5 was due when 20 had come
+        # 5 was due when 20 had come
+        assert all(t["emitted"] <= 20 for t in found.trace if t["arrival"] <= 5)
 
 
 TICKING = [m for m in METHODS if "tick" in {p.name for p in registry.methods()[m].parameters}]

@@ -16,13 +16,14 @@ from pathlib import Path
 
 from fuzz.runs import KINDS, Tally, forget, load, run_case, run_many
 
+# tables to one of each
 SHARE = {
     "tables": 1,
     "pairs": 10,
     "streams": 10,
     "ledgers": 40,
     "fusions": 400,
-}  # tables to one of each
+}
 BATCH = {"tables": 50, "pairs": 50, "streams": 10, "ledgers": 5, "fusions": 1}
 
 

@@ -40,9 +40,8 @@ def test_the_attack_counts_as_by_hand():
     above = np.array([True, True, True, False, False, False, True, False])
     sure, gain = attacked(labels, quarter, above)
     assert sure == 0.5  # quarter 0 of both classes agrees
-    assert (
-        gain == (4 * 0.5 + 4 * 0.0) / 8
-    )  # there 1 and 0 instead of 1/2; quarter 1 is as the table
+    # there 1 and 0 instead of 1/2; quarter 1 is as the table
+    assert gain == (4 * 0.5 + 4 * 0.0) / 8
 
 
 def test_only_the_joint_promise_says_joint():

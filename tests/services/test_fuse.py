@@ -99,9 +99,10 @@ def test_k_over_each_qid_is_not_k_over_all(fused, tmp_path):
 def test_frames_are_fused_to_the_table_of_the_files(fused, tmp_path):
     folder, _ = fused
     owners = ("bank", "insurer", "office")
+    # numbers as numbers
     frames = {
         owner: pl.read_csv(folder / "demo" / f"bank.{owner}.csv").to_pandas() for owner in owners
-    }  # numbers as numbers
+    }
     release = shoal.fuse(folder / "demo" / "bank.parties.yaml", frames)
     data = pl.DataFrame(release.data)
     assert type(release.data) is type(frames["bank"])
@@ -392,9 +393,8 @@ def test_a_stranger_under_an_agreed_name_is_not_heard(tmp_path):
     strange = tmp_path / "strange"
     strange.mkdir()
     stranger = bank_world(strange)
-    for party in stranger.content[
-        "parties"
-    ]:  # the right names and addresses, the insurer's key is another one
+    # the right names and addresses, the insurer's key is another one
+    for party in stranger.content["parties"]:
         agreed = others[party["name"]]
         party |= {"address": agreed["address"]}
         if party["name"] != "insurer":

@@ -74,8 +74,7 @@ def is_alive(number: int) -> bool:
         return False
     try:
         with open(f"/proc/{number}/stat") as file:
-            return (
-                file.read().rsplit(")", 1)[1].split()[0] != "Z"
-            )  # it died, and nobody has asked how
+            # it died, and nobody has asked how
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return not os.path.isdir("/proc")

@@ -105,9 +105,8 @@ def test_a_crash_at_any_step_loses_and_repeats_nothing(shop, monkeypatch, where,
     folder.mkdir()
     real, crashes = getattr(where, name), 0
     for _ in range(200):
-        monkeypatch.setattr(
-            where, name, crashing(real, crashes // 2 + 1, behind)
-        )  # twice at each call
+        # twice at each call
+        monkeypatch.setattr(where, name, crashing(real, crashes // 2 + 1, behind))
         try:
             found = finished(folder)
             break

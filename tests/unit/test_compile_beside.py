@@ -63,9 +63,8 @@ def started(monkeypatch):
 
     monkeypatch.setattr(compile_beside.subprocess, "Popen", start)
     monkeypatch.setattr(compile_beside, "_is_compiled", lambda kernel: False)
-    monkeypatch.setattr(
-        compile_beside.atexit, "register", lambda end, helper: end(helper)
-    )  # as if the process ended now
+    # as if the process ended now
+    monkeypatch.setattr(compile_beside.atexit, "register", lambda end, helper: end(helper))
     return processes
 
 

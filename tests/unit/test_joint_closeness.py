@@ -59,9 +59,8 @@ def test_measures_the_cheapest_transport_between_combinations(classes, t):
 
 @given(published.classes(names=("s", "u")), LIMITS)
 def test_what_is_close_together_is_close_on_each_attribute_alone(classes, t):
-    alone = Classes(
-        classes.labels, classes.count, None, classes.sensitive
-    )  # one record to a subject
+    # one record to a subject
+    alone = Classes(classes.labels, classes.count, None, classes.sensitive)
     joint, each = TCloseness(JOINT, t, joint=True), TCloseness(JOINT, t)
     assert not (each.measure(alone) > joint.measure(alone) + 1e-12).any()
     assert (each.holds(alone) | ~joint.holds(alone)).all()

@@ -177,9 +177,8 @@ def test_raw_values_swapped_within_final_nodes_leave_every_message_byte_for_byte
                 mixed[rows] = codes[rng.permutation(rows)]
         swapped.append(mixed)
     others, said = replace(case, codes=tuple(swapped)).together(PartyTds(), owners)
-    if (
-        others[0].steps == parties[0].steps
-    ):  # what is never chosen may be valid now: then the trace is another one
+    # what is never chosen may be valid now: then the trace is another one
+    if others[0].steps == parties[0].steps:
         assert said == batches
 
 

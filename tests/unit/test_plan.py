@@ -157,14 +157,16 @@ def test_cheaper_is_only_what_loses_or_suppresses_less_of_the_same_columns():
     policy = POLICY | {"promises": [{"model": "k-anonymity", "k": 4}]}
     told = shoal.publish(SPREAD, policy, explain=True).certificate["explanation"]
     settings = {change["setting"]: change for change in told["cheaper"]}
+    # without 'age', which shows nothing: no gain
     assert set(settings) == {
         "k-anonymity with k = 3",
         "without 'sex'",
-    }  # without 'age', which shows nothing: no gain
+    }
+    # the two others show nothing
     assert settings["without 'sex'"]["now"] == {
         "suppressed": 0,
         "score": 1.0,
-    }  # the two others show nothing
+    }
     assert settings["without 'sex'"]["score"] < 1.0
 
 

@@ -43,9 +43,8 @@ def test_k_map_counts_the_people_whom_the_cells_cover(tmp_path):
         {"at": ["north", "north", "south"], "sex": ["f", "f", "*"], "age": ["1", "1", "[2, 3]"]}
     )
     certificate = shoal.audit(released, asked, FRAME)
-    assert (
-        certificate["promises"][0]["measured"] == 2
-    )  # two women of the north; four people of the south
+    # two women of the north; four people of the south
+    assert certificate["promises"][0]["measured"] == 2
     assert certificate.holds
     assert not shoal.audit(FRAME, asked, FRAME).holds
 

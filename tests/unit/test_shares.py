@@ -83,9 +83,8 @@ def test_a_class_that_lacks_a_value_discloses_that():
 
 
 def test_below_delta_is_strict_where_it_can_be_reached():
-    classes = one_class(
-        (2, 1, 1), (0, 3, 1)
-    )  # the first value: half of the class, a quarter of the table
+    # the first value: half of the class, a quarter of the table
+    classes = one_class((2, 1, 1), (0, 3, 1))
     assert not DeltaDisclosure("s", 1.0, "binary").holds(classes)[0]
     assert DeltaDisclosure("s", 1.0001, "binary").holds(classes)[0]
     assert DeltaDisclosure("s", 0.7).holds(classes)[0]
@@ -99,9 +98,8 @@ def test_a_gain_of_exactly_beta_holds():
 
 
 def test_a_frequent_value_may_gain_less_where_beta_likeness_is_enhanced():
-    classes = one_class(
-        (10, 0), (2, 8)
-    )  # 60 % of the table, all of the class: a gain of 2/3, and -ln 0.6 is 0.51
+    # 60 % of the table, all of the class: a gain of 2/3, and -ln 0.6 is 0.51
+    classes = one_class((10, 0), (2, 8))
     assert BetaLikeness("s", 1.0, "basic").holds(classes)[0]
     report = BetaLikeness("s", 1.0).report(classes)
     assert report["holds"] is False

@@ -508,9 +508,8 @@ def test_t_closeness_is_kept_to_a_declared_reference(shop, shoal, method):
     told = shoal(*audit, "--reference", "reference.csv", "--json")
     assert closeness in json.loads(told.out)["promises"]
     faults = json.loads(told.out)["faults"]
-    assert not any(
-        count for name, count in faults.items() if name != "late"
-    )  # the policy's method is fads
+    # the policy's method is fads
+    assert not any(count for name, count in faults.items() if name != "late")
 
 
 @pytest.mark.parametrize("subject", ["subject", "drop"])

@@ -114,12 +114,10 @@ def run() -> NoReturn:
     """The `shoal` command: runs it and ends with the exit status that the contract fixes."""
     for stop in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM"):
         if hasattr(signal, stop):  # Windows lacks some
-            signal.signal(
-                getattr(signal, stop), _interrupt
-            )  # all end like Ctrl-C: nothing half-written stays
-    gc.set_threshold(
-        YOUNG_OBJECTS
-    )  # most of a short command is imports, which leave no garbage to look for
+            # all end like Ctrl-C: nothing half-written stays
+            signal.signal(getattr(signal, stop), _interrupt)
+    # most of a short command is imports, which leave no garbage to look for
+    gc.set_threshold(YOUNG_OBJECTS)
     status = INTERNAL_ERROR
 
     def leave() -> None:
@@ -128,9 +126,8 @@ def run() -> NoReturn:
             open_end.flush()
         os._exit(status)
 
-    atexit.register(
-        leave
-    )  # the first that is registered runs last, after all that libraries clean up
+    # the first that is registered runs last, after all that libraries clean up
+    atexit.register(leave)
     status = status_of(sys.argv[1:])
     sys.exit(status)
 
@@ -165,9 +162,8 @@ def status_of(arguments: list[str]) -> int:
     except typer.Exit as stop:
         return stop.exit_code
     except SystemExit as stop:  # from a verb that has itself said how it was stopped
-        if isinstance(
-            stop.__context__, BrokenPipeError
-        ):  # but not this one, which is Typer's way to stop
+        # but not this one, which is Typer's way to stop
+        if isinstance(stop.__context__, BrokenPipeError):
             if _only_lists(arguments):
                 return 0  # whoever closed it has seen enough, as `head` has
             _say("standard output: was closed before all was shown; keep its reader open", ())

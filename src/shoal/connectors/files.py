@@ -366,9 +366,8 @@ def _write(
     if kind == ".parquet":
         try:
             frame.write_parquet(file, metadata=metadata, row_group_size=ROW_GROUP)
-        except (
-            pl.exceptions.ComputeError
-        ):  # what the disk refuses, in another's words: plain cells can be written
+        except pl.exceptions.ComputeError:
+            # what the disk refuses, in another's words: plain cells can be written
             raise OSError from None
     elif kind == ".arrow":
         frame.write_ipc(file)

@@ -43,9 +43,8 @@ def table_of(frame: Frame | Table, allow_empty: bool = False) -> Table:
         )
     try:
         polars = eager.to_polars()
-    except (
-        Exception
-    ):  # each kind of frame has its own ways to fail, and their texts may hold values
+    except Exception:
+        # each kind of frame has its own ways to fail, and their texts may hold values
         raise InputError(
             "frame: a column mixes kinds of values; give every column one kind"
         ) from None

@@ -133,9 +133,8 @@ class TopicFeed:
                     after = message.offset() + 1
                 elif error.code() != self._kafka.KafkaError._PARTITION_EOF:
                     raise unreachable(self._topic)
-                elif (
-                    self._end is not None
-                ):  # after the last message there may be marks of transactions
+                elif self._end is not None:
+                    # after the last message there may be marks of transactions
                     at_end = True
             if not batch:
                 break
@@ -219,9 +218,8 @@ class TopicSink:
         self._producer = kafka.Producer({**servers, **WRITING, "transactional.id": self._group})
         self._step = kafka.TopicPartition(self._topic.name, 0)
         try:
-            self._producer.init_transactions(
-                WAIT
-            )  # any other writer of this stream is fenced off from here on
+            # any other writer of this stream is fenced off from here on
+            self._producer.init_transactions(WAIT)
             found = self._consumer.committed([self._step], timeout=WAIT)[0].offset
             self._require_as_left(found, step)
         except kafka.KafkaException:

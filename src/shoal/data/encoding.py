@@ -238,9 +238,8 @@ def span_ends(encoded: EncodedAttribute, start: int, end: int) -> tuple[str, str
     if end >= encoded.end:
         end = math.ceil((high - low) / unit)
     decimals = next((d for d in range(7) if unit == 10.0**-d), None)
-    if (
-        decimals is None
-    ):  # positions are rounded values: the span's ends, and half a step for the rounding
+    # positions are rounded values: the span's ends, and half a step for the rounding
+    if decimals is None:
         ends = low + (start - 1) * unit, low + (end + 1) * unit
         return number_text(max(ends[0], low)), number_text(min(ends[1], high))
     # the multiples of the unit that are rounded to `start` and `end`

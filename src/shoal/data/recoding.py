@@ -154,9 +154,8 @@ def rank_texts(cut: Cut, j: int, encoded: EncodedAttribute, render: Render) -> t
         if lo >= encoded.present:
             text = encoded.texts[lo]
         elif hi >= encoded.present:
-            text = (
-                render.suppressed
-            )  # some have a value and some have none: nothing narrower covers both
+            # some have a value and some have none: nothing narrower covers both
+            text = render.suppressed
         elif start >= end and encoded.values[lo] == encoded.values[hi] and labels is None:
             text = _own_text(encoded, lo, render)
         else:
@@ -249,9 +248,8 @@ def span_texts(
         if lo[i] == hi[i] or (whole[i] and encoded.values[lo[i]] == encoded.values[hi[i]]):
             texts.append(_own_text(encoded, int(lo[i]), render))
         elif not whole[i]:
-            texts.append(
-                render.suppressed
-            )  # some have a value and some have none: nothing narrower covers both
+            # some have a value and some have none: nothing narrower covers both
+            texts.append(render.suppressed)
         elif hierarchy is not None:
             texts.append(hierarchy.labels[node[i]])
         else:

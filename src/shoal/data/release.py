@@ -196,9 +196,8 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
         whole = float(len(attribute.order or ()) - 1)
     elif attribute.kind is Kind.NUMBER:
         lo, hi = _number_spans(spans, schema.render)
-        if (
-            attribute.shown is not Shown.RANGE
-        ):  # a range alone gives no mean, so such a column can't hold it
+        # a range alone gives no mean, so such a column can't hold it
+        if attribute.shown is not Shown.RANGE:
             alone = (lo < hi) & (True if means is None else np.isnan(means))
             lo, hi = np.where(alone, np.nan, lo), np.where(alone, np.nan, hi)
         whole = np.nan if attribute.domain is None else attribute.domain[1] - attribute.domain[0]

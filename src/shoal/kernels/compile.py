@@ -141,8 +141,7 @@ class _FollowingCache(FunctionCache):
 
 
 def _kept_on_disk(dispatcher: Any) -> Any:
-    if hasattr(
-        dispatcher, "enable_caching"
-    ):  # not with NUMBA_DISABLE_JIT, where it is the plain function
+    # not with NUMBA_DISABLE_JIT, where it is the plain function
+    if hasattr(dispatcher, "enable_caching"):
         dispatcher._cache = _FollowingCache(dispatcher.py_func)
     return dispatcher

@@ -56,9 +56,8 @@ class Scratch(NamedTuple):
     bounds: np.ndarray  # (2, d + 1) least and greatest code of the segment; last: record number
     order: np.ndarray  # (d,) attributes, the widest first
     cost: np.ndarray  # (d,) what the segment's span costs on each attribute
-    key: (
-        np.ndarray
-    )  # (2, d + 1) columns by which rows are compared, and the values of the last left
+    # (2, d + 1) columns by which rows are compared, and the values of the last left
+    key: np.ndarray
     values: np.ndarray  # (n,) codes of the segment on one column
     spots: np.ndarray  # (n,) rows that are tied so far, or the child of each row
     child: np.ndarray  # (2, d + nodes) rows of each node, then where its next row and its end are

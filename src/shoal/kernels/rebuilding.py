@@ -42,9 +42,8 @@ class Rebuild(NamedTuple):
     neighbours: np.ndarray  # (NEIGHBOURS + 1,) int64, classes that take part; then the class itself
     log: np.ndarray  # (moves, 2) int64, from which class to which the latter's last record moved
     counts: np.ndarray  # (2,) int64: how many neighbours there are, how many moves were made
-    growth: (
-        np.ndarray
-    )  # (NEIGHBOURS + 1, capacity) int64, what each member would cost the new class
+    # (NEIGHBOURS + 1, capacity) int64, what each member would cost the new class
+    growth: np.ndarray
     relief: np.ndarray  # (NEIGHBOURS + 1, capacity) int64, what its own class would gain
 
 

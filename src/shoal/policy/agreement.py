@@ -159,9 +159,8 @@ class Agreement:
         require_regular(self.base / name, "certificate")
         try:
             with open(self.base / name, "rb") as file:
-                return file.read(
-                    LARGEST_CERTIFICATE
-                )  # a longer one is none, and is refused as such
+                # a longer one is none, and is refused as such
+                return file.read(LARGEST_CERTIFICATE)
         except OSError as failed:
             raise InputError(
                 f"certificate '{name}': can't be read ({failed.strerror}); check the name"

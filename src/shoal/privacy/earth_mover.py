@@ -72,9 +72,8 @@ class OrderedDistance:
 
     @classmethod
     def of(cls, frequencies: np.ndarray) -> OrderedDistance:
-        occurs = (
-            frequencies > 0
-        )  # a value that only suppressed records have must not stretch the scale
+        # a value that only suppressed records have must not stretch the scale
+        occurs = frequencies > 0
         place = np.cumsum(occurs) - 1
         frequencies = frequencies[occurs]
         values = len(frequencies)

@@ -11,11 +11,12 @@ from shoal.jobs.republish.history import LedgerAudit, ReleaseAudit
 from shoal.reports.in_short import CLOSENESS, Line, in_short
 from shoal.reports.measured import number_text
 
+# checks of how many share the classes of several releases
 SHARED_CELLS = (
     "cells",
     "all cells",
     "atoms",
-)  # checks of how many share the classes of several releases
+)
 
 
 def ledger_in_short(found: LedgerAudit) -> list[Line]:

@@ -57,9 +57,8 @@ class ClosenessBench:
         policy = self._policy(setting)
         bound = BoundPromises(policy.build_promises(), self._input[1])
         if setting["method"] not in self._warm:
-            self._partition(
-                policy, bound, 0
-            )  # compiles, so that nothing compiles while time is taken
+            # compiles, so that nothing compiles while time is taken
+            self._partition(policy, bound, 0)
             self._warm.add(setting["method"])
         found, seconds = [], []
         for seed in range(self.runs if setting["seeds"] == "many" else 1):

@@ -260,9 +260,10 @@ def _run(
         for party in [*content["parties"], *([content["helper"]] if "helper" in content else [])]
     ]
     if hasattr(_CONTEXT, "set_forkserver_preload"):
+        # imported once for all
         _CONTEXT.set_forkserver_preload(
             [__name__, "shoal.jobs.fuse.protocol", "shoal.jobs.fuse.processes"]
-        )  # imported once for all
+        )
     running = [
         _CONTEXT.Process(target=_take_part, args=(str(folder), name, delay / 1000))
         for name in names

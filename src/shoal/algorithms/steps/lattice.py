@@ -137,9 +137,8 @@ class Lattice:
         stride, room = np.zeros(len(node), dtype=np.uint64), 1
         for j, g in enumerate(groups):
             if g > 1:
-                stride[j] = room % (1 << 64) | (
-                    room >= _EXACT
-                )  # beyond 64 bits any odd factor will do
+                # beyond 64 bits any odd factor will do
+                stride[j] = room % (1 << 64) | (room >= _EXACT)
                 room *= g
         first, size, class_of = kernel.coarsened(
             levels.codes, classes.first, classes.size, levels.span, place, stride, room < _EXACT

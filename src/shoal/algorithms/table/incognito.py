@@ -102,9 +102,10 @@ def _anonymous(lattice: Lattice, progress: Callable[[str], None]) -> np.ndarray:
     marked: dict[Attributes, np.ndarray] = {(): np.ones((1,) * d, dtype=bool)}
     for size in range(1, d + 1):
         progress(f"looking at sets of {size} of {d} quasi-identifiers")
+        # step 1
         marked = {
             chosen: _marked(lattice, chosen, marked) for chosen in combinations(range(d), size)
-        }  # step 1
+        }
     return marked[tuple(range(d))]
 
 

@@ -116,9 +116,8 @@ class TClosenessKMeansPP(Partitioner):
             )
             return self._with_leftovers(points, labels, targets)
 
-        return merged(
-            points, in_blocks(matrix, points, targets, self.block, k, cluster), targets
-        )  # lines 28 to 32
+        # lines 28 to 32
+        return merged(points, in_blocks(matrix, points, targets, self.block, k, cluster), targets)
 
     def _with_leftovers(
         self, points: np.ndarray, labels: np.ndarray, targets: Targets

@@ -73,9 +73,8 @@ def subsets(records: int, k: int, t: float) -> int:
     """k': the number of runs of sensitive values, which is the size of classes."""
     count = max(k, math.ceil(records / (2 * (records - 1) * t + 1) - 1e-9))
     count += records % count // (records // count)
-    while (
-        records % count > records // count
-    ):  # the middle run can't hand out more than one to a class
+    # the middle run can't hand out more than one to a class
+    while records % count > records // count:
         count += 1
     return count
 

@@ -57,9 +57,8 @@ class Order:
         """All listed values; raises InputError where one of these isn't among them."""
         refuse_values_without_leaf(self, values)
         paths = [[value] for value in self.values]
-        spans = [
-            (i, i) for i in range(len(paths))
-        ]  # first and last value of each group of the level
+        # first and last value of each group of the level
+        spans = [(i, i) for i in range(len(paths))]
         while len(spans) > self.fanout:
             groups = [spans[i : i + self.fanout] for i in range(0, len(spans), self.fanout)]
             spans = [(group[0][0], group[-1][1]) for group in groups]

@@ -91,9 +91,8 @@ class Gate:
         is_first = is_fresh & (release == np.append(release[first], -1)[labels])
         self._hold(released, people, labels, is_first, self.measures.models)
         shares = [model for model in self.measures.models if not model.counts_people_only]
-        if shares and not np.array_equal(
-            is_first, is_fresh
-        ):  # who joined it since can have broken them
+        # who joined it since can have broken them
+        if shares and not np.array_equal(is_first, is_fresh):
             self._hold(released, people, labels, is_fresh, shares)
         is_new = (new >= 0) & ~suppressed
         if not np.array_equal(is_first, is_new) or not _one_to_one(labels[is_new], new[is_new]):

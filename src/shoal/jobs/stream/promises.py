@@ -62,9 +62,8 @@ class BoundToStream(StreamPromises):
         self.by_cells = measures.has_subject and len(self._recheck) > len(self._caps)
         self._members: dict[str, tuple[np.ndarray, pl.DataFrame]] = {}
         self._live: dict[int, str] = {}
-        self._joined: set[str] = (
-            set()
-        )  # cells that somebody may join in this release: no new cluster shows them
+        # cells that somebody may join in this release: no new cluster shows them
+        self._joined: set[str] = set()
         self._marks = np.zeros(MARKS // 8 if self.by_cells else 0, np.uint8)
 
     @property
@@ -299,9 +298,8 @@ def within_share(
         np.zeros(clusters, np.int64),
         np.full(clusters, int((owned + asks).max(initial=0)) + 1),
     )
-    while (
-        fits + 1 < over
-    ).any():  # the more each may own the larger the cluster, but never faster: halving finds it
+    # the more each may own the larger the cluster, but never faster: halving finds it
+    while (fits + 1 < over).any():
         middle = (fits + over) // 2
         size = stands + np.bincount(cluster, added(middle), clusters).astype(np.int64)
         good = middle * share.denominator <= share.numerator * size
