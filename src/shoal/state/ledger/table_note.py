@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from shoal.state.ledger.drafts import write_anew
-from shoal.state.ledger.layout import TABLE, json_text, read_json
+from shoal.state.ledger.layout import TABLE, json_text, read_json, sha256_of_state
 
 SCHEMA = "shoal.ledger-table/1"
+KINDS = {"schema": str, "table": str, "releases": int, "head": str, "sha256": str}
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,14 @@ class TableNote:
 
     @classmethod
     def read(cls, private: Path) -> TableNote | None:
-        """The note in a private part; None where there is none, or it can't be read."""
-        content = read_json(private / TABLE)
-        if content is None or content.pop("schema", None) != SCHEMA:
-            return None
+        """The note in a private part; None where there is none, or it is not as it was written."""
+        content = read_json(private / TABLE) or {}
         kinds = {name: type(value) for name, value in content.items()}
-        if kinds != {"table": str, "releases": int, "head": str} or content["releases"] < 0:
+        if kinds != KINDS or content["releases"] < 0 or content["schema"] != SCHEMA:
             return None
+        if content.pop("sha256") != sha256_of_state(content):
+            return None
+        del content["schema"]
         return cls(**content)
 
     @staticmethod
@@ -47,4 +49,6 @@ class TableNote:
 
     def write(self, private: Path) -> None:
         """In place of an earlier note, whole or not at all."""
-        write_anew(private / TABLE, json_text({"schema": SCHEMA, **asdict(self)}).encode())
+        content = {"schema": SCHEMA, **asdict(self)}
+        content["sha256"] = sha256_of_state(content)
+        write_anew(private / TABLE, json_text(content).encode())
