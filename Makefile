@@ -10,6 +10,8 @@ export SHOAL_EXAMPLES ?= 30
 # a file system in memory with 4 GB of room that runs programs, if there is one
 IN_MEMORY = $(shell grep -q '^[^ ]* /dev/shm [^ ]* [^ ]*noexec' /proc/mounts 2>/dev/null || \
 	df -k --output=avail /dev/shm 2>/dev/null | awk 'NR > 1 && $$1 > 4000000 { print "/dev/shm" }')
+# one more test process than cores: some tests wait for other processes
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() or 2, 8) + 1)')
 export SHOAL_DATA ?= $(abspath ../shared/data)
 
 .DEFAULT_GOAL := help
@@ -51,7 +53,7 @@ test: $(READY) ## lint and types, then all tests
 	{ $(BIN)/python -m pytest --collect-only -qq >/dev/null || true; } && \
 	$(BIN)/shoal warmup --all --verb stream --verb republish --verb fuse -q && wait $$publishing
 	@# streams and ledgers wait for the disk at every commit, unless their files are in memory
-	$(if $(IN_MEMORY),TMPDIR=$(IN_MEMORY)) $(BIN)/python -m pytest -n 4 --dist worksteal --durations 20
+	$(if $(IN_MEMORY),TMPDIR=$(IN_MEMORY)) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 20
 
 browser: ## Chromium, which the tests of shoal ui look at the page with
 	@if command -v chromium chromium-browser google-chrome >/dev/null; then echo "Chromium is there"; \

@@ -37,7 +37,11 @@ settings.load_profile("shoal")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A property that asks for a number of examples of its own asks for so many of a hundred."""
+    """A property that asks for a number of examples of its own asks for so many of a hundred.
+
+    Tests that wait for other processes come first, so that one worker waits while others calculate.
+    """
+    items.sort(key=lambda item: SERVICES not in item.path.parents)
     asked = "_hypothesis_internal_use_settings"
     for test in {getattr(item, "obj", None) for item in items}:
         many = getattr(getattr(test, asked, None), "max_examples", 0)
@@ -47,6 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 ROOT = Path(__file__).resolve().parent.parent
+SERVICES = ROOT / "tests" / "services"
 DATA = Path(os.environ.get("SHOAL_DATA") or ROOT.parent / "shared" / "data")
 
 ADULT_COLUMNS = (
