@@ -49,7 +49,7 @@ def test_killed_publication_leaves_a_whole_release_or_none(tmp_path, trial):
         cwd=tmp_path,
         stderr=subprocess.DEVNULL,
     )
-    time.sleep(random.Random(trial).uniform(0.05, 1.5))
+    time.sleep(random.Random(trial).uniform(0.02, 0.8))
     process.send_signal(signal.SIGKILL)
     process.wait(timeout=60)
     release, certificate = tmp_path / "out.csv", tmp_path / "out.csv.certificate.json"
