@@ -16,7 +16,8 @@ import yaml
 from shoal.binding.release import bind_release
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.jobs.audit.audit import AuditResult, measure
+from shoal.jobs.audit.audit import AuditResult
+from shoal.jobs.audit.measure import measure
 from shoal.jobs.publish.publish import Outcome, publish_file
 from shoal.policy.policy import Policy
 from shoal.reports.distributions import (

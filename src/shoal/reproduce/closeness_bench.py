@@ -29,7 +29,7 @@ from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError
-from shoal.jobs.audit.audit import measure
+from shoal.jobs.audit.measure import measure
 from shoal.jobs.publish.recode import recode
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises

@@ -22,7 +22,7 @@ from shoal.algorithms.steps.repair import repair
 from shoal.binding.table import BoundTable, bind
 from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError
-from shoal.jobs.audit.audit import measure
+from shoal.jobs.audit.measure import measure
 from shoal.jobs.publish.recode import recode
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises

@@ -25,7 +25,7 @@ from shoal.data.schema import Role, Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError, PromiseError
-from shoal.jobs.audit.audit import measure
+from shoal.jobs.audit.measure import measure
 from shoal.kernels.uncompiled import always
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises

@@ -35,7 +35,7 @@ from shoal.jobs.advise.comparison import Comparison, Row
 from shoal.jobs.advise.warm_up_beside import Trial, warm_up
 from shoal.jobs.attack.attack import AttackedRelease, attacked, with_attacks
 from shoal.jobs.attack.request import AttackRequest
-from shoal.jobs.audit.audit import measure
+from shoal.jobs.audit.measure import measure
 from shoal.jobs.audit.warnings import open_question_warnings
 from shoal.jobs.publish.recode import find_classes, ordered, recode
 from shoal.jobs.publish.second_release import republisher

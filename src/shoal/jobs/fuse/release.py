@@ -13,8 +13,8 @@ from shoal.data.people import KNOWN
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError
-from shoal.jobs.audit.audit import measure
 from shoal.jobs.audit.description import described
+from shoal.jobs.audit.measure import measure
 from shoal.jobs.audit.warnings import release_warnings
 from shoal.jobs.fuse.run_statistics import FusionResult
 from shoal.policy.agreement import Agreement

@@ -53,9 +53,9 @@ from shoal.data.shared_room import SharedRoom
 from shoal.data.truth import Truth
 from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InfeasibleError, InputError
-from shoal.jobs.audit.audit import certificate_in_parts, scale_of
 from shoal.jobs.audit.description import file_metadata
 from shoal.jobs.audit.in_parts import measure_in_parts
+from shoal.jobs.audit.measure import certificate_in_parts, scale_of
 from shoal.jobs.audit.verdict import require_kept, require_together_kept
 from shoal.jobs.publish.draft import WITHHELD, noticed, with_bound
 from shoal.policy import registry

@@ -41,8 +41,8 @@ from shoal.data.table import Table
 from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InputError
 from shoal.jobs.attack.request import NO_ATTACK, AttackRequest
-from shoal.jobs.audit.audit import measure, measure_two_tables
 from shoal.jobs.audit.description import described, file_metadata
+from shoal.jobs.audit.measure import measure, measure_two_tables
 from shoal.jobs.audit.verdict import require_kept, require_together_kept
 from shoal.jobs.publish.attack_draft import asked_of, attack_draft
 from shoal.jobs.publish.draft import WITHHELD, RecodedDraft, noticed, prepare, with_bound

@@ -15,8 +15,8 @@ from shoal.data.certificate import Certificate
 from shoal.data.faults import faults
 from shoal.data.progress import Progress
 from shoal.data.table import Table
-from shoal.jobs.audit.audit import measure
 from shoal.jobs.audit.description import described
+from shoal.jobs.audit.measure import measure
 from shoal.jobs.audit.reading import read_release
 from shoal.jobs.republish import terms
 from shoal.jobs.republish.history import LedgerHistory, stated

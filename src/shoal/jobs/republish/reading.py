@@ -14,7 +14,7 @@ from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.errors import InputError, LedgerError
-from shoal.jobs.audit.audit import measure
+from shoal.jobs.audit.measure import measure
 from shoal.jobs.audit.reading import read_release
 from shoal.jobs.republish.identities import Identities
 from shoal.policy.policy import Policy

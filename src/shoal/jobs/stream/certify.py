@@ -16,9 +16,9 @@ from shoal.data.people import UNITS, UNKNOWN, people_key
 from shoal.data.progress import Progress
 from shoal.data.schema import Render
 from shoal.data.table import Table
-from shoal.jobs.audit.audit import measure
 from shoal.jobs.audit.columns import column_roles
 from shoal.jobs.audit.description import described, provenance, repeated_rows
+from shoal.jobs.audit.measure import measure
 from shoal.jobs.audit.verdict import require_kept
 from shoal.jobs.audit.warnings import withheld_few
 from shoal.jobs.stream.core import StreamCore

@@ -22,8 +22,9 @@ from shoal.data.progress import Progress
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
-from shoal.jobs.audit.audit import AuditResult, measure
+from shoal.jobs.audit.audit import AuditResult
 from shoal.jobs.audit.description import described
+from shoal.jobs.audit.measure import measure
 from shoal.jobs.stream.trace_rules import TracedRelease, broken_rules, wrong_records, wrong_rows
 from shoal.policy.policy import Policy
 
