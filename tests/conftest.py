@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Tests that wait for other processes come first, so that one worker waits while others calculate.
     """
-    items.sort(key=lambda item: SERVICES not in item.path.parents)
+    items.sort(key=lambda item: WAITING.isdisjoint(item.path.parents))
     asked = "_hypothesis_internal_use_settings"
     for test in {getattr(item, "obj", None) for item in items}:
         many = getattr(getattr(test, asked, None), "max_examples", 0)
@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 ROOT = Path(__file__).resolve().parent.parent
-SERVICES = ROOT / "tests" / "services"
+WAITING = {ROOT / "tests" / "services", ROOT / "tests" / "web" / "browser"}
 DATA = Path(os.environ.get("SHOAL_DATA") or ROOT.parent / "shared" / "data")
 
 ADULT_COLUMNS = (

@@ -199,6 +199,8 @@ def _become(files: list[int], folder: str, environment: dict[str, str]) -> None:
 
 def _run(command: list[str]) -> None:
     sys.argv = ["-m", *command[1:]]
+    if command[0] != "shoal":
+        sys.modules.pop(command[0], None)  # a fresh interpreter has not imported what it is to run
     runpy.run_module(command[0], run_name="__main__", alter_sys=True)
 
 
