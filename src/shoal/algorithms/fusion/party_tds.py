@@ -68,6 +68,10 @@ from shoal.errors import PartyError
 from shoal.protocols import FusionMethod
 
 MOST_LABELS = 1 << 16
+_SCORE = {
+    "help": "what makes a specialization good: the paper's gain ratio, or gain",
+    "choices": SCORES[:2],
+}
 _AHEAD = {
     "help": "steps that a party plans for each secure round; the winner does at most so many",
     "low": 1,
@@ -122,13 +126,7 @@ class PartyTds(_Tds, FusionMethod):
     paper: ClassVar[str] = _PAPER
     only_new: ClassVar[bool] = False
 
-    score: str = field(
-        default="gain-ratio",
-        metadata={
-            "help": "what makes a specialization good: the paper's gain ratio, or gain",
-            "choices": SCORES[:2],
-        },
-    )
+    score: str = field(default="gain-ratio", metadata=_SCORE)
     ahead: int = field(default=8, metadata=_AHEAD)
 
 
@@ -140,13 +138,7 @@ class PartyTdsLiteral(_Tds, FusionMethod):
     paper: ClassVar[str] = _PAPER
     only_new: ClassVar[bool] = True
 
-    score: str = field(
-        default="gain-ratio",
-        metadata={
-            "help": "what makes a specialization good: the paper's gain ratio, or gain",
-            "choices": SCORES[:2],
-        },
-    )
+    score: str = field(default="gain-ratio", metadata=_SCORE)
     ahead: int = field(default=8, metadata=_AHEAD)
 
 
