@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from fractions import Fraction
 
 import polars as pl
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 import shoal as shoal_package
 from shoal.data.derived import spans_of_bins, spans_of_dates, spans_of_numbers
-from shoal.data.numbers import exact_text
+from shoal.data.numbers import exact_sum, exact_text
 from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema
 from shoal.data.single_ends import single_end_warnings
@@ -423,3 +424,14 @@ def test_the_step_that_is_advised_is_a_plain_number(domain, step):
 )
 def test_a_number_is_written_out_and_never_at_great_length(text, plain):
     assert exact_text(text) == plain
+
+
+@given(st.lists(st.floats(-1e300, 1e300)))
+def test_a_sum_is_the_exact_one_rounded_once(numbers):
+    assert exact_sum(numbers) == float(sum(map(Fraction, numbers)))
+    assert exact_sum(reversed(numbers)) == exact_sum(numbers)
+
+
+def test_a_sum_is_the_same_under_every_python():
+    assert exact_sum([0.1] * 10) / 10 == 0.1
+    assert exact_sum([1e308, 1e308]) == float("inf")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
+from math import fsum, inf
 
 import numpy as np
 import polars as pl
@@ -24,6 +25,17 @@ def parse_numbers(cells: tuple[str, ...]) -> np.ndarray:
     """Decimal numbers as float64, NaN for every other text."""
     text = pl.Series(cells, dtype=pl.String).str.strip_chars()
     return text.cast(pl.Float64, strict=False).to_numpy().copy()
+
+
+def exact_sum(numbers: Iterable[float]) -> float:
+    """The sum, correctly rounded: the same in any order and under any version of Python.
+
+    `sum` rounds otherwise since Python 3.12. Infinite where a float can't hold it.
+    """
+    try:
+        return fsum(numbers)
+    except OverflowError:
+        return inf
 
 
 def mean_decimals(texts: Iterable[str]) -> int:

@@ -11,6 +11,8 @@ from itertools import pairwise
 from math import log2
 from typing import Any
 
+from shoal.data.numbers import exact_sum
+
 CUT = "finding classes"
 """The stage that does not grow with the records alone."""
 
@@ -80,7 +82,7 @@ class Estimate:
     @property
     def cpu_seconds(self) -> float:
         """Of all stages."""
-        return sum(self.seconds.values())
+        return exact_sum(self.seconds.values())
 
     @property
     def fits(self) -> bool | None:
@@ -117,13 +119,14 @@ def wall_seconds(stages: tuple[StageCost, ...], records: int, cores: int) -> flo
     """Seconds until so many idle cores are done: what one thread does alone, and shares of the
     rest.
     """
-    seconds = 0.0
+    seconds = []
     for stage in stages:
         if stage.name == CUT:
-            seconds += stage.seconds / (cut_speed_up(cores) if records > CUT_WHOLE else 1)
+            seconds.append(stage.seconds / (cut_speed_up(cores) if records > CUT_WHOLE else 1))
         else:
-            seconds += stage.alone + (stage.seconds - stage.alone) / cores
-    return seconds
+            shared = stage.seconds - stage.alone
+            seconds.append(stage.seconds - shared * (1 - 1 / cores))
+    return exact_sum(seconds)
 
 
 def cut_speed_up(cores: int) -> float:

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.data.numbers import exact_sum
 from shoal.data.release import PublishedColumn, Release
 from shoal.utility.in_parts import CellCounts, OfCells
 
@@ -30,7 +31,7 @@ class GlobalCertaintyPenalty(OfCells):
         if not cells.records or not cells.columns:
             return None
         widths = [_width(*pair) for pair in zip(cells.columns, cells.counts, strict=True)]
-        mean = sum(widths) / len(widths) + cells.suppressed * 1.0
+        mean = exact_sum(widths) / len(widths) + cells.suppressed * 1.0
         return None if np.isnan(mean) else mean / cells.records
 
     def per_attribute(self, release: Release) -> dict[str, float | None]:

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.data.numbers import exact_sum
 from shoal.data.release import PublishedColumn, Release
 from shoal.utility.in_parts import CellCounts, OfCells
 
@@ -35,7 +36,7 @@ class GeneralizedLoss(OfCells):
     def of_cells(self, cells: CellCounts) -> float | None:
         losses = list(_loss_by_attribute(cells).values())
         known = [loss for loss in losses if loss is not None]
-        return sum(known) / len(known) if known and len(known) == len(losses) else None
+        return exact_sum(known) / len(known) if known and len(known) == len(losses) else None
 
     def per_attribute(self, release: Release) -> dict[str, float | None]:
         """Mean loss over the records, of every quasi-identifier by name."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from shoal.data.numbers import exact_sum
 from shoal.data.release import Release
 from shoal.utility.gcp import GlobalCertaintyPenalty
 
@@ -65,7 +66,7 @@ def mean_loss(losses: Mapping[str, float | None], but: str | None = None) -> flo
     """The mean over the columns but one; None where there is no other, or one is not known."""
     kept = [loss for name, loss in losses.items() if name != but]
     known = [loss for loss in kept if loss is not None]
-    return sum(known) / len(known) if known and len(known) == len(kept) else None
+    return exact_sum(known) / len(known) if known and len(known) == len(kept) else None
 
 
 def exact_shares(release: Release) -> dict[str, float]:

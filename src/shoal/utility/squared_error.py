@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from shoal.data.numbers import exact_sum
 from shoal.data.release import Release
 from shoal.data.true_values import SquaredSum
 from shoal.utility.in_parts import InParts
@@ -44,7 +45,7 @@ class SquaredError(_OfSquares):
     name: ClassVar[str] = "squared_error"
 
     def of_squares(self, sums: Sequence[SquaredSum]) -> float | None:
-        return sum(one.error for one in sums)
+        return exact_sum(one.error for one in sums)
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class SquaredErrorNormalised(_OfSquares):
     name: ClassVar[str] = "squared_error_normalised"
 
     def of_squares(self, sums: Sequence[SquaredSum]) -> float | None:
-        return sum(_shares_lost(sums))
+        return exact_sum(_shares_lost(sums))
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class InformationLossPercent(_OfSquares):
 
     def of_squares(self, sums: Sequence[SquaredSum]) -> float | None:
         shares = _shares_lost(sums)
-        return 100 * sum(shares) / len(shares) if shares else None
+        return 100 * exact_sum(shares) / len(shares) if shares else None
 
 
 def _shares_lost(sums: Sequence[SquaredSum]) -> list[float]:

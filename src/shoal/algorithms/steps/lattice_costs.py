@@ -6,6 +6,7 @@ import numpy as np
 
 from shoal.algorithms.steps.levels import Levels, Node, NodeGroups
 from shoal.data.matrix import Matrix
+from shoal.data.numbers import exact_sum
 from shoal.errors import InputError
 from shoal.kernels import lattice as kernel
 
@@ -72,7 +73,7 @@ class LatticeCosts:
         spent = [
             (table * weight).sum(axis=1) for table, weight in zip(tables, weights, strict=True)
         ]
-        whole = sum(float(costs[-1]) for costs in spent) or 1.0
+        whole = exact_sum(float(costs[-1]) for costs in spent) or 1.0
         self.means = [costs / whole for costs in spent]
         drops = [(table[-1] - table).ravel() for table in tables]
         self.values = np.concatenate(drops) / whole / self.records
@@ -146,7 +147,9 @@ class LatticeCosts:
         if self.metric == "ambiguity":
             total, failed = kernel.multiplied(levels.codes, *classes, failing, self.values, place)
             return total / n, (suppressed * self.top - failed) / n
-        floor = sum(float(means[level]) for means, level in zip(self.means, node, strict=True))
+        floor = exact_sum(
+            float(means[level]) for means, level in zip(self.means, node, strict=True)
+        )
         if self.metric == "height" or not suppressed:
             return floor, 0.0
         if self.metric == GEOMETRIC:

@@ -11,6 +11,7 @@ from typing import Any
 
 from shoal.data.certificate_shape import BY_RELEASE
 from shoal.data.fault_words import REMOVED_ROLES
+from shoal.data.numbers import exact_sum
 from shoal.data.people import UNKNOWN
 from shoal.data.single_ends import SINGLE_ENDS, TOLERATED
 from shoal.data.warnings import PEOPLE_ASSUMED, TOGETHER_BELOW, WITHHELD_FEW
@@ -146,7 +147,8 @@ def _utility(stated: Stated) -> Iterator[str]:
     yield from (f"'utility.{name}' is below 0" for name in negative if "squared" in name)
     losses = [column["loss"] for column in stated.at("columns") or [] if _is_shown_quasi(column)]
     known = [loss for loss in losses if loss is not None]
-    if known and len(known) == len(losses) and _differ(utility.get("gcp"), sum(known) / len(known)):
+    mean = exact_sum(known) / len(known) if known and len(known) == len(losses) else None
+    if mean is not None and _differ(utility.get("gcp"), mean):
         yield "'utility.gcp' is not the mean loss of the quasi-identifiers"
 
 

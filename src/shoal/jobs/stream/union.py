@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.data.certificate import Certificate
+from shoal.data.numbers import exact_sum
 from shoal.data.stream import KINDS
 from shoal.jobs.stream.certify import release_by_release, stream_certificate
 from shoal.jobs.stream.core import StreamCore
@@ -98,7 +99,7 @@ def all_measured(gates: Sequence[Gate]) -> Gate:
         least=min((one.least for one in gates if one.least is not None), default=None),
         rows=sum(one.rows for one in gates),
         suppressed=sum(one.suppressed for one in gates),
-        loss=sum(one.loss for one in gates),
+        loss=exact_sum(one.loss for one in gates),
     )
 
 
