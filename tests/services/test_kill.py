@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 import yaml
 
+from file_limits import limited
 from shoal.connectors import files
 from shoal.connectors.files import file_sha256
 from shoal.connectors.outputs import certificate_path
@@ -191,19 +192,12 @@ def test_a_full_disk_is_reported_in_every_format(kind, compressed):
 )
 def test_a_file_that_may_not_grow_is_reported_in_one_line_and_leaves_nothing(tmp_path, output):
     """A table in each format, and a text: a limit on the size of files is a disk that is full."""
-    resource = pytest.importorskip("resource")
+    pytest.importorskip("resource")
     patients.generate(2_000, 1).write_csv(tmp_path / "patients.csv")
     order = ["sample", "patients", "-n", "2000", "-o", output]
     if output == "policy.yaml":
         order = ["policy", "init", "patients.csv", "-o", output]
-    failed = subprocess.run(
-        # -B: bytecode cut at the limit would break whoever imports the module next
-        [sys.executable, "-B", "-m", "shoal", *order],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
-    )
+    failed = subprocess.run(limited(100, *order), cwd=tmp_path, capture_output=True, text=True)
     assert failed.returncode == 2, failed.stderr
     assert "writing failed" in failed.stderr
     assert failed.stderr.count("\n") == 1

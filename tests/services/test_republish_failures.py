@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 import shoal
+from file_limits import limited
 from republish_cases import POLICY, append, policy, wearers
 from shoal.jobs.republish.history import audit_ledger
 from shoal.state.ledger import Ledger
@@ -235,35 +236,21 @@ def prepared(folder: Path, increments: int = 3, people: int = 400) -> None:
         wearers(people, i).write_csv(folder / f"{i}.csv")
 
 
+def arguments(increment: int) -> list[str]:
+    return ["republish", f"{increment}.csv", "-p", "p.json", "--ledger", "L", "-q"]
+
+
 def command(increment: int) -> list[str]:
-    return [
-        sys.executable,
-        "-B",  # bytecode cut at a limit would break whoever imports the module next
-        "-m",
-        "shoal",
-        "republish",
-        f"{increment}.csv",
-        "-p",
-        "p.json",
-        "--ledger",
-        "L",
-        "-q",
-    ]
+    return [sys.executable, "-m", "shoal", *arguments(increment)]
 
 
 def test_a_file_that_may_not_grow_is_reported_in_one_line(tmp_path):
-    resource = pytest.importorskip("resource")
+    pytest.importorskip("resource")
     prepared(tmp_path)
     append(tmp_path / "L", wearers(400, 0))
     for limit in (0, 9000):
         failed = subprocess.run(
-            command(1),
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            preexec_fn=lambda limit=limit: resource.setrlimit(
-                resource.RLIMIT_FSIZE, (limit, limit)
-            ),
+            limited(limit, *arguments(1)), cwd=tmp_path, capture_output=True, text=True
         )
         assert failed.returncode == 2, failed.stderr
         assert failed.stderr.count("\n") == 1
