@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 from party_processes import forked
 from shoal.jobs.fuse import processes
+from warm_interpreters import WarmInterpreters
 
 
 def replace_interpreters(monkeypatch) -> None:
@@ -76,8 +77,10 @@ def _received(handed) -> int:
 def _run(arguments: list[str], environment: dict[str, str], its_input: int, its_error: int) -> None:
     os.dup2(its_input, 0)
     os.dup2(its_error, 2)
+    of_mpyc = {"MPYC_MAXWORKERS": os.environ["MPYC_MAXWORKERS"]}  # set where it was imported
     os.environ.clear()
-    os.environ.update(environment)
+    os.environ.update(environment | of_mpyc)
+    WarmInterpreters().replace_by_forks_of_this()
     from shoal.cli.main import status_of
 
     status = 70

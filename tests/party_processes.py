@@ -22,6 +22,7 @@ from pathlib import Path
 import yaml
 
 from shoal.samples import bank
+from warm_interpreters import WarmInterpreters
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["party_processes", "warm_parties"])
@@ -111,6 +112,7 @@ def _party(
     folder: str, agreement: str, name: str, die_at: int | None, patience: float, lie: str | None
 ) -> None:
     """One party in its process; killed after so many entries of its journal, or one that lies."""
+    WarmInterpreters().replace_by_forks_of_this()
     from shoal.algorithms.fusion import joining
     from shoal.connectors.party import session
     from shoal.connectors.party.journal import Journal

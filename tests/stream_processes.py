@@ -44,19 +44,22 @@ def killed_until_done(
 def killed_at_work(
     start: Callable[[], subprocess.Popen], checkpoint: Path, times: int, seed: int = 5
 ) -> None:
-    """Kills a stream so many times, each time soon after it has committed another step, and lets it
-    end at last.
+    """Kills a stream so many times at most, each time soon after it has committed another step, and
+    lets it end at last.
+
+    It is killed once at least.
     """
-    instants, seen = random.Random(seed), 0
+    instants, seen, kills = random.Random(seed), 0, 0
     for _ in range(times):
         process = start()
         while process.poll() is None and commits(checkpoint) <= seen:
-            time.sleep(0.01)
-        time.sleep(instants.uniform(0, 0.1))
-        assert process.poll() is None, "it had ended before it was killed"
+            time.sleep(0.005)
+        time.sleep(instants.uniform(0, 0.05))
+        kills += process.poll() is None
         process.kill()
         process.wait()
         seen = commits(checkpoint)
+    assert kills
     assert start().wait(timeout=120) == 0
 
 

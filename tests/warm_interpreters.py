@@ -4,7 +4,8 @@ three quarters of what a command costs on a small table.
 The new process is a child of the test's like any other: it has its own number, can be killed,
 waited for, and gets its own folder, environment, arguments and open files. Whoever asks for more
 (limits, groups, another `PYTHONPATH` or `NUMBA_...`) gets a fresh interpreter, and so does every
-other command than `python -m shoal...`: those with `-c`, and those of shell scripts.
+other command than `python -m shoal...`, those of shell scripts among them. With `-c` a code is
+forked that ends as the command does, with `COMMAND`: others ask what an interpreter imports.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 IMPORTED = (
@@ -33,10 +35,13 @@ IMPORTED = (
     "shoal.jobs.republish.republish",
     "shoal.jobs.stream.run",
     "shoal.jobs.audit.audit",
+    "shoal.reports.dossier",
+    "shoal.reports.release",
     "shoal.web.looks",
 )
 AT_START = ("PYTHON", "NUMBA", "POLARS", "OMP", "OPENBLAS", "MALLOC", "LD_", "HOME", "XDG_", "TERM")
 """Beginnings of the variables that are read when an interpreter or a library starts."""
+COMMAND = "from shoal.cli.main import status_of; sys.exit(status_of(sys.argv[1:]))"
 PR_SET_CHILD_SUBREAPER = 36
 START = inspect.signature(subprocess.Popen._execute_child)  # type: ignore[attr-defined]
 ASKED_FOR_NOTHING_MORE = {
@@ -71,7 +76,7 @@ class WarmInterpreters:
         def start(process: subprocess.Popen, *given: Any, **named: Any) -> None:
             asked = START.bind(process, *given, **named).arguments
             environment = dict(os.environ if asked["env"] is None else asked["env"])
-            command = _python_module(asked)
+            command = _of_python(asked)
             if not command or not self._is_like(environment):
                 fresh(process, *given, **named)
                 return
@@ -86,6 +91,20 @@ class WarmInterpreters:
             process._close_pipe_fds(*(asked[end] for end in ends))  # type: ignore[attr-defined]
 
         monkeypatch.setattr(subprocess.Popen, "_execute_child", start)
+
+    def replace_by_forks_of_this(self) -> None:
+        """The same in a process that `multiprocessing` has forked and that has no threads yet, by
+        forks of its own.
+        """
+        ours, theirs = socket.socketpair()
+        if os.fork() == 0:
+            ours.close()
+            sys.stdin = os.fdopen(0, closefd=False)  # which `multiprocessing` takes away
+            _serve(theirs)()
+            os._exit(0)
+        theirs.close()
+        self._line, self._environment = ours, dict(os.environ)
+        self.replace(SimpleNamespace(setattr=setattr))
 
     def close(self) -> None:
         if self._line is not None and self._server is not None:
@@ -124,15 +143,18 @@ class WarmInterpreters:
         theirs.close()
 
 
-def _python_module(asked: Mapping[str, Any]) -> list[str]:
-    """The module of Shoal and its arguments; empty where the command is another one."""
+def _of_python(asked: Mapping[str, Any]) -> list[str]:
+    """What Python is to run, and the arguments; empty where the command is another one."""
     if any(asked.get(name, plain) != plain for name, plain in ASKED_FOR_NOTHING_MORE.items()):
         return []
     if isinstance(asked["args"], str | bytes | os.PathLike):
         return []
     command = [os.fsdecode(part) for part in asked["args"]]
-    is_ours = command[:2] == [sys.executable, "-m"] and command[2].split(".")[0] == "shoal"
-    return command[2:] if is_ours else []
+    if command[0] != sys.executable or len(command) < 3:
+        return []
+    option, what = command[1:3]
+    is_ours = what.split(".")[0] == "shoal" if option == "-m" else what.endswith(COMMAND)
+    return command[1:] if is_ours and option in ("-m", "-c") else []
 
 
 def _at_start(environment: Mapping[str, str]) -> dict[str, str]:
@@ -177,7 +199,7 @@ def _serve(line: socket.socket) -> Callable[[], None]:
             for descriptor in (from_child, to_zygote, from_zygote):
                 os.close(descriptor)
             _become(files, folder, environment)
-            return lambda: _run(command)
+            return lambda: _run(*command)
         os.waitpid(between, 0)
         number = os.read(from_child, 4)
         line.sendall(number)
@@ -197,11 +219,14 @@ def _become(files: list[int], folder: str, environment: dict[str, str]) -> None:
     sys.path[0] = os.getcwd()  # as with `python -m`
 
 
-def _run(command: list[str]) -> None:
-    sys.argv = ["-m", *command[1:]]
-    if command[0] != "shoal":
-        sys.modules.pop(command[0], None)  # a fresh interpreter has not imported what it is to run
-    runpy.run_module(command[0], run_name="__main__", alter_sys=True)
+def _run(option: str, what: str, *arguments: str) -> None:
+    sys.argv = [option, *arguments]
+    if option == "-c":
+        exec(what, {"__name__": "__main__"})
+        return
+    if what != "shoal":
+        sys.modules.pop(what, None)  # a fresh interpreter has not imported what it is to run
+    runpy.run_module(what, run_name="__main__", alter_sys=True)
 
 
 def _warm() -> None:

@@ -7,11 +7,15 @@ No Polars is at work here: its threads would not outlive a fork.
 from __future__ import annotations
 
 import gc
+import logging
+import sys
 
+import cryptography.hazmat.primitives.serialization
 import cryptography.x509  # noqa: F401
 import grpc  # noqa: F401
 import numpy as np
 
+import shoal.cli.audit
 import shoal.cli.main
 import shoal.cli.party
 import shoal.jobs.fuse.party  # noqa: F401
@@ -32,6 +36,13 @@ _follower.apply(_winner.specialize(1))
 
 for _known in (registry.methods, registry.models, registry.metrics, registry.makers):
     _known()
+
+_given, sys.argv = sys.argv, ["shoal"]  # MPyC reads the command line
+import mpyc.runtime  # noqa: E402, F401  for the secure maximum, which each party forks
+
+sys.argv = _given
+logging.root.handlers.clear()  # MPyC's own, which a party has not
+logging.root.setLevel(logging.WARNING)
 
 gc.collect()
 gc.freeze()  # what no process collects, none copies

@@ -17,6 +17,7 @@ from shoal.connectors import kafka
 from shoal.samples import purchases
 from stream_processes import killed_until_done
 from thorough import LONG
+from warm_interpreters import COMMAND
 
 pytestmark = pytest.mark.services
 ROWS, KILLS = (6000, 8) if LONG else (3000, 3)
@@ -39,10 +40,7 @@ def test_topic_to_topic_killed_again_and_again_every_row_goes_once(broker, shop,
     lines = (shop / "p.jsonl").read_text().splitlines()
     source, sink = filled(broker, "purchases", lines), topic(broker, "published")
     assert shoal("stream", "p.jsonl", "-p", "policy.yaml", "-q", "-o", "out.jsonl").status == 0
-    script = (
-        "import shoal.connectors.kafka as k; k.MOST = 200; import sys; from shoal.cli.main import"
-        " status_of; sys.exit(status_of(sys.argv[1:]))"
-    )
+    script = f"import sys, shoal.connectors.kafka as k; k.MOST = 200; {COMMAND}"
     command = [
         sys.executable,
         "-c",

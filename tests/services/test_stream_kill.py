@@ -29,12 +29,10 @@ from shoal.samples import purchases
 from shoal.state.checkpoint import Checkpoint
 from stream_processes import METHODS, killed_until_done
 from thorough import every, examples
+from warm_interpreters import COMMAND
 
 FILES = ("out.csv", "t.jsonl")
-SMALL_PIECES = (
-    "import shoal.connectors.feeds as f; f.PIECE = 20_000; import sys; from shoal.cli.main import"
-    " status_of; sys.exit(status_of(sys.argv[1:]))"
-)
+SMALL_PIECES = f"import sys, shoal.connectors.feeds as f; f.PIECE = 20_000; {COMMAND}"
 LITTLE_ROOM = (
     "import resource, signal, sys; sys.dont_write_bytecode = True;"
     " signal.signal(signal.SIGXFSZ, signal.SIG_IGN); room ="

@@ -24,6 +24,7 @@ from shoal.errors import CheckpointError
 from shoal.samples import purchases
 from shoal.state.stream_status import stream_status
 from thorough import LONG
+from warm_interpreters import COMMAND
 
 pytestmark = pytest.mark.services
 pytest.importorskip(
@@ -36,9 +37,7 @@ MEMBER = f"""
 import sys
 import shoal.connectors.kafka as k, shoal.connectors.kafka_group as g
 k.MOST, g.SESSION = 50, {SESSION}
-from shoal.cli.main import status_of
-sys.exit(status_of(sys.argv[1:]))
-"""
+{COMMAND}"""
 
 
 def keyed(rows: int, seed: int = 2) -> list[tuple[str, str]]:

@@ -13,13 +13,11 @@ from shoal.connectors import files
 from shoal.samples import purchases
 from stream_processes import killed_at_work
 from thorough import LONG
+from warm_interpreters import COMMAND
 
 pytestmark = pytest.mark.services
 ROWS, KILLS = (12_000, 12) if LONG else (3000, 2)
-SCRIPT = (
-    "import shoal.connectors.feeds as f; f.PIECE = 12_000; import sys; from shoal.cli.main import"
-    " status_of; sys.exit(status_of(sys.argv[1:]))"
-)
+SCRIPT = f"import sys, shoal.connectors.feeds as f; f.PIECE = 12_000; {COMMAND}"
 
 
 @pytest.fixture

@@ -180,9 +180,10 @@ def _check_rules(
     )
     releases = [int(e.release.max()) for e in emitted if len(e)]
     assert all(a <= b for a, b in pairwise(releases)), f"{name}: releases don't ascend"
+    if emitted:
+        _check_records(name, arrivals, Emissions.joined(emitted))
     clusters: dict[int, Cluster] = {}
     for emissions in emitted:
-        _check_records(name, arrivals, emissions)
         for number, lo, hi in zip(emissions.made.tolist(), emissions.lo, emissions.hi, strict=True):
             assert number not in clusters, f"{name}: makes cluster {number} twice"
             new = (emissions.cluster == number) & (emissions.kind == NEW)
@@ -215,7 +216,7 @@ def _check_clusters(
     clusters: Mapping[int, Cluster],
 ) -> None:
     """New clusters keep every promise, reused ones exist, and all of them cover their records."""
-    for i in np.flatnonzero(np.isin(emissions.kind, (NEW, REUSE))):
+    for i in np.flatnonzero((emissions.kind == NEW) | (emissions.kind == REUSE)):
         number = int(emissions.cluster[i])
         assert number in clusters, f"{name}: a record in cluster {number}, which was never made"
         cluster, values = clusters[number], emissions.values[i]
