@@ -15,7 +15,7 @@ import pytest
 from kafka_broker import committed, filled, free_port, put, topic
 from shoal.connectors import kafka
 from shoal.samples import purchases
-from stream_processes import killed_until_done
+from stream_processes import killed_at_work
 from thorough import LONG
 from warm_interpreters import COMMAND
 
@@ -55,9 +55,7 @@ def test_topic_to_topic_killed_again_and_again_every_row_goes_once(broker, shop,
         "--checkpoint",
         "ck",
     ]
-    killed_until_done(
-        lambda: subprocess.Popen(command, cwd=shop), (1.0, 2.2), times=KILLS, patience=120
-    )
+    killed_at_work(lambda: subprocess.Popen(command, cwd=shop), shop / "ck", KILLS)
     assert committed(broker, "published") == (shop / "out.jsonl").read_text().splitlines()
     certificate = json.loads((shop / "ck" / "certificate.json").read_text())
     assert certificate["records"]["out"] == ROWS

@@ -27,7 +27,7 @@ from shoal.jobs.stream.run import Run, stream_file
 from shoal.policy.policy import Policy
 from shoal.samples import purchases
 from shoal.state.checkpoint import Checkpoint
-from stream_processes import METHODS, killed_until_done
+from stream_processes import METHODS, killed_at_work
 from thorough import every, examples
 from warm_interpreters import COMMAND
 
@@ -202,9 +202,7 @@ def test_killed_again_and_again_the_output_is_the_same(shop, method):
         "--trace",
         "t.jsonl",
     ]
-    killed_until_done(
-        lambda: subprocess.Popen(command, cwd=shop), (0.7, 1.4), times=examples(2, 6), seed=3
-    )
+    killed_at_work(lambda: subprocess.Popen(command, cwd=shop), shop / "ck", times=examples(2, 6))
     assert [(shop / name).read_bytes() for name in FILES] == expected
 
 
@@ -240,7 +238,7 @@ def test_standard_input_is_fed_again_from_its_beginning_and_goes_on(shop, fed):
         threading.Thread(target=pour, args=(process.stdin, text), daemon=True).start()
         return process
 
-    killed_until_done(start, (0.7, 1.6), times=3)
+    killed_at_work(start, shop / "ck", times=3)
     assert [(shop / name).read_bytes() for name in FILES] == expected
     if fed == "a file":
         return
