@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 ROOT = Path(__file__).resolve().parent.parent
-WAITING = {ROOT / "tests" / "services", ROOT / "tests" / "web" / "browser"}
+WAITING = {ROOT / "tests" / "services", ROOT / "tests" / "web"}
 DATA = Path(os.environ.get("SHOAL_DATA") or ROOT.parent / "shared" / "data")
 
 ADULT_COLUMNS = (

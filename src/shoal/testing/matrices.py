@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 
@@ -64,11 +65,19 @@ def sensitive_column(
         )
     labels = tuple(f"{SECRET}-{number}" for number in range(6))
     if distance == "hierarchical":
-        tree = Hierarchy.from_paths([[labels[i], f"{SECRET}s-{i // 3}", "*"] for i in range(6)])
         codes = rng.integers(0, 6, records)
-        return SensitiveColumn(name, codes.astype(np.int32), 6, distance, hierarchy=tree)
+        return SensitiveColumn(name, codes.astype(np.int32), 6, distance, hierarchy=_halves(labels))
     codes = rng.choice(6, records, p=[0.4, 0.25, 0.2, 0.1, 0.03, 0.02])
     return SensitiveColumn(name, codes.astype(np.int32), 6, distance, labels=labels)
+
+
+@cache
+def _halves(labels: tuple[str, ...]) -> Hierarchy:
+    """A tree of two groups."""
+    half = len(labels) // 2
+    return Hierarchy.from_paths(
+        [label, f"{SECRET}s-{number // half}", "*"] for number, label in enumerate(labels)
+    )
 
 
 def promises_on(matrix: Matrix, *models: PrivacyModel, seed: int = 0) -> Promises:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -52,7 +53,13 @@ class Tree:
     def make(self, values: np.ndarray) -> Hierarchy:
         """The whole tree; raises InputError where one of the values is no leaf."""
         refuse_values_without_leaf(self, values)
-        return Hierarchy.from_paths(self.paths)
+        return _hierarchy(self.paths)
+
+
+@lru_cache(maxsize=16)
+def _hierarchy(paths: tuple[tuple[str, ...], ...]) -> Hierarchy:
+    """Built once: each stage of a command and each release of a history asks for it again."""
+    return Hierarchy.from_paths(paths)
 
 
 def _leaves(branch: Any, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
