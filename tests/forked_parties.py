@@ -77,7 +77,8 @@ def _received(handed) -> int:
 def _run(arguments: list[str], environment: dict[str, str], its_input: int, its_error: int) -> None:
     os.dup2(its_input, 0)
     os.dup2(its_error, 2)
-    of_mpyc = {"MPYC_MAXWORKERS": os.environ["MPYC_MAXWORKERS"]}  # set where it was imported
+    # what MPyC sets where it is imported: in the server, unless another test started that one
+    of_mpyc = {name: value for name, value in os.environ.items() if name.startswith("MPYC_")}
     os.environ.clear()
     os.environ.update(environment | of_mpyc)
     WarmInterpreters().replace_by_forks_of_this()
