@@ -155,7 +155,9 @@ def test_a_message_without_a_value_at_the_start_is_set_aside(broker, shop, shoal
 
 
 @pytest.mark.parametrize("partitions", [1, 2])
-def test_rows_too_large_for_the_broker_are_told_from_a_silent_one(broker, shop, shoal, partitions):
+def test_rows_too_large_for_the_broker_are_told_from_a_silent_one(
+    broker, shop, shoal, partitions, monkeypatch
+):
     from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
     names = [f"{name}-{partitions}" for name in ("rows", "small")]
@@ -173,8 +175,16 @@ def test_rows_too_large_for_the_broker_are_told_from_a_silent_one(broker, shop, 
 
     command = ["stream", source, "-p", "policy.yaml", "-q", "-o", sink, "--checkpoint", "ck"]
     limit(100)
-    found = shoal(*command)
-    assert (found.status, "raise 'max.message.bytes' of the topic" in found.err) == (2, True)
+    hand_over = kafka.produce_rows
+
+    def wait_for_the_broker(*given):
+        hand_over(*given)
+        time.sleep(1)
+
+    for produce in (wait_for_the_broker, hand_over):
+        monkeypatch.setattr(kafka, "produce_rows", produce)
+        found = shoal(*command)
+        assert (found.status, "raise 'max.message.bytes' of the topic" in found.err) == (2, True)
     limit(1_000_000)
     assert shoal(*command).status == 0
     rows = [committed(broker, names[1], partition) for partition in range(partitions)]

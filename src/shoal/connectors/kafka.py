@@ -267,14 +267,15 @@ class TopicSink:
         kafka, refused = client(), list[int]()
         try:
             self._producer.begin_transaction()
-            refused = produce_rows(self._producer, self._topic, 0, rows)
+            produce_rows(self._producer, self._topic, 0, rows, refused)
             reached = kafka.TopicPartition(self._topic.name, 0, step)
             self._producer.send_offsets_to_transaction(
                 [reached], self._consumer.consumer_group_metadata(), WAIT
             )
             self._producer.commit_transaction(WAIT)
-        except kafka.KafkaException:
-            refuse_too_large(self._topic, refused)
+        except kafka.KafkaException as failed:
+            if not failed.args[0].fatal():
+                refuse_too_large(self._producer, self._topic, refused)
             raise unreachable(self._topic) from None
         self._done = step
 
@@ -296,11 +297,13 @@ def names_in(message: bytes, topic: Topic) -> list[str]:
     return list(first)
 
 
-def produce_rows(producer: Any, topic: Topic, partition: int, rows: bytes) -> list[int]:
-    """Hands a message for each line to a producer. Returns a list that the producer fills with the
-    codes of the errors of those that the broker refuses.
+def produce_rows(
+    producer: Any, topic: Topic, partition: int, rows: bytes, refused: list[int]
+) -> None:
+    """Hands a message for each line to a producer.
+
+    refused: the producer adds the codes of the errors of those that the broker refuses.
     """
-    refused: list[int] = []
 
     def note(error: Any, _: Any) -> None:
         if error is not None:
@@ -313,14 +316,15 @@ def produce_rows(producer: Any, topic: Topic, partition: int, rows: bytes) -> li
                 break
             except BufferError:  # the broker is slower than we are: wait for it
                 producer.poll(0.1)
-    return refused
 
 
-def refuse_too_large(topic: Topic, refused: list[int]) -> None:
+def refuse_too_large(producer: Any, topic: Topic, refused: list[int]) -> None:
     """Raises InputError where the broker refused messages for their size, which no waiting mends.
 
-    refused: codes of errors.
+    refused: as `produce_rows` left it.
     """
+    # a refusal fails the transaction as soon as it arrives, and may not have been noted before
+    producer.flush(1)
     if client().KafkaError.MSG_SIZE_TOO_LARGE in refused:
         raise InputError(
             f"output '{topic}': the broker refuses rows as too large; raise 'max.message.bytes' of"

@@ -324,13 +324,15 @@ class Writer:
         refused: list[int] = []
         try:
             self._producer.begin_transaction()
-            refused = kafka.produce_rows(self._producer, self._group.sink, self._partition, rows)
+            kafka.produce_rows(self._producer, self._group.sink, self._partition, rows, refused)
             metadata = self._member.metadata
             self._producer.send_offsets_to_transaction([reached], metadata, kafka.WAIT)
             self._producer.commit_transaction(kafka.WAIT)
         except self._kafka.KafkaException as failed:
-            kafka.refuse_too_large(self._group.sink, refused)
-            raise TransactionLost(bool(failed.args[0].fatal())) from None
+            is_fenced = bool(failed.args[0].fatal())
+            if not is_fenced:
+                kafka.refuse_too_large(self._producer, self._group.sink, refused)
+            raise TransactionLost(is_fenced) from None
 
 
 def gone(topic: Topic, partition: int) -> CheckpointError:
