@@ -39,9 +39,14 @@ settings.load_profile("shoal")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A property that asks for a number of examples of its own asks for so many of a hundred.
 
-    Tests that wait for other processes come first, so that one worker waits while others calculate.
+    Tests that wait for other processes come first in the shares of two workers, so that these wait
+    while others calculate.
     """
-    items.sort(key=lambda item: WAITING.isdisjoint(item.path.parents))
+    shares = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    services, web = ([item for item in items if room in item.path.parents] for room in WAITING)
+    others = [item for item in items if not {*WAITING} & {*item.path.parents}]
+    second = max(0, len(items) // shares - len(services))
+    items[:] = [*services, *others[:second], *web, *others[second:]]
     asked = "_hypothesis_internal_use_settings"
     for test in {getattr(item, "obj", None) for item in items}:
         many = getattr(getattr(test, asked, None), "max_examples", 0)
@@ -51,7 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 ROOT = Path(__file__).resolve().parent.parent
-WAITING = {ROOT / "tests" / "services", ROOT / "tests" / "web"}
+WAITING = ROOT / "tests" / "services", ROOT / "tests" / "web"
 DATA = Path(os.environ.get("SHOAL_DATA") or ROOT.parent / "shared" / "data")
 
 ADULT_COLUMNS = (
