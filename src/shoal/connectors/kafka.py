@@ -319,7 +319,7 @@ def produce_rows(
 
 
 def refuse_too_large(producer: Any, topic: Topic, refused: list[int]) -> None:
-    """Raises InputError where the broker refused messages for their size, which no waiting mends.
+    """Raises InputError where the broker refused messages for their size: trying again won't help.
 
     refused: as `produce_rows` left it.
     """

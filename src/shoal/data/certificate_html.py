@@ -23,7 +23,7 @@ def certificate_html(
         ),
         notebook.table(("promise", "of", "asked", "measured", "holds"), promises),
         notebook.table(("figure", "measured"), _figures(certificate)),
-        *(notebook.sentence(f"{told}.") for told in fault_sentences(certificate)),
+        *(notebook.sentence(f"{fault}.") for fault in fault_sentences(certificate)),
         *(notebook.sentence(f"{warning.text}.") for warning in warnings),
     )
 

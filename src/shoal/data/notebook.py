@@ -43,8 +43,8 @@ def first_rows(frame: pl.DataFrame) -> str:
     """The first rows of what was published, and how many there are."""
     shown = frame.head(MOST_ROWS)
     size = f"{frame.height:,} rows, {frame.width:,} columns"
-    told = size if shown.height == frame.height else f"The first {MOST_ROWS} of {size}"
-    return sentence(f"{told}.") + table(frame.columns, shown.rows())
+    caption = size if shown.height == frame.height else f"The first {MOST_ROWS} of {size}"
+    return sentence(f"{caption}.") + table(frame.columns, shown.rows())
 
 
 def _cell(value: object) -> str:

@@ -94,8 +94,8 @@ class Estimate:
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON has it."""
         wall = {str(cores): seconds for cores, seconds in self.wall.items()}
-        told = {"cpu_seconds": self.cpu_seconds, "fits": self.fits, "wall": wall}
-        return asdict(self) | told | {"stops": list(self.stops)}
+        stated = {"cpu_seconds": self.cpu_seconds, "fits": self.fits, "wall": wall}
+        return asdict(self) | stated | {"stops": list(self.stops)}
 
 
 def stages_of(run: MeasuredRun, records: int, k: int) -> tuple[StageCost, ...]:

@@ -30,11 +30,11 @@ def estimate_lines(found: Estimate) -> list[str]:
 def _memory(found: Estimate) -> str:
     if found.memory is None:
         return "not measured: this system does not report it"
-    told = f"at most about {amount(found.memory)}"
+    needed = f"at most about {amount(found.memory)}"
     if found.machine_memory is None:
-        return told
+        return needed
     verdict = "" if found.fits else ", which is too little"
-    return f"{told}; this machine has {amount(found.machine_memory)}{verdict}"
+    return f"{needed}; this machine has {amount(found.machine_memory)}{verdict}"
 
 
 def duration(seconds: float) -> str:

@@ -122,8 +122,8 @@ def _chart(key: str, title: str, numbers: Sequence[int], values: Sequence[float]
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
         axes.grid(axis="y")
 
-    told = (
+    caption = (
         f"{title}: {values[0]:,.4g} in release {numbers[0]}, {values[-1]:,.4g} in release"
         f" {numbers[-1]}"
     )
-    return charts.drawn(key, title, told, 2.4, draw)
+    return charts.drawn(key, title, caption, 2.4, draw)

@@ -78,13 +78,13 @@ def _panel_lines(panel: Mapping[str, Any] | None) -> list[str]:
     """What became of people who come again; the records that wait are reported elsewhere."""
     if panel is None:
         return []
-    told = (
+    counted = (
         ("rounds", "groups are published again"),
         ("founded", "groups of newcomers"),
         ("carried", "records are carried for people who are absent"),
         ("withheld", "records are left out: nothing can show them safely"),
     )
-    return [f"{panel[key]} {words}" for key, words in told if panel[key]]
+    return [f"{panel[key]} {words}" for key, words in counted if panel[key]]
 
 
 MOST_NAMED = 3
@@ -205,10 +205,10 @@ def rehearsal_text(rehearsals: Sequence[Rehearsal]) -> str:
     """A line for each setting of `sticky`."""
     lines = [_rehearsal_line("over time", "mode", "size", "patience", "published", "served", "gcp")]
     for found in rehearsals:
-        told = found.report()
+        row = found.report()
         lines.append(
             _rehearsal_line(
-                told["over_time"],
+                row["over_time"],
                 found.mode,
                 f"{found.size}",
                 "" if found.patience is None else f"{found.patience}",

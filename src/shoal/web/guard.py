@@ -165,12 +165,12 @@ def _fields(body: bytes, headers: _Headers) -> dict[str, list[str]] | None:
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
     """The body once more, and then what the connection says."""
-    told = False
+    is_given = False
 
     async def again() -> Message:
-        nonlocal told
-        if not told:
-            told = True
+        nonlocal is_given
+        if not is_given:
+            is_given = True
             return {"type": "http.request", "body": body, "more_body": False}
         return await receive()
 

@@ -214,8 +214,8 @@ def _driver() -> Any:
     return driver
 
 
-def _why_unreached(told: str) -> str:
-    return next((why for sign, why in _CONNECTING.items() if sign in told), _UNREACHED)
+def _why_unreached(message: str) -> str:
+    return next((why for sign, why in _CONNECTING.items() if sign in message), _UNREACHED)
 
 
 @contextmanager

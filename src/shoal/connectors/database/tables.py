@@ -48,8 +48,8 @@ def read_table(address: TableAddress) -> tuple[pl.DataFrame, str]:
 def certificate_of(address: TableAddress) -> bytes | None:
     """The certificate that stands in the database beside a release; None where there is none."""
     with opened(address) as session:
-        told = _certificate(session, session.named(address))
-    return None if told is None else told.encode()
+        stored = _certificate(session, session.named(address))
+    return None if stored is None else stored.encode()
 
 
 def _certificate(session: Session, table: TableName) -> str | None:
@@ -283,10 +283,10 @@ def _commit(draft: TableDraft) -> None:
 def _is_there(draft: TableDraft) -> bool:
     """Whether the certificate was committed though nobody said so; by it, the release was, too."""
     try:
-        told = certificate_of(draft.address)
+        stored = certificate_of(draft.address)
     except InputError:
         raise InputError(
             f"output '{draft.address.shown}': the connection was lost at the commit, and the server"
             " does not answer; look with 'shoal verify' whether the release is there"
         ) from None
-    return told == draft.certificate.encode()
+    return stored == draft.certificate.encode()

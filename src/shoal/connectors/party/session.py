@@ -317,8 +317,8 @@ def _refusal_of(wrong: PartyError) -> str:
     return _ANOTHER_AGREEMENT if _ANOTHER_AGREEMENT in str(wrong) else "refused"
 
 
-def _refused_by(name: str, told: str | None) -> PartyError:
-    if told == _ANOTHER_AGREEMENT:
+def _refused_by(name: str, details: str | None) -> PartyError:
+    if details == _ANOTHER_AGREEMENT:
         return _another_agreement(name)
     return PartyError(
         f"party '{name}': refuses this party's greeting, and says why on its side; run the same"

@@ -130,8 +130,8 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
             ),
         )
         formulas = formula_sentences_of(back.table) if kind in DELIMITED else ()
-        told = [ReleaseWarning(FORMULA_CELLS, sentence) for sentence in formulas]
-        certificate = certificate.warned(*remarks, *told)
+        of_formulas = [ReleaseWarning(FORMULA_CELLS, sentence) for sentence in formulas]
+        certificate = certificate.warned(*remarks, *of_formulas)
         require_kept(certificate, WITHHELD)
         if target.require_together:
             require_together_kept(certificate, WITHHELD)

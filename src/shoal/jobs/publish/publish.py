@@ -209,7 +209,7 @@ def _formulas(frame: pl.DataFrame, policy: Policy, kind: str) -> list[ReleaseWar
     """A warning for each column of delimited text that a spreadsheet would compute."""
     if kind not in DELIMITED or policy.model.write.formulas != "keep":
         return []
-    return [ReleaseWarning(FORMULA_CELLS, told) for told in formula_sentences(frame)]
+    return [ReleaseWarning(FORMULA_CELLS, sentence) for sentence in formula_sentences(frame)]
 
 
 def _existing(path: str | Path | None, policy: Policy, explain: bool) -> Plan | None:

@@ -38,11 +38,11 @@ def certificate_of_all(
     entries = sorted(state.files, key=lambda entry: str(entry["name"]))
     # a folder of one format is described as a file of it
     sink = describe_file(output, f"{output}{FORM}", digest(entries), core.schema.render)
-    told = {
+    files = {
         "input": {"sha256": state.source_digest if state.closed else None},
         "output": {**sink, "files": entries},
     }
-    return union_certificate(parts_of(state.states, core), core, policy, "shard", {}, told)
+    return union_certificate(parts_of(state.states, core), core, policy, "shard", {}, files)
 
 
 def certify_shards(
