@@ -267,7 +267,7 @@ def _shoal(*arguments: object) -> int:
         return status_of([str(argument) for argument in (*arguments, "-q")])
 
 
-def _recorded(status: int, *paths: str) -> dict[str, Any]:
+def _recorded(status: int, *paths: str | Path) -> dict[str, Any]:
     """The exit status, and a digest of each file; the files are gone afterwards, but for those of a
     ledger.
     """

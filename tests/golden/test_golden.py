@@ -5,6 +5,9 @@ release.
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,27 @@ LEFT_OUT = () if LONG else ("shuffled", "bank")
 def test_every_release_of_the_samples_is_the_recorded_one():
     """Of some tables only with SHOAL_LONG=1: every method publishes others all the same."""
     assert _differing(record.samples(LEFT_OUT), HERE / "samples.json") == []
+
+
+def test_a_certificate_is_the_same_on_every_processor(tmp_path):
+    """OpenBLAS sums in another order for another processor, which the last digits would show."""
+    found = [_published(tmp_path / processor, processor) for processor in ("Haswell", "Prescott")]
+    assert found[0] == found[1]
+
+
+def _published(folder: Path, processor: str) -> dict:
+    folder.mkdir()
+    for words in (
+        "sample patients -n 600 --seed 7 -o patients.csv",
+        "publish patients.csv -p patients.policy.yaml --method mondrian -o out.csv",
+    ):
+        subprocess.run(
+            [sys.executable, "-m", "shoal", *words.split(), "-q"],
+            cwd=folder,
+            env=os.environ | {"OPENBLAS_CORETYPE": processor},
+            check=True,
+        )
+    return record._recorded(0, folder / "out.csv", folder / "out.csv.certificate.json")
 
 
 def test_every_method_of_fusion_is_recorded():

@@ -6,6 +6,7 @@ import json
 from datetime import date
 from fractions import Fraction
 
+import numpy as np
 import polars as pl
 import pytest
 import yaml
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 import shoal as shoal_package
 from shoal.data.derived import spans_of_bins, spans_of_dates, spans_of_numbers
-from shoal.data.numbers import exact_sum, exact_text
+from shoal.data.numbers import exact_sum, exact_text, weighted_sum
 from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema
 from shoal.data.single_ends import single_end_warnings
@@ -430,6 +431,12 @@ def test_a_number_is_written_out_and_never_at_great_length(text, plain):
 def test_a_sum_is_the_exact_one_rounded_once(numbers):
     assert exact_sum(numbers) == float(sum(map(Fraction, numbers)))
     assert exact_sum(reversed(numbers)) == exact_sum(numbers)
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.floats(0, 1))))
+def test_a_weighted_sum_rounds_each_product_and_then_the_sum(pairs):
+    weights, values = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
+    assert weighted_sum(weights, values) == exact_sum(w * v for w, v in pairs)
 
 
 def test_a_sum_is_the_same_under_every_python():

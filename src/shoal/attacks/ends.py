@@ -10,6 +10,7 @@ import numpy as np
 from shoal.attacks.counts import people_with
 from shoal.data.attack_scene import People
 from shoal.data.boxes import Boxes
+from shoal.data.numbers import weighted_sum
 
 FEWEST_VALUES = 3  # of a cell, so that there is a value between its ends
 
@@ -145,7 +146,7 @@ def widened(boxes: Boxes, j: int, grid: int) -> float | None:
         return None
     lo, hi = _moved(boxes, j, grid)
     added = ((hi - lo) - (boxes.hi[:, j] - boxes.lo[:, j])) / (axis.values - 1)
-    return float(added @ boxes.people / boxes.people.sum())
+    return weighted_sum(added, boxes.people) / float(boxes.people.sum())
 
 
 def _moved(boxes: Boxes, j: int, grid: int) -> tuple[np.ndarray, np.ndarray]:

@@ -13,6 +13,7 @@ from shoal.attacks.intervals import counted, exact
 from shoal.data.attack_scene import AttackScene, ShownRelease
 from shoal.data.classes import SensitiveColumn
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.numbers import weighted_sum
 from shoal.protocols import Attack
 
 ALIKE = 0.05  # of the released range: numbers within it tell nearly the same
@@ -87,7 +88,7 @@ def _chance(release: ShownRelease, counts: ClassValues) -> float:
     one = np.array([_chance_of(size, counts.totals, logs) for size in sizes.tolist()])
     of_class = one[of_class.reshape(-1)]
     if release.subjects is None:
-        return float(counts.people @ of_class / counts.everybody)
+        return weighted_sum(counts.people, of_class) / counts.everybody
     kept = release.labels >= 0
     places = np.unique(np.stack([release.subjects[kept], release.labels[kept]]), axis=1)
     escapes = np.ones(int(places[0].max()) + 1)

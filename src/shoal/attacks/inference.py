@@ -14,6 +14,7 @@ from shoal.attacks.learned import Learned
 from shoal.attacks.samples import Groups, groups
 from shoal.attacks.scores import ATTACKERS, SURE, Attackers, Guesses, Near, near_values
 from shoal.data.attack_scene import AttackScene, ShownRelease
+from shoal.data.numbers import weighted_sum
 from shoal.protocols import Attack
 
 LEARNED = "learned"
@@ -113,10 +114,12 @@ def _exact(
     in_sure, surely = np.zeros(len(kept), dtype=bool), sure[label]
     in_sure[kept] = surely
     n, certain = people_in(release), people_in(release, in_sure)
-    right = float(parts[surely] @ hits[surely] / parts[surely].sum()) if certain else None
+    right = (
+        weighted_sum(parts[surely], hits[surely]) / float(parts[surely].sum()) if certain else None
+    )
     return {
         "baseline": counted(float(whole.max()), n),
-        "class": counted(float(parts @ hits), n),
+        "class": counted(weighted_sum(parts, hits), n),
         "certain": counted(certain, n),
         "certain_right": exact(right, certain),
     }

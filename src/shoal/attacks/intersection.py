@@ -11,6 +11,7 @@ import numpy as np
 from shoal.attacks.counts import ClassValues, entries_of, mode, people_with, values_by_class
 from shoal.attacks.intervals import counted
 from shoal.data.attack_scene import AttackScene, EarlierRelease, ShownRows
+from shoal.data.numbers import weighted_sum
 from shoal.protocols import Attack
 
 AGREE = 0.99  # of rows, so that releases link by the places of their rows
@@ -114,7 +115,7 @@ class _Joint:
             _, hits = mode(counts, cell, values)
             found["attributes"][name] = {
                 "certain": counted(self._having(cell, counts.distinct() == 1), n),
-                "right": counted(float(parts @ hits), n),
+                "right": counted(weighted_sum(parts, hits), n),
             }
         return found
 
@@ -220,7 +221,7 @@ class _Truth:
         """How many people of these profiles have a best value; ties share. best: (m, size) bool."""
         first, stop = np.searchsorted(self.profiles, [rows.start, rows.start + len(best)])
         row, value = self.profiles[first:stop] - rows.start, self.values[first:stop]
-        return float(self.weights[first:stop] @ (best[row, value] / best.sum(axis=1)[row]))
+        return weighted_sum(self.weights[first:stop], best[row, value] / best.sum(axis=1)[row])
 
 
 def _table(rows: ShownRows, name: str) -> ClassValues | None:

@@ -14,6 +14,7 @@ from shoal.attacks.marginals import Members, marginals
 from shoal.attacks.samples import groups
 from shoal.data.attack_scene import AttackScene
 from shoal.data.boxes import Boxes
+from shoal.data.numbers import weighted_sum
 from shoal.protocols import Attack
 
 FALSE_ALARMS = 0.01
@@ -110,4 +111,9 @@ def _presence(scene: AttackScene) -> dict[str, Any]:
     if not len(people) or (fits < people).any():
         return {"presence": None}
     shares = people / fits
-    return {"presence": {"max": float(shares.max()), "mean": float(shares @ people / people.sum())}}
+    return {
+        "presence": {
+            "max": float(shares.max()),
+            "mean": weighted_sum(shares, people) / float(people.sum()),
+        }
+    }

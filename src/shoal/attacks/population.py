@@ -12,6 +12,7 @@ from shoal.attacks.fits import people_fitting
 from shoal.attacks.intervals import counted, exact
 from shoal.data.attack_scene import AttackScene, Surroundings
 from shoal.data.boxes import Boxes
+from shoal.data.numbers import weighted_sum
 from shoal.protocols import Attack
 
 PANELS = 50  # halvings of the rest of an integral's range towards 1
@@ -49,7 +50,7 @@ class Population(Attack):
             return found | {"why": why}
         found |= {
             "journalist_max": exact(float(inverse.max())),
-            "marketer": counted(float(people @ inverse), n),
+            "marketer": counted(weighted_sum(people, inverse), n),
         }
         if around.source == "frequencies":
             nobody = unmodelled[scene.release.labels]
@@ -90,5 +91,5 @@ def expected_inverse(people: np.ndarray, fraction: float) -> np.ndarray:
     weight = (half[:, None] * weights).ravel()
     base = np.log1p(-rest) + np.log(fraction) - np.log(fraction + (1 - fraction) * rest)
     sizes, of_class = np.unique(people, return_inverse=True)
-    found = [float(weight @ np.exp(m * base - np.log1p(-rest))) for m in sizes.tolist()]
+    found = [weighted_sum(weight, np.exp(m * base - np.log1p(-rest))) for m in sizes.tolist()]
     return np.array(found)[of_class.reshape(-1)]

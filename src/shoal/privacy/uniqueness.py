@@ -13,6 +13,8 @@ from math import exp, lgamma, log, nan
 
 import numpy as np
 
+from shoal.data.numbers import weighted_sum
+
 STEPS = 200  # of a bisection; floats hold still long before
 
 
@@ -72,7 +74,8 @@ def pitman(sizes: np.ndarray, counts: np.ndarray, fraction: float) -> float:
         theta = best_theta(alpha)
         harmonic = np.concatenate(([0.0], np.cumsum(1 / (np.arange(1, int(sizes[-1])) - alpha))))
         return float(
-            (u - 1 - theta * classes_sum(alpha, theta)) / alpha - counts @ harmonic[sizes - 1]
+            (u - 1 - theta * classes_sum(alpha, theta)) / alpha
+            - weighted_sum(counts, harmonic[sizes - 1])
         )
 
     alpha = _root(slope, 1e-6, 1 - 1e-6)

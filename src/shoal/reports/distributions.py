@@ -24,6 +24,7 @@ import numpy as np
 
 from shoal.data.encoding import EncodedAttribute
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.numbers import weighted_sum
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Attribute, Kind
 from shoal.data.truth import Truth
@@ -409,7 +410,7 @@ def spread_over_intervals(
     for i, edge in enumerate(edges):
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(width > 0, np.clip((edge - lo) / width, 0.0, 1.0), lo < edge)
-        below[i] = np.dot(share, weights)
+        below[i] = weighted_sum(share, weights)
     return np.diff(below)
 
 

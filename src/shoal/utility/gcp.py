@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.numbers import exact_sum
+from shoal.data.numbers import exact_sum, weighted_sum
 from shoal.data.release import PublishedColumn, Release
 from shoal.utility.in_parts import CellCounts, OfCells
 
@@ -51,4 +51,4 @@ def loss_by_attribute(cells: CellCounts) -> dict[str, float | None]:
 
 def _width(column: PublishedColumn, shown: np.ndarray) -> float:
     """Sum of the widths that the records in classes publish; NaN where one of them is unknown."""
-    return float(np.dot(shown[shown > 0], column.widths[shown > 0]))
+    return weighted_sum(shown[shown > 0], column.widths[shown > 0])

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.numbers import exact_sum
+from shoal.data.numbers import exact_sum, weighted_sum
 from shoal.data.release import PublishedColumn, Release
 from shoal.utility.in_parts import CellCounts, OfCells
 
@@ -55,7 +55,7 @@ def _loss_by_attribute(cells: CellCounts) -> dict[str, float | None]:
 def _mean_loss(column: PublishedColumn, shown: np.ndarray, records: int) -> float | None:
     losses = np.zeros(len(column.cells))
     losses[shown > 0] = _losses(column, shown > 0)
-    total = float(np.dot(shown, losses)) + float(records - shown.sum())
+    total = weighted_sum(shown, losses) + float(records - shown.sum())
     return None if np.isnan(total) else total / records
 
 

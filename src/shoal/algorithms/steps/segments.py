@@ -13,6 +13,7 @@ import numpy as np
 
 from shoal.algorithms.steps.costs import costs_of
 from shoal.data.matrix import Matrix
+from shoal.data.numbers import weighted_sum
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
 from shoal.kernels import cuts, nearest_class
@@ -61,7 +62,7 @@ def loss_of(matrix: Matrix, partition: Partition) -> float:
     """What the classes lose: the loss of their spans on every attribute, summed over the
     records.
     """
-    return float(np.dot(losses_of(matrix, partition), partition.sizes()))
+    return weighted_sum(partition.sizes(), losses_of(matrix, partition))
 
 
 def losses_of(matrix: Matrix, partition: Partition) -> np.ndarray:

@@ -41,6 +41,7 @@ from shoal.algorithms.steps.repair import repair
 from shoal.algorithms.steps.segments import require_people, rows_of, rule_cutter, split_by_level
 from shoal.algorithms.steps.targets import Targets, targets_of
 from shoal.data.matrix import Matrix
+from shoal.data.numbers import weighted_sum
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
@@ -230,12 +231,10 @@ def vectors_of(levels: list[list[Level]], units: Units, most: int) -> np.ndarray
     """At most about `most` vectors of levels by ascending mean loss, the last with everything in
     one group.
     """
-    means = [
-        np.array(
-            [np.bincount(units.rows[:, j], units.amounts) @ level.loss for level in of_attribute]
-        )
-        for j, of_attribute in enumerate(levels)
-    ]
+    means = []
+    for j, of_attribute in enumerate(levels):
+        amounts = np.bincount(units.rows[:, j], units.amounts)
+        means.append(np.array([weighted_sum(amounts, level.loss) for level in of_attribute]))
     kept = thinned(means, LARGEST_LATTICE)
     # the mean loss of every vector: sums over the product of all levels
     loss = np.zeros(1)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.data.attack_scene import EarlierRelease, ShownRelease, ShownRows
+from shoal.data.numbers import weighted_sum
 from shoal.data.schema import Role, Schema
 from shoal.data.table import Column, Table
 from shoal.data.truth import Truth
@@ -208,5 +209,5 @@ def row_order(
         codes, own = codes[other.codes[before]], one.codes[now]
         agree &= codes == own
         shares = np.bincount(codes[codes >= 0], minlength=len(one.cells)) / len(codes)
-        chance *= float(shares @ (np.bincount(own, minlength=len(one.cells)) / len(own)))
+        chance *= weighted_sum(shares, np.bincount(own, minlength=len(one.cells)) / len(own))
     return float(agree.mean()), chance
