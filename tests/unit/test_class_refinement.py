@@ -57,6 +57,20 @@ def test_one_swap_that_makes_two_classes_pure_is_found():
     assert total_loss(matrix, labels) == 0
 
 
+def test_only_classes_above_the_mean_are_visited():
+    values = [0, 9, 0, 9, 50, 52, 51, 53]
+    matrix = Matrix.from_columns(np.array(values)[:, None], [99.0])
+    starts = np.array([0, 2, 4, 6, 8])
+    rows = np.column_stack([matrix.codes, np.arange(matrix.records)]).astype(np.int32)
+    refine_classes(rows, starts, 64, 1, 2, 3, costs_of(matrix), above=1.0)
+    assert sorted(map(sorted, rows[:, 0].reshape(4, 2).tolist())) == [
+        [0, 0],
+        [9, 9],
+        [50, 52],
+        [51, 53],
+    ]
+
+
 def test_span_loss_is_the_matrix_rule_on_lines_and_trees():
     matrix = table(5, 0)
     costs = costs_of(matrix)

@@ -49,13 +49,14 @@ class Nearest(NamedTuple):
     distance: np.ndarray  # (neighbours,) float64, room for what their unions lose
 
 
-def refine_classes(rows, starts, reach, neighbours, group, rounds, costs):
+def refine_classes(rows, starts, reach, neighbours, group, rounds, costs, above=0.0):
     """Lowers the total loss in place by regrouping and swapping; class sizes stay. Returns the
     moves made.
 
     reach: classes are compared within runs of so many, in the order they come. neighbours: near
     classes tried for each class. group: classes regrouped together. rounds: times that every class
-    is visited; a visit skips what has not changed since it was last tried.
+    is visited; a visit skips what has not changed since it was last tried. above: only classes that
+    lose more than so many times the mean class are visited; all may be near ones.
     """
     d = rows.shape[1] - 1
     count = len(starts) - 1
@@ -66,6 +67,7 @@ def refine_classes(rows, starts, reach, neighbours, group, rounds, costs):
         starts,
         rounds,
         costs,
+        above,
         np.empty((count, 4, d), dtype=np.int32),  # boxes
         np.empty(count),  # loss
         np.ones(count, dtype=np.int64),  # changed
@@ -79,7 +81,7 @@ def refine_classes(rows, starts, reach, neighbours, group, rounds, costs):
 
 @outer
 def _refine_classes(
-    rows, starts, rounds, costs, boxes, loss, changed, near, known, distance, pools, chosen
+    rows, starts, rounds, costs, above, boxes, loss, changed, near, known, distance, pools, chosen
 ):
     """near, known: the arrays of `Nearest`, two in each. pools: room for the pooled members, and
     for the same grown anew. chosen: room for the classes to regroup, and their sizes.
@@ -94,8 +96,11 @@ def _refine_classes(
     count = starts.shape[0] - 1
     run = near.shape[1]
     group = chosen.shape[1]
+    least = 0.0
     for c in range(count):
         _measure(rows, c, classes, costs)
+        least += loss[c]
+    least *= above / count
     # the clock goes on by one with every move and every visit: it says what came before what
     clock = np.int64(1)
     moves = np.int64(0)
@@ -107,6 +112,8 @@ def _refine_classes(
             before = moves
             for a in range(first, end):
                 r = a - first
+                if loss[a] <= least:
+                    continue
                 if changed[a] > nearest.listed[r]:
                     _find_nearest(a, first, end, classes, nearest, costs)
                     nearest.listed[r] = clock
