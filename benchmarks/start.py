@@ -139,7 +139,7 @@ def _adult(folder: Path, asked: Asked) -> list[Figure]:
     processes.shoal(*publish)
     warm = tuple(processes.shoal(*publish).seconds for _ in range(asked.repeats))
     return [
-        Figure("Adult from file to file, warm", "CPU s", warm, 1.5),
+        Figure("Adult from file to file, warm", "CPU s", warm, 0.9),
         Figure("the same, first run, nothing compiled", "CPU s", tuple(from_nothing), 6.0),
         Figure(
             "the same, first run, only the kernels not compiled", "CPU s", tuple(from_kernels), 6.0

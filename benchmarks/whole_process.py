@@ -21,7 +21,7 @@ CLAIM = (
 )
 ROWS = (1_000_000, 10_000_000)
 SETTINGS = {"default": (), "preset=paper": ("--set", "preset=paper")}
-MOST_SECONDS, MOST_MEMORY = 4.0, 3.0
+MOST_SECONDS, MOST_SECONDS_OF_LARGE, MOST_MEMORY = 3.0, 2.2, 3.0
 SEED = 1
 K = 10
 
@@ -72,11 +72,15 @@ def _sized(rows: int, asked: Asked) -> list[Figure]:
                 "polars_floor.py", source, folder / "published.arrow", again, env=ONE_THREAD
             )
             polars.append((bare.seconds - bare.said["loading"], bare.said["peak_reading"]))
-    return _figures(f"{rows:,} records", used, polars)
+    most = MOST_SECONDS_OF_LARGE if rows >= ROWS[-1] else MOST_SECONDS
+    return _figures(f"{rows:,} records", used, polars, most)
 
 
 def _figures(
-    size: str, used: dict[str, list[processes.Usage]], polars: list[tuple[float, int]]
+    size: str,
+    used: dict[str, list[processes.Usage]],
+    polars: list[tuple[float, int]],
+    most_seconds: float,
 ) -> list[Figure]:
     seconds, peak = (list(values) for values in zip(*polars, strict=True))
     figures = [
@@ -88,7 +92,7 @@ def _figures(
         figures += [
             Figure(f"{size}: shoal publish, {label}", "CPU s", tuple(ours)),
             Figure(
-                f"{size}: {label} over Polars, CPU", "times", ratios(ours, seconds), MOST_SECONDS
+                f"{size}: {label} over Polars, CPU", "times", ratios(ours, seconds), most_seconds
             ),
             Figure(
                 f"{size}: shoal publish, {label}, peak memory", "MB", tuple(p / 1e6 for p in peaks)
