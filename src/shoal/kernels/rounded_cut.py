@@ -31,11 +31,14 @@ __all__ = [
 
 # nodes up to here keep sorted lists if that is all there is to cut: one kernel less to compile
 LISTED = 50_000
+FEW = 12  # classes in a node of a larger table that is left to sorted lists,
+FEWEST = 128  # and records, if that is more
 
 
 def most_listed(k, sample):
     """Nodes of up to so many records are not cut where they lie; 0 where all are."""
-    return max(sample, 2 * k - 1) if sample else 0
+    # the last few cuts are priced exactly: more of them take longer and, on most tables, lose more
+    return max(min(sample, max(FEW * k, FEWEST)), 2 * k - 1) if sample else 0
 
 
 def is_listed(records, k, sample):
