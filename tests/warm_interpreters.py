@@ -244,7 +244,7 @@ def _warm() -> None:
     for known in (registry.methods, registry.models, registry.metrics, registry.attacks):
         known()
     typer.main.get_command = functools.cache(typer.main.get_command)
-    typer.main.get_command(app)
+    dict(typer.main.get_command(app).commands)  # builds every verb
 
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()

@@ -13,7 +13,14 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.attacks import NO_ATTACKS, Attacks, with_attacks
-from shoal.cli.beside import NO_BESIDE, NONE_NAMED, Beside, Named, with_others
+from shoal.cli.beside import (
+    NO_BESIDE,
+    NONE_NAMED,
+    Beside,
+    Named,
+    OfSeveralReleases,
+    with_others,
+)
 from shoal.cli.engine import with_engine
 from shoal.cli.grouped import grouped
 from shoal.cli.key import Sign, opened
@@ -31,6 +38,8 @@ if TYPE_CHECKING:
     from shoal.jobs.audit.audit import AuditResult
     from shoal.jobs.beside.audit import BesideQuestion
     from shoal.policy.policy import Policy
+
+COMMAND_CLASS = OfSeveralReleases
 
 
 @with_threads

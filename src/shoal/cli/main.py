@@ -15,35 +15,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from shoal.cli import (
-    attacker_view,
-    audit,
-    compare,
-    dossier,
-    estimate,
-    fuse,
-    hierarchies,
-    key,
-    ledger,
-    levels,
-    marginal,
-    methods,
-    party,
-    policy,
-    profile,
-    publish,
-    reproduce,
-    republish,
-    risk,
-    sample,
-    stream,
-    stream_status,
-    sweep,
-    ui,
-    verify,
-    warmup,
-)
-from shoal.cli.beside import OfSeveralReleases
+from shoal.cli.verbs import Verbs
 from shoal.connectors.database.address import without_password
 from shoal.data.printable import printable
 from shoal.errors import InputError, ShoalError
@@ -52,11 +24,13 @@ from shoal.version import VERSION
 INTERRUPTED = 130
 INTERNAL_ERROR = 70
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 YOUNG_OBJECTS = 100_000
 SOON = 0.05  # seconds until a stop is tried again
 
 app = typer.Typer(
     name="shoal",
+    cls=Verbs,
     help=(
         "Publish personal data so that every person hides among at least k - 1 others, and"
         " prove it."
@@ -66,33 +40,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-app.command("publish")(publish.publish)
-app.command("republish")(republish.republish)
-app.command("stream")(stream.stream)
-app.command("stream-status")(stream_status.stream_status)
-app.command("audit", cls=OfSeveralReleases)(audit.audit)
-app.command("verify")(verify.verify)
-app.command("sign")(key.sign)
-app.command("dossier")(dossier.dossier)
-app.command("profile")(profile.profile)
-app.command("risk")(risk.risk)
-app.command("compare")(compare.compare)
-app.command("marginal")(marginal.marginal)
-app.command("levels")(levels.levels)
-app.command("attacker-view")(attacker_view.attacker_view)
-app.command("fuse")(fuse.fuse)
-app.command("ui")(ui.ui)
-app.command("methods")(methods.methods)
-app.command("reproduce")(reproduce.reproduce)
-app.command("sample")(sample.sample)
-app.command("sweep")(sweep.sweep)
-app.command("warmup")(warmup.warmup)
-app.command("estimate")(estimate.estimate)
-app.add_typer(party.app, name="party")
-app.add_typer(policy.app, name="policy")
-app.add_typer(hierarchies.app, name="hierarchies")
-app.add_typer(ledger.app, name="ledger")
-app.add_typer(key.app, name="key")
 
 
 def _version(asked: bool) -> None:
@@ -116,6 +63,9 @@ def run() -> NoReturn:
         if hasattr(signal, stop):  # Windows lacks some
             # all end like Ctrl-C: nothing half-written stays
             signal.signal(getattr(signal, stop), _interrupt)
+    # NumPy starts them when it is imported, where they wait at work; no method multiplies matrices
+    # that are large enough for several. Whoever has set it has their way.
+    os.environ.setdefault(BLAS_THREADS, "1")
     # most of a short command is imports, which leave no garbage to look for
     gc.set_threshold(YOUNG_OBJECTS)
     status = INTERNAL_ERROR
