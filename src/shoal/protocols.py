@@ -11,26 +11,28 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
 
-from shoal.data.attack_scene import AttackScene
-from shoal.data.classes import Classes, Population, SensitiveColumn
-from shoal.data.closeness import Closeness
-from shoal.data.cut import Cut
-from shoal.data.encoding import EncodedTable
-from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.ledger_view import LedgerView, Placement
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
-from shoal.data.release import Release
-from shoal.data.room import Room
-from shoal.data.schema import Schema
-from shoal.data.space import Space
-from shoal.data.stream import Arrivals, Emissions, Piece, State
-from shoal.data.table import Table
+# a process needs those of one verb; annotations alone name them here
+if TYPE_CHECKING:
+    from shoal.data.attack_scene import AttackScene
+    from shoal.data.classes import Classes, Population, SensitiveColumn
+    from shoal.data.closeness import Closeness
+    from shoal.data.cut import Cut
+    from shoal.data.encoding import EncodedTable
+    from shoal.data.hierarchies.hierarchy import Hierarchy
+    from shoal.data.ledger_view import LedgerView, Placement
+    from shoal.data.matrix import Matrix
+    from shoal.data.partition import Partition
+    from shoal.data.release import Release
+    from shoal.data.room import Room
+    from shoal.data.schema import Schema
+    from shoal.data.space import Space
+    from shoal.data.stream import Arrivals, Emissions, Piece, State
+    from shoal.data.table import Table
 
 NO_COLUMNS: Mapping[str, SensitiveColumn] = MappingProxyType({})
 

@@ -114,6 +114,8 @@ class Attacks:
         )
 
     def _earlier(self, policy: Policy) -> tuple[Earlier, ...]:
+        if not (self.earlier or self.earlier_policy or self.earlier_trace):
+            return ()
         from shoal.jobs.attack.earlier import Earlier
         from shoal.jobs.attack.request import read_earlier
         from shoal.policy.policy import Policy

@@ -10,13 +10,12 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
 from shoal.connectors import files
 from shoal.connectors.database.address import is_address, parse
-from shoal.connectors.database.tables import TableDraft, table_draft
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.file_description import describe_file
 from shoal.connectors.files import SourceFile
@@ -25,6 +24,9 @@ from shoal.connectors.folder_manifest import MANIFEST, is_folder
 from shoal.connectors.outputs import certificate_path, remove_uncommitted_certificate
 from shoal.data.notation import PLAIN, Notation
 from shoal.data.schema import Render
+
+if TYPE_CHECKING:
+    from shoal.connectors.database.tables import TableDraft
 
 
 class ReleaseDraft(Protocol):
@@ -69,6 +71,8 @@ def release_draft(
     one can't be.
     """
     if is_address(output_path):
+        from shoal.connectors.database.tables import table_draft
+
         with table_draft(parse(output_path), replace) as table:
             yield DatabaseDraft(table, output_path)
     elif is_folder(output_path):

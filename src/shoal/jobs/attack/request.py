@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.binding.files import read_beside, read_released
-from shoal.data.attack_scene import AttackScene
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.jobs.attack.earlier import Earlier
 from shoal.policy import registry
 from shoal.policy.parameters import build, suggestion
 from shoal.policy.policy import Policy
 from shoal.protocols import Attack
+
+if TYPE_CHECKING:
+    from shoal.data.attack_scene import AttackScene
+    from shoal.jobs.attack.earlier import Earlier
 
 ALL = "all"
 LACKING = {
@@ -54,6 +56,8 @@ class AttackRequest:
 
     def built(self) -> list[Attack]:
         """The attacks with their parameters, in the order of their numbers; raises InputError."""
+        if not self.attacks:
+            return []
         known = registry.attacks()
         findings: list[str] = []
         given: dict[str, Attack] = {}

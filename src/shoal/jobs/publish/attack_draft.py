@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shoal.data.attack_scene import Recoding
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.jobs.attack.accept import attacks_for
-from shoal.jobs.attack.attack import AttackedRelease, attacked, with_attacks
 from shoal.jobs.attack.request import AttackRequest
 from shoal.jobs.publish.draft import RecodedDraft
-from shoal.jobs.publish.second_release import republisher
-from shoal.jobs.publish.whole import replay_of
 from shoal.policy.policy import Policy
 
 
@@ -39,6 +35,12 @@ def attack_draft(
     """The certificate with what attacks found; the same where none is asked for."""
     if not request.attacks:
         return certificate
+    # most releases are not attacked, and all attacks are imported with these
+    from shoal.data.attack_scene import Recoding
+    from shoal.jobs.attack.attack import AttackedRelease, attacked, with_attacks
+    from shoal.jobs.publish.second_release import republisher
+    from shoal.jobs.publish.whole import replay_of
+
     truth = draft.truth
     applied_plan = "plan" in draft.certificate_extras
     own = policy.with_default_method(draft.schema, truth.encoded)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
 from shoal.binding.table import BoundTable, bind
 from shoal.binding.written_alike import written_alike
-from shoal.data.beside import BesideGuard, OwnPresence
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
@@ -25,15 +24,15 @@ from shoal.data.truth import Truth
 from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning
 from shoal.errors import InputError
 from shoal.jobs.audit.reading import compares_with_input
-from shoal.jobs.publish.aligned import find_aligned, old_cells_of, require_one_class_each
-from shoal.jobs.publish.bucketed import bucketed
-from shoal.jobs.publish.explain import explain as explanation_of
-from shoal.jobs.publish.own_presence import find_united
-from shoal.jobs.publish.plan import Plan, apply_plan
 from shoal.jobs.publish.recode import find_classes, ordered, recode
 from shoal.policy.policy import Policy
-from shoal.privacy.beside.old_cells import OldCells
 from shoal.privacy.class_bounds import class_bound
+
+# what few publications ask for is imported where it is done
+if TYPE_CHECKING:
+    from shoal.data.beside import BesideGuard, OwnPresence
+    from shoal.jobs.publish.plan import Plan
+    from shoal.privacy.beside.old_cells import OldCells
 
 WITHHELD = "nothing was written"
 BOUNDED = "rounded-partition"
@@ -97,9 +96,13 @@ def prepare(
     if beside is None:
         decision = _decide_recoding(bound, progress, plan, explained)
     elif beside.own is None:
+        from shoal.jobs.publish.aligned import old_cells_of
+
         old = old_cells_of(beside, table, bound.policy)
         decision = _aligned(bound, old, progress, explained)
     else:
+        from shoal.jobs.publish.aligned import require_one_class_each
+
         require_one_class_each(table, bound.policy)
         decision = _united(table, bound, beside.own, progress, explained)
     if beside is None or beside.own is None:  # which asks whom these cells fit in other releases
@@ -134,6 +137,8 @@ def _in_two_tables(
     table: Table, bound: BoundTable, progress: Progress, explained: bool
 ) -> RecodedDraft:
     """Groups of the policy's method, shown in two tables."""
+    from shoal.jobs.publish.bucketed import bucketed
+
     policy = bound.policy
     if explained:
         raise InputError(_no_explanation(policy))
@@ -180,6 +185,8 @@ def _aligned(
     bound: BoundTable, old: OldCells, progress: Progress, explained: bool
 ) -> RecodingDecision:
     """What the policy's method does inside the classes of releases that are out."""
+    from shoal.jobs.publish.aligned import find_aligned
+
     _refuse_explanation(explained)
     return _withholding(bound.policy, *find_aligned(bound, old, bound.policy, progress))
 
@@ -188,6 +195,8 @@ def _united(
     table: Table, bound: BoundTable, own: OwnPresence, progress: Progress, explained: bool
 ) -> RecodingDecision:
     """What the policy's method does, its classes united until enough people fit."""
+    from shoal.jobs.publish.own_presence import find_united
+
     _refuse_explanation(explained)
     return _withholding(bound.policy, *find_united(table, bound, own, bound.policy, progress))
 
@@ -225,6 +234,8 @@ def _decide_recoding(
         if classes.search_statistics:
             method["search_statistics"] = dict(classes.search_statistics)
         return RecodingDecision(classes, seconds, method, {})
+    from shoal.jobs.publish.plan import Plan
+
     cut = classes
     method["search_statistics"] = dict(cut.search_statistics)
     suppressed_count = int((cut.round_of_record() < 0).sum())
@@ -232,8 +243,10 @@ def _decide_recoding(
     saved = Plan.of(cut, bound.encoded.attributes, bound.schema.render, method)
     extras: dict[str, Any] = {}
     if explained:
+        from shoal.jobs.publish.explain import explain
+
         progress("asking what would be cheaper")
-        extras["explanation"] = explanation_of(matrix, whole_table, cut, policy, _search)
+        extras["explanation"] = explain(matrix, whole_table, cut, policy, _search)
     return RecodingDecision(cut, seconds, method, reasons, saved, extras)
 
 
@@ -252,6 +265,8 @@ def _search(matrix: Matrix, whole_table: Classes, policy: Policy) -> Cut:
 
 def _planned(bound: BoundTable, plan: Plan) -> RecodingDecision:
     """The table recoded by a plan that another one gave."""
+    from shoal.jobs.publish.plan import apply_plan
+
     started = time.process_time()
     applied = apply_plan(plan, bound)
     reasons = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Generic
+from typing import TYPE_CHECKING, Generic
 
 import numpy as np
 
@@ -12,9 +12,11 @@ from shoal.data import notebook
 from shoal.data.certificate import Certificate
 from shoal.data.release import Release, held_release
 from shoal.data.warnings import ReleaseWarning
-from shoal.jobs.audit.audit import AuditResult
 from shoal.jobs.publish.draft import RecodedDraft
 from shoal.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from shoal.jobs.audit.audit import AuditResult
 
 
 @dataclass(frozen=True)

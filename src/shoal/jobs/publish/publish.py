@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -31,7 +31,6 @@ from shoal.connectors.frames import Frame, FrameT, like, ordered_categories, tab
 from shoal.connectors.outputs import check_not_read, second_output
 from shoal.connectors.release_drafts import check_output, release_draft, second_draft
 from shoal.data import cores
-from shoal.data.beside import BesideGuard
 from shoal.data.certificate import Certificate
 from shoal.data.faults import with_contradicted
 from shoal.data.formulas import formula_sentences
@@ -46,13 +45,16 @@ from shoal.jobs.audit.measure import measure, measure_two_tables
 from shoal.jobs.audit.verdict import require_kept, require_together_kept
 from shoal.jobs.publish.attack_draft import asked_of, attack_draft
 from shoal.jobs.publish.draft import WITHHELD, RecodedDraft, noticed, prepare, with_bound
-from shoal.jobs.publish.from_columns import Columns, policy_of_frame
-from shoal.jobs.publish.past_memory import CodedTarget, publish_coded
-from shoal.jobs.publish.plan import Plan
 from shoal.jobs.publish.publication import Outcome, Publication
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.two_tables import joined
+
+# what few publications ask for is imported where it is done
+if TYPE_CHECKING:
+    from shoal.data.beside import BesideGuard
+    from shoal.jobs.publish.from_columns import Columns
+    from shoal.jobs.publish.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,8 @@ def _policy_of(
     frame: Frame, policy: PolicyLike | None, columns: Columns
 ) -> tuple[Policy, list[ReleaseWarning]]:
     """The policy that is given, or the one that columns and numbers say; raises InputError."""
+    from shoal.jobs.publish.from_columns import Columns, policy_of_frame
+
     unknown = sorted(set(columns) - set(Columns.__annotations__))
     if unknown:
         hint = suggestion(unknown[0], Columns.__annotations__).rstrip()
@@ -154,6 +158,8 @@ def publish_file(
     progress("reading the table")
     room = room_for(input_path, beside=output_path)
     if room is not None:
+        from shoal.jobs.publish.past_memory import CodedTarget, publish_coded
+
         asked_for = {"--plan": plan, "--explain": explain, "--attack": request.attacks}
         refuse_whole({**asked_for, "--beside": beside}, input_path)
         target = CodedTarget(output_path, replace, require_together, progress, started)
@@ -219,6 +225,8 @@ def _existing(path: str | Path | None, policy: Policy, explain: bool) -> Plan | 
     """
     if path is None:
         return None
+    from shoal.jobs.publish.plan import Plan
+
     if not policy.recodes_globally:
         raise InputError(
             "plan: the policy's method recodes each class on its own; name one such as full-domain"
