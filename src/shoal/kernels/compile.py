@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
@@ -113,15 +113,15 @@ class _Index(IndexDataCacheFile):
 
 
 class _FollowingCache(FunctionCache):
-    """Numba's cache of a function's compiled code, with a stamp that follows imports."""
+    """Numba's cache of a function's compiled code, with a stamp that follows imports.
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    stamp: None for Numba's own.
+    """
+
+    def __init__(self, function: Callable[..., Any], stamp: str | None) -> None:
         super().__init__(function)
-        try:
-            stamp = digest(Path(function.__code__.co_filename))
-        except OSError:
-            return  # frozen: Numba's own stamp is that of the executable, which holds all kernels
-        self._cache_file = _Index(self._cache_path, self._impl.filename_base, stamp)
+        if stamp is not None:
+            self._cache_file = _Index(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Compiled code from disk, as Numba loads it, but without what only its compiler needs.
@@ -140,8 +140,30 @@ class _FollowingCache(FunctionCache):
         return bool(self._cache_file._load_index())
 
 
+class _CacheAtFirst:
+    """A function's cache, made when it is first asked: few are, since the compiled code of a kernel
+    holds that of the kernels it calls.
+
+    The stamp is made at once: of the contents that were imported, whatever the file holds later.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        try:
+            self._stamp = digest(Path(function.__code__.co_filename))
+        except OSError:
+            self._stamp = None  # frozen: Numba's is that of the executable, which holds all kernels
+
+    @cached_property
+    def _cache(self) -> _FollowingCache:
+        return _FollowingCache(self._function, self._stamp)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
+
+
 def _kept_on_disk(dispatcher: Any) -> Any:
     # not with NUMBA_DISABLE_JIT, where it is the plain function
     if hasattr(dispatcher, "enable_caching"):
-        dispatcher._cache = _FollowingCache(dispatcher.py_func)
+        dispatcher._cache = _CacheAtFirst(dispatcher.py_func)
     return dispatcher
