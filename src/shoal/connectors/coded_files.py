@@ -22,7 +22,7 @@ from shoal.connectors.pieces import PIECE, Pieces
 from shoal.data import cores
 from shoal.data.coded_table import CodedTable
 from shoal.data.regular_files import is_pipe, require_regular, unchanged
-from shoal.data.room import Room, spooled
+from shoal.data.room import Room, needs_whole, spooled
 from shoal.errors import InputError
 
 Progress = Callable[[str], None]
@@ -72,13 +72,6 @@ def _read_regular(path: str | Path, kind: str, reading: Reading, room: Room) -> 
     with _unpacked(path, room) as plain:
         source = _read_delimited(plain, str(path), kind, reading, room)
     return replace(source, sha256=files.file_sha256(path))
-
-
-def needs_whole(what: str) -> InputError:
-    """That something can't be done in pieces. what: it, up to a verb."""
-    return InputError(
-        f"memory: {what} as a whole, which does not fit; leave out --memory, or allow more"
-    )
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from pathlib import Path
 from shoal.connectors import folder_manifest
 from shoal.connectors.database.address import SQLITE, certificates_of, is_address, parse
 from shoal.connectors.files import STANDARD
-from shoal.connectors.signatures import signature_path
 from shoal.data.two_tables import sensitive_path
 from shoal.errors import InputError
 
@@ -19,6 +18,11 @@ def certificate_path(output_path: str) -> str:
     if is_address(output_path):
         return certificates_of(output_path)
     return folder_manifest.certificate_path(output_path)
+
+
+def signature_path(certificate: str | Path) -> str:
+    """Where the signature of a certificate lies."""
+    return f"{certificate}.sig"
 
 
 def check_not_read(output_path: str, input_path: str, read_by_policy: Iterable[str]) -> None:

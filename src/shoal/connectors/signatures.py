@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.connectors import files
+from shoal.connectors.outputs import signature_path
 from shoal.data.regular_files import require_regular
 from shoal.errors import InputError, MissingExtraError
 
@@ -76,10 +77,6 @@ class Signer:
         with files.atomic_write(signature) as draft:
             draft.write_bytes(self.key.sign(content))
         return signature
-
-
-def signature_path(certificate: str | Path) -> str:
-    return f"{certificate}.sig"
 
 
 def check_new(name: str) -> None:

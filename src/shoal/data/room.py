@@ -57,6 +57,13 @@ def using(asked: int | str | None) -> Iterator[None]:
         _asked.reset(token)
 
 
+def needs_whole(what: str) -> InputError:
+    """That something can't be done in pieces. what: it, up to a verb."""
+    return InputError(
+        f"memory: {what} as a whole, which does not fit; leave out --memory, or allow more"
+    )
+
+
 def bytes_of(size: str) -> int:
     """The bytes that a size such as 700MB or 1.5GiB names; raises InputError for any other text."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", size.upper())

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from shoal.binding.coded_files import tables_of
 from shoal.binding.columns import check_columns
 from shoal.binding.files import (
     ReleasedFile,
@@ -21,7 +22,6 @@ from shoal.binding.files import (
     read_original,
     read_released,
 )
-from shoal.binding.past_memory import tables_of
 from shoal.binding.release import bind_release
 from shoal.binding.table import bind_original
 from shoal.binding.two_tables import released_table

@@ -16,16 +16,12 @@ import numpy as np
 import polars as pl
 
 from shoal.algorithms.steps.distinct_rows import WORTHWHILE, rows_within
+from shoal.binding.coded_files import read_original_coded, read_written_coded
 from shoal.binding.files import output_dialect, written_frame
-from shoal.binding.past_memory import (
-    floor,
-    read_original_coded,
-    read_written_coded,
-    require_memory,
-)
+from shoal.binding.past_memory import floor, require_memory
 from shoal.binding.table import BoundTable, bind
 from shoal.connectors import files
-from shoal.connectors.coded_files import needs_whole, write_blocks
+from shoal.connectors.coded_files import write_blocks
 from shoal.connectors.dialect import DELIMITED, UTF8
 from shoal.connectors.folder_manifest import is_folder
 from shoal.connectors.release_drafts import FileDraft, FolderDraft, release_draft
@@ -47,7 +43,7 @@ from shoal.data.coded_release import (
 from shoal.data.coded_table import CodedTable
 from shoal.data.formulas import formula_sentences_of
 from shoal.data.progress import Progress
-from shoal.data.room import Room, blocks
+from shoal.data.room import Room, blocks, needs_whole
 from shoal.data.schema import Role, Schema
 from shoal.data.shared_room import SharedRoom
 from shoal.data.truth import Truth

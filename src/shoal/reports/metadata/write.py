@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from importlib import import_module
 
 from shoal.connectors.database.address import is_address
 from shoal.connectors.files import atomic_write
 from shoal.connectors.folder_manifest import is_folder
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError
-from shoal.reports.metadata import croissant, csvw, datapackage, openlineage, spdx
-from shoal.reports.metadata.description import Description, describe
 
-FORMS: dict[str, Callable[[Description], dict[str, Any]]] = {
-    "datapackage": datapackage.content,
-    "csvw": csvw.content,
-    "croissant": croissant.content,
-    "spdx": spdx.content,
-    "openlineage": openlineage.content,
-}
+FORMS = ("datapackage", "csvw", "croissant", "spdx", "openlineage")
+"""The kinds; a module of this package makes each, and is imported where it is asked for."""
 
 
 def kinds_of(text: str | None) -> list[str]:
@@ -46,6 +39,8 @@ def check_kinds(kinds: Sequence[str], output_path: str) -> None:
             " write to a file"
         )
     if "csvw" in kinds:
+        from shoal.reports.metadata import csvw
+
         csvw.check_format(output_path)
 
 
@@ -58,8 +53,13 @@ def write_metadata(certificate: Certificate, output_path: str, kinds: Sequence[s
     """Writes the metadata of these kinds, each whole; their paths."""
     if not kinds:
         return []
+    from shoal.reports.metadata.description import describe
+
     release = describe(certificate, output_path)
-    contents = {metadata_path(output_path, kind): FORMS[kind](release) for kind in kinds}
+    contents = {
+        metadata_path(output_path, kind): import_module(f"{__package__}.{kind}").content(release)
+        for kind in kinds
+    }
     for path, content in contents.items():
         with atomic_write(path) as draft:
             draft.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
