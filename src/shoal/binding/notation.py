@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import polars as pl
 
@@ -137,13 +138,13 @@ def written(
     frame: pl.DataFrame, policy: Policy, sources: Mapping[str, str] = NO_SOURCES
 ) -> pl.DataFrame:
     """A release as it is published: with the policy's decimal mark and form of dates."""
-    notation, render = policy.notation.written, policy.render
-    numbers = PublishedNumbers.of(Notation(), render)
+    notation = policy.notation.written
     for name, declared in translated_columns(policy, frame.columns, sources).items():
         if frame[name].dtype not in TEXTS:
             continue
         translate: Translate = notation.own_day
         if is_number(declared):
-            translate = lambda cell: numbers.translated(cell, notation.own)  # noqa: E731
+            numbers = PublishedNumbers.of(Notation(), policy.render)
+            translate = partial(numbers.translated, translate=notation.own)
         frame = frame.with_columns(map_cells(frame[name], translate)[0].alias(name))
     return frame

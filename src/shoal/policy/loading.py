@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
@@ -119,6 +118,8 @@ def read_mapping(path: Path, what: str = "policy") -> dict[str, Any]:
         raise InputError(f"{what} '{path}': is not UTF-8; convert it{_or_table(path)}") from None
     try:
         if path.suffix == ".toml":
+            import tomllib  # which the other forms do not need
+
             content = tomllib.loads(text)
         elif path.suffix == ".json":
             content = json.loads(text, object_pairs_hook=_unique)

@@ -1,4 +1,8 @@
-"""How much work goes into refining classes: the parameter `refine` and those beside it."""
+"""How much work goes into refining classes: the parameter `refine` and those beside it.
+
+What refines, with its many kernels, is imported where it is about to work: exchanging alone needs
+none of it.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.algorithms.steps import compile_beside
-from shoal.algorithms.steps.quick_refinement import refine_quickly
-from shoal.algorithms.steps.refinement import (
-    is_asked_of_moves,
-    is_k_alone,
-    promised_search,
-    quick_search,
-    refine,
-    steps_within,
-    thorough_search,
-)
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress
@@ -28,6 +21,7 @@ ASKED_RECORDS = 50_000  # full up to here if every move must be checked for more
 FULL_RECORDS = 200_000  # full up to here if only k is promised, else exchange,
 LIGHT_RECORDS = 1_000_000  # light up to here, none above
 REFINE = ("none", "light", "exchange", "full", "thorough", "auto")
+EXCHANGING = ("none", "light", "exchange")  # done by the method, or not at all
 REFINE_HELP = (
     "exchange records between near classes afterwards (ours); full: also by annealing, and over"
     " hierarchies by rebuilding; thorough: as long as `seconds` says; auto: where each record is"
@@ -72,13 +66,19 @@ class Effort(NamedTuple):
 
     def anneals(self, matrix: Matrix, promises: Promises) -> bool:
         """Whether classes are annealed, each move asked for more than k."""
+        from shoal.algorithms.steps.refinement import is_asked_of_moves
+
         asks = is_asked_of_moves(matrix, promises)
         return asks and self.on(matrix.records, ASKED_RECORDS) == "full"
 
     def announce(self, matrix: Matrix, promises: Promises) -> None:
         """On a new machine, has the compiler begin with what `refined` will need."""
-        k_alone = is_k_alone(matrix, promises)
-        if k_alone and self.for_k_alone(matrix.records) in ("full", "thorough"):
+        if self.for_k_alone(matrix.records) not in ("full", "thorough"):
+            return
+        from shoal.algorithms.steps import compile_beside
+        from shoal.algorithms.steps.refinement import is_k_alone
+
+        if is_k_alone(matrix, promises):
             compile_beside.begin()
 
     def refined(
@@ -90,6 +90,19 @@ class Effort(NamedTuple):
         progress: Progress,
     ) -> Partition:
         """The classes refined, where that is asked and is not done by exchanging alone."""
+        if self.refine in EXCHANGING:
+            return partition
+        from shoal.algorithms.steps.quick_refinement import refine_quickly
+        from shoal.algorithms.steps.refinement import (
+            is_asked_of_moves,
+            is_k_alone,
+            promised_search,
+            quick_search,
+            refine,
+            steps_within,
+            thorough_search,
+        )
+
         k_alone, asks = is_k_alone(matrix, promises), is_asked_of_moves(matrix, promises)
         annealed = FULL_RECORDS if k_alone else ASKED_RECORDS if asks else 0
         chosen, k = self.on(matrix.records, annealed), promises.k
