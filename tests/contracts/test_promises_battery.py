@@ -10,23 +10,18 @@ import pytest
 
 from shoal.policy import registry
 from shoal.policy.parameters import coerce_parameter, parameters_of
-from shoal.privacy import (
-    AlphaKAnonymity,
-    AverageRisk,
-    BetaLikeness,
-    DeltaDisclosure,
-    DeltaPresence,
-    KAnonymity,
-    KLDiversity,
-    KMap,
-    LDiversity,
-    PopulationUniqueness,
-    Promise,
-    PSensitiveKAnonymity,
-    SampleUniqueness,
-    SubjectShare,
-    TCloseness,
-)
+from shoal.privacy.alpha_k import AlphaKAnonymity
+from shoal.privacy.beta_likeness import BetaLikeness
+from shoal.privacy.class_sizes import AverageRisk, PopulationUniqueness, SampleUniqueness
+from shoal.privacy.delta_disclosure import DeltaDisclosure
+from shoal.privacy.k_anonymity import KAnonymity
+from shoal.privacy.k_l_diversity import KLDiversity
+from shoal.privacy.l_diversity import LDiversity
+from shoal.privacy.p_sensitive import PSensitiveKAnonymity
+from shoal.privacy.population import DeltaPresence, KMap
+from shoal.privacy.promise import Promise
+from shoal.privacy.subject_share import SubjectShare
+from shoal.privacy.t_closeness import TCloseness
 from shoal.testing import check_promise
 from thorough import examples
 

@@ -12,7 +12,9 @@ from test_partitioners import variants
 import shoal
 from shoal.policy import registry
 from shoal.policy.parameters import coerce_parameter
-from shoal.privacy import KAnonymity, LDiversity, TCloseness
+from shoal.privacy.k_anonymity import KAnonymity
+from shoal.privacy.l_diversity import LDiversity
+from shoal.privacy.t_closeness import TCloseness
 from shoal.protocols import AnonymityRequirement
 from shoal.reports.text import explanation_sentences
 from shoal.testing import OnlyK, check_recoder, promises_on, small_matrices

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import naive
 import published
 from shoal.data.classes import Classes, SensitiveColumn
-from shoal.privacy import LDiversity, TCloseness
+from shoal.privacy.l_diversity import LDiversity
+from shoal.privacy.t_closeness import TCloseness
 
 SALARIES = [3, 4, 5, 6, 7, 8, 9, 10, 11]
 

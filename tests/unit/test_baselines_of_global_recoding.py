@@ -15,7 +15,8 @@ from shoal.algorithms.table.datafly import Datafly
 from shoal.algorithms.table.full_domain import FullDomain
 from shoal.algorithms.table.incognito import Incognito
 from shoal.errors import InfeasibleError
-from shoal.privacy import KAnonymity, LDiversity
+from shoal.privacy.k_anonymity import KAnonymity
+from shoal.privacy.l_diversity import LDiversity
 
 
 @settings(max_examples=100, deadline=None)

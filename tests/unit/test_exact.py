@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import published
 from shoal.data.classes import Classes, SensitiveColumn
-from shoal.privacy import LDiversity, exact, value_counts
+from shoal.privacy import exact, value_counts
+from shoal.privacy.l_diversity import LDiversity
 
 FACTORS = st.sampled_from(["0.15", "0.1", "0.3333333333333333", "2", "1e-9", "0"]).map(Fraction)
 WHOLE = st.integers(0, 2**61)

@@ -17,22 +17,17 @@ from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError, InputError
-from shoal.privacy import (
-    AlphaKAnonymity,
-    AverageRisk,
-    BetaLikeness,
-    BoundPromises,
-    DeltaDisclosure,
-    DeltaPresence,
-    KAnonymity,
-    KLDiversity,
-    KMap,
-    LDiversity,
-    PopulationUniqueness,
-    PSensitiveKAnonymity,
-    SampleUniqueness,
-    TCloseness,
-)
+from shoal.privacy.alpha_k import AlphaKAnonymity
+from shoal.privacy.beta_likeness import BetaLikeness
+from shoal.privacy.class_sizes import AverageRisk, PopulationUniqueness, SampleUniqueness
+from shoal.privacy.delta_disclosure import DeltaDisclosure
+from shoal.privacy.k_anonymity import KAnonymity
+from shoal.privacy.k_l_diversity import KLDiversity
+from shoal.privacy.l_diversity import LDiversity
+from shoal.privacy.p_sensitive import PSensitiveKAnonymity
+from shoal.privacy.population import DeltaPresence, KMap
+from shoal.privacy.promises import BoundPromises
+from shoal.privacy.t_closeness import TCloseness
 
 # inner nodes that look like leaves or are integers, a root that is not `*`, uneven trees written as
 # padded rows

@@ -16,7 +16,8 @@ import shoal
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.joint import UNITS, joint_column
 from shoal.errors import InputError
-from shoal.privacy import BoundPromises, TCloseness
+from shoal.privacy.promises import BoundPromises
+from shoal.privacy.t_closeness import TCloseness
 
 LIMITS = st.sampled_from([0.0, 0.1, 0.15, 0.25, 0.3, 0.5, 0.75, 1.0])
 TWO = published.classes(names=("s", "u"), max_records=10)

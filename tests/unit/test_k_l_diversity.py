@@ -11,7 +11,7 @@ import naive
 import published
 from shoal.data.classes import Classes
 from shoal.errors import InputError
-from shoal.privacy import KLDiversity
+from shoal.privacy.k_l_diversity import KLDiversity
 
 
 @given(published.classes(names=("s", "u")), st.integers(2, 4), st.integers(1, 4))

@@ -15,14 +15,12 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.schema import Attribute, Kind, Role, Schema
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.table import encode_text
-from shoal.privacy import (
-    AlphaKAnonymity,
-    BetaLikeness,
-    DeltaDisclosure,
-    LDiversity,
-    PSensitiveKAnonymity,
-    TCloseness,
-)
+from shoal.privacy.alpha_k import AlphaKAnonymity
+from shoal.privacy.beta_likeness import BetaLikeness
+from shoal.privacy.delta_disclosure import DeltaDisclosure
+from shoal.privacy.l_diversity import LDiversity
+from shoal.privacy.p_sensitive import PSensitiveKAnonymity
+from shoal.privacy.t_closeness import TCloseness
 
 MISSING = ("", "refused", "unknown")
 TREE = Hierarchy.from_paths([["1", "low", "*"], ["2", "low", "*"], ["3", "high", "*"]])

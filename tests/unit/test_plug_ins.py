@@ -39,7 +39,14 @@ class Thing:
 @pytest.fixture
 def install(tmp_path, monkeypatch):
     """Puts a package with one entry point where Python finds it."""
-    found = (registry.methods, registry.models, registry.metrics, registry.makers)
+    found = (
+        registry.installed,
+        registry.methods,
+        registry.models,
+        registry.model,
+        registry.metrics,
+        registry.makers,
+    )
     modules: list[str] = []
 
     def forget():

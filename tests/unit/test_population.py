@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.data.classes import Classes, Population
-from shoal.privacy import DeltaPresence, KMap
+from shoal.privacy.population import DeltaPresence, KMap
 
 TREE = {"tree": {"north": ["a", "b"], "south": ["c", "d"]}}
 ATTRIBUTES = {

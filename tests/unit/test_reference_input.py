@@ -13,7 +13,8 @@ from shoal.cli.main import app
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
-from shoal.privacy import BetaLikeness, TCloseness
+from shoal.privacy.beta_likeness import BetaLikeness
+from shoal.privacy.t_closeness import TCloseness
 
 # one class of u, v; six records of w are in no class
 LABELS = np.array([0, 0, -1, -1, -1, -1, -1, -1], dtype=np.int32)

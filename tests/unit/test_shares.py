@@ -15,7 +15,8 @@ import naive
 import published
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
-from shoal.privacy import BetaLikeness, DeltaDisclosure
+from shoal.privacy.beta_likeness import BetaLikeness
+from shoal.privacy.delta_disclosure import DeltaDisclosure
 from shoal.privacy.shares import precise_logarithm
 
 BETAS = st.sampled_from([0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 
 from shoal.data.classes import Classes
-from shoal.privacy import AverageRisk, PopulationUniqueness, SampleUniqueness
+from shoal.privacy.class_sizes import AverageRisk, PopulationUniqueness, SampleUniqueness
 from shoal.privacy.uniqueness import ESTIMATORS, pitman, snb, zayatz
 
 

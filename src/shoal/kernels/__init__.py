@@ -1,6 +1,6 @@
 """Compiled loops: one contiguous matrix in, one array out, each with a plain twin in the tests.
 
-Compiled code is kept on disk. Numba raises at import where it finds no place it may write to
+Compiled code is kept on disk. Numba raises where it finds no place it may write to
 (a read-only installation without a home folder), so then it gets a fresh folder for this process.
 """
 

@@ -195,15 +195,16 @@ def _promise_findings(promise: dict[str, Any], model: PolicyModel) -> list[str]:
 
 def build_promise(promise: dict[str, Any]) -> Any:
     """The promise as a measuring instrument; raises InputError where no model serves it."""
-    known = registry.models()
     model = promise["model"]
-    if model not in known:
+    kind = registry.model(model)
+    if kind is None:
+        known = registry.models()
         hint = suggestion(model, known)
         raise InputError(
             f"promise '{model}': unknown model; {hint}choose one of {', '.join(known)}"
         )
     parameters = {name: value for name, value in promise.items() if name != "model"}
-    return build(known[model], f"promise '{model}'", parameters)
+    return build(kind, f"promise '{model}'", parameters)
 
 
 def recodes_globally(model: PolicyModel) -> bool:

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, cast
@@ -102,6 +102,17 @@ def methods() -> dict[str, Method]:
 def models() -> dict[str, type[PrivacyModel]]:
     """Every promise by the name policies use."""
     return cast("dict[str, type[PrivacyModel]]", _all_of("shoal.privacy", "model", PrivacyModel))
+
+
+@cache
+def model(name: str) -> type[PrivacyModel] | None:
+    """The promise of that name; None where there is none.
+
+    Where nobody brings others, and the file of one has its name, no other file is imported.
+    """
+    module = None if brought("shoal.privacy") else _module_named("shoal.privacy", name)
+    own = {} if module is None else dict(_named_classes(importlib.import_module(module), "model"))
+    return own[name] if name in own else models().get(name)
 
 
 @cache
@@ -198,7 +209,7 @@ def _methods_of(module: ModuleType, verb: str) -> dict[str, Method]:
 
 def is_own_method(name: str, verb: str) -> bool:
     """Whether Shoal itself has a method of that name for the verb; nothing is imported for it."""
-    return any(_module_named(room, name) for room, served in ROOMS.items() if served == verb)
+    return _module_of_method(name, verb) is not None
 
 
 def verb_of(name: str) -> str | None:
@@ -209,21 +220,24 @@ def verb_of(name: str) -> str | None:
     return methods()[name].verb if name in methods() else None
 
 
-def _module_named(room: str, name: str) -> str | None:
-    """The module of a room that has a method's name."""
-    module = f"shoal.algorithms.{room}.{name.replace('-', '_')}"
-    is_there = find_spec(f"shoal.algorithms.{room}") and name.replace("-", "_").isidentifier()
+def _module_of_method(name: str, verb: str) -> str | None:
+    """The module that has a method's name, among those that serve the verb."""
+    rooms = [f"shoal.algorithms.{room}" for room, served in ROOMS.items() if served == verb]
+    return next(filter(None, (_module_named(room, name) for room in rooms)), None)
+
+
+def _module_named(package_name: str, name: str) -> str | None:
+    """The module of a package that has the name of what is looked for."""
+    module = f"{package_name}.{name.replace('-', '_')}"
+    is_there = find_spec(package_name) and name.replace("-", "_").isidentifier()
     return module if is_there and find_spec(module) else None
 
 
 @cache
 def _by_file_name(name: str, verb: str) -> Method | None:
     """The method whose file has its name: no other file has to be imported for it."""
-    for room in (room for room, its_verb in ROOMS.items() if its_verb == verb):
-        module = _module_named(room, name)
-        if module is not None:
-            return _methods_of(importlib.import_module(module), verb).get(name)
-    return None
+    module = _module_of_method(name, verb)
+    return None if module is None else _methods_of(importlib.import_module(module), verb).get(name)
 
 
 def _modules_of(package_name: str) -> Iterator[ModuleType]:
@@ -250,6 +264,17 @@ def _named_classes(module: ModuleType, mark: str) -> Iterator[tuple[str, Any]]:
 # What comes from elsewhere
 
 MOST_NAMED = 3  # parts of a protocol that a message lists
+
+
+@cache
+def installed() -> EntryPoints:
+    """All entry points of all packages; to find them reads a file of each."""
+    return entry_points()
+
+
+def brought(group: str) -> EntryPoints:
+    """The entry points of a group."""
+    return installed().select(group=group)
 
 
 @dataclass(frozen=True)
@@ -292,7 +317,7 @@ def _declared() -> None:
 def _plug_ins(group: str, mark: str, taken: set[str]) -> Iterator[tuple[str, PlugIn]]:
     """The classes of an entry point group by name; raises InputError for one that can't be used."""
     owner = dict.fromkeys(taken, "Shoal itself")
-    for entry in sorted(entry_points(group=group), key=lambda entry: (entry.name, entry.value)):
+    for entry in sorted(brought(group), key=lambda entry: (entry.name, entry.value)):
         plug_in = PlugIn(entry, _package_of(entry), _loaded(entry))
         if not dataclasses.is_dataclass(plug_in.thing) or not isinstance(plug_in.thing, type):
             plug_in.refuse("is not a dataclass")

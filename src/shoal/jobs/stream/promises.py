@@ -14,7 +14,7 @@ from shoal.algorithms.stream.emission import boxes
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, Arrivals, Emissions
 from shoal.jobs.audit.reference import Measures
-from shoal.privacy import SubjectShare
+from shoal.privacy.subject_share import SubjectShare
 from shoal.privacy.parameters import as_written
 from shoal.privacy.promises import terms_of
 from shoal.protocols import PromiseTerms, StreamPromises
