@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import inspect
 import re
 import subprocess
@@ -107,6 +108,68 @@ def test_publishing_needs_no_plots():
     )
     assert users
     assert subprocess.run([sys.executable, "-c", script], capture_output=True).returncode == 0
+
+
+SELDOM_NEEDED = (
+    "shoal.algorithms.steps.refinement",
+    "shoal.attacks",
+    "shoal.binding.coded_files",
+    "shoal.cli.republish",
+    "shoal.cli.stream",
+    "shoal.connectors.coded_files",
+    "shoal.connectors.database.tables",
+    "shoal.connectors.feeds",
+    "shoal.connectors.signatures",
+    "shoal.connectors.spread_files",
+    "shoal.connectors.workbooks",
+    "shoal.data.attack_scene",
+    "shoal.data.beside",
+    "shoal.data.ledger_view",
+    "shoal.data.stream",
+    "shoal.jobs.advise",
+    "shoal.jobs.attack.attack",
+    "shoal.jobs.audit.audit",
+    "shoal.jobs.beside",
+    "shoal.jobs.dossier",
+    "shoal.jobs.fuse",
+    "shoal.jobs.publish.aligned",
+    "shoal.jobs.publish.bucketed",
+    "shoal.jobs.publish.explain",
+    "shoal.jobs.publish.from_columns",
+    "shoal.jobs.publish.past_memory",
+    "shoal.jobs.publish.plan",
+    "shoal.jobs.republish",
+    "shoal.jobs.stream",
+    "shoal.privacy.history",
+    "shoal.privacy.t_closeness",
+    "shoal.reports.metadata.description",
+    "shoal.reports.release",
+    "shoal.state",
+    "shoal.web",
+    "tomllib",
+)
+"""What a plain publication does without: imports take most of the time of a small one."""
+
+
+def test_a_plain_publication_imports_nothing_that_nobody_asked_for(tmp_path):
+    (tmp_path / "people.csv").write_text("age,zip\n" + "31,1010\n32,1010\n47,8010\n48,8010\n" * 3)
+    (tmp_path / "policy.json").write_text(
+        '{"version": 1, "attributes": {"age": {"role": "quasi", "type": "number"}, "zip":'
+        ' {"role": "quasi", "order": "frequency"}}, "promises": [{"model": "k-anonymity", "k": 2}]}'
+    )
+    script = (
+        "import sys; from shoal.cli.main import status_of; assert status_of(['publish',"
+        " 'people.csv', '-p', 'policy.json', '-o', 'out.csv']) == 0; print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    imported = done.stdout.split()
+    assert "shoal.jobs.publish.publish" in imported
+    needless = [n for n in imported if n.startswith(tuple(f"{s}." for s in SELDOM_NEEDED))]
+    assert sorted({*needless, *(set(imported) & set(SELDOM_NEEDED))}) == []
+    for name in SELDOM_NEEDED:  # so that none is a name of yesterday
+        assert importlib.util.find_spec(name), name
 
 
 def test_only_the_jobs_choose_among_rooms():

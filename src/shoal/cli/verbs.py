@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, cast
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 from typer.main import get_command
 
 # in the order of the help; groups have commands of their own
@@ -53,13 +53,13 @@ class Verbs(TyperGroup):
         self.commands = cast("MutableMapping[str, Any]", _Built(self.rich_markup_mode))
 
 
-class _Built(Mapping[str, "TyperCommand | TyperGroup"]):
+class _Built(Mapping[str, Any]):
     """Every verb's command; those that nobody looks at are not built."""
 
     def __init__(self, markup: Any) -> None:
         self._markup = markup
 
-    def __getitem__(self, name: str) -> TyperCommand | TyperGroup:
+    def __getitem__(self, name: str) -> Any:
         if name not in VERBS:
             raise KeyError(name)
         return _built(name, self._markup)
@@ -72,7 +72,7 @@ class _Built(Mapping[str, "TyperCommand | TyperGroup"]):
 
 
 @cache
-def _built(name: str, markup: Any) -> TyperCommand | TyperGroup:
+def _built(name: str, markup: Any) -> Any:
     function = name.replace("-", "_")
     module = import_module(f"shoal.cli.{_BESIDE.get(function, function)}")
     alone = typer.Typer(add_completion=False, rich_markup_mode=markup)

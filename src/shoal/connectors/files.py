@@ -21,7 +21,7 @@ from typing import BinaryIO, cast
 
 import polars as pl
 
-from shoal.connectors import delimited, folder_manifest, parquet_parts, workbooks
+from shoal.connectors import delimited, folder_manifest, parquet_parts
 from shoal.connectors.database import address as database
 from shoal.connectors.dialect import AS_FOUND, DELIMITED, Dialect, Reading, default_dialect
 from shoal.connectors.json_keys import check_keys
@@ -145,6 +145,8 @@ def _read_regular(
     if kind in TYPED:
         return SourceFile(_typed(path, kind), "")
     if kind == XLSX:
+        from shoal.connectors import workbooks
+
         return SourceFile(workbooks.read(path, reading), "")
     with open(path, "rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
@@ -374,6 +376,8 @@ def _write(
     elif kind == ".jsonl":
         frame.write_ndjson(file)
     elif kind == XLSX:
+        from shoal.connectors import workbooks
+
         workbooks.write(frame, file)
     else:
         delimited.write(frame, file, dialect or default_dialect(kind))

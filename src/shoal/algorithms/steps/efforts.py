@@ -90,7 +90,7 @@ class Effort(NamedTuple):
         progress: Progress,
     ) -> Partition:
         """The classes refined, where that is asked and is not done by exchanging alone."""
-        if self.refine in EXCHANGING:
+        if self.for_k_alone(matrix.records) in EXCHANGING:  # where most is done
             return partition
         from shoal.algorithms.steps.quick_refinement import refine_quickly
         from shoal.algorithms.steps.refinement import (

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from shoal.binding.files import published_table, read_original
 from shoal.binding.coded_files import read_original_coded
+from shoal.binding.files import published_table, read_original
 from shoal.binding.past_memory import is_about_memory
 from shoal.binding.written_alike import written_alike
 from shoal.connectors import files

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shoal.binding.files import read_as_written
 from shoal.binding.coded_files import read_released_coded
+from shoal.binding.files import read_as_written
 from shoal.binding.past_memory import is_about_memory, room_for
 from shoal.binding.two_tables import read_both
 from shoal.connectors import files
@@ -22,6 +22,7 @@ from shoal.connectors.database.address import is_address
 from shoal.connectors.dialect import AS_FOUND, reading_as_stated
 from shoal.connectors.files import SourceFile
 from shoal.connectors.folder_manifest import check_released
+from shoal.connectors.outputs import signature_path
 from shoal.connectors.signatures import SIGNATURE_BYTES, read_trusted
 from shoal.data import room
 from shoal.data.fault_words import fault_sentence

@@ -14,9 +14,9 @@ from shoal.algorithms.stream.emission import boxes
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, Arrivals, Emissions
 from shoal.jobs.audit.reference import Measures
-from shoal.privacy.subject_share import SubjectShare
 from shoal.privacy.parameters import as_written
 from shoal.privacy.promises import terms_of
+from shoal.privacy.subject_share import SubjectShare
 from shoal.protocols import PromiseTerms, StreamPromises
 
 MOST_MEMBERS = 100_000
