@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import naive
 import published
 from shoal.data.classes import Classes, SensitiveColumn
-from shoal.privacy import MODELS
+from shoal.policy import registry
 from shoal.privacy.alpha_k import AlphaKAnonymity
 from shoal.privacy.beta_likeness import BetaLikeness
 from shoal.privacy.class_sizes import AverageRisk, PopulationUniqueness, SampleUniqueness
@@ -296,7 +296,7 @@ def test_findings_and_reports_name_no_value():
 
 
 def test_every_promise_says_what_it_is():
-    assert set(MODELS) == {
+    assert set(registry.models()) == {
         "k-anonymity",
         "l-diversity",
         "t-closeness",
@@ -312,7 +312,7 @@ def test_every_promise_says_what_it_is():
         "population-uniqueness",
         "subject-share",
     }
-    for name, model in MODELS.items():
+    for name, model in registry.models().items():
         assert model.model == name
         assert model.definition.endswith(".")
         assert model.monotone == (name != "population-uniqueness")
