@@ -40,7 +40,19 @@ FEWEST = 64
 
 @outer
 def cut_large(
-    columns, nodes, rules, costs, starts, sides, scratch, codes, counts, prices, attributes, order
+    columns,
+    nodes,
+    rules,
+    costs,
+    starts,
+    sides,
+    scratch,
+    codes,
+    counts,
+    prices,
+    attributes,
+    order,
+    bounds,
 ):
     """Cuts nodes until none has more than `limit` rows and can still be cut; how many there are.
 
@@ -48,7 +60,6 @@ def cut_large(
     in.
     """
     asked = rules_of(rules)
-    bounds = np.empty((2, attributes.shape[0]), np.int32)
     space = space_of(codes, counts, prices, attributes, order, bounds)
     stack = np.empty((DEEPEST, 2), np.int64)  # nodes still to cut: where they start and end
     done = np.int64(0)
@@ -98,7 +109,19 @@ def cut_large(
 @uncompiled_up_to(lambda columns, *_: 8 * columns.size)
 @outer
 def cut_once(
-    columns, nodes, rules, costs, low_rows, sides, scratch, codes, counts, prices, attributes, order
+    columns,
+    nodes,
+    rules,
+    costs,
+    low_rows,
+    sides,
+    scratch,
+    codes,
+    counts,
+    prices,
+    attributes,
+    order,
+    bounds,
 ):
     """One cut for each node, into low_rows: rows on its low side, 0 where none is left to try.
 
@@ -106,7 +129,6 @@ def cut_once(
         before. The rules' `limit` is the quota: rows that count as one class while two of them fit.
     """
     asked = rules_of(rules)
-    bounds = np.empty((2, attributes.shape[0]), np.int32)
     space = space_of(codes, counts, prices, attributes, order, bounds)
     k = asked.k
     quota = asked.limit

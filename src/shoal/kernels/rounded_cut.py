@@ -117,11 +117,15 @@ def _room(size):
 
 
 def _work_space(d, size):
-    """What nodes of up to `size` rows of d attributes need; see `sorted_cut.Space`."""
+    """What nodes of up to `size` rows of d attributes need; see `sorted_cut.CutSpace`.
+
+    It is made here: to load compiled code that makes arrays takes as long as to cut a small table.
+    """
     return (
         np.empty((3, d + 1, max(size, 1)), dtype=np.int32),  # codes, lists, and one more list
         np.empty(257, dtype=np.int64),  # counts
         np.empty(size + 1),  # prices
         np.empty((d, 3)),  # attributes
         np.empty((2, d + 1), dtype=np.int64),  # order
+        np.empty((2, d), dtype=np.int32),  # bounds
     )

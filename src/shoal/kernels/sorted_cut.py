@@ -111,6 +111,7 @@ def cut_listed(
     prices,
     attributes,
     order,
+    bounds,
 ):
     """Cuts nodes into classes by sorted lists, and fills in where these start; how many classes
     there are.
@@ -123,7 +124,6 @@ def cut_listed(
     sorted anew, tied rows in the order that fits them.
     """
     asked = rules_of(rules)
-    bounds = np.empty((2, attributes.shape[0]), np.int32)
     space = space_of(codes, counts, prices, attributes, order, bounds)
     k = asked.k
     sample = asked.sample
