@@ -92,7 +92,8 @@ def stray_quotes(text: np.ndarray, separator: int, rows: np.ndarray) -> int:
         if not (fresh or closed) and byte > QUOTE and byte != separator:
             continue  # most bytes are letters or digits within a cell
         is_stray = False
-        if byte in (separator, BREAK):
+        # not `in`: what searches a tuple takes long to load
+        if byte == separator or byte == BREAK:  # noqa: SIM109
             is_stray = is_lone
             fresh, closed, is_lone = True, False, False
         elif byte == QUOTE:

@@ -25,7 +25,6 @@ from shoal.errors import PromiseError
 from shoal.jobs.attack.request import AttackRequest
 from shoal.jobs.audit.columns import column_roles
 from shoal.jobs.republish import terms
-from shoal.jobs.republish.attack import attack_ledger
 from shoal.jobs.republish.identities import Identities, count_known
 from shoal.jobs.republish.reading import (
     ReleaseReading,
@@ -162,7 +161,11 @@ def audit_ledger(
     for number in ledger.releases():
         progress(f"release {number}: auditing")
         audits.append(history.audit(number))
-    found = attack_ledger(ledger, policy, request, progress) if attack and audits else {}
+    found: Mapping[str, Any] = {}
+    if attack and audits:
+        from shoal.jobs.republish.attack import attack_ledger
+
+        found = attack_ledger(ledger, policy, request, progress)
     return LedgerAudit(audits, (), history.knows_people, found)
 
 

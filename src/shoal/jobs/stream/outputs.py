@@ -13,14 +13,13 @@ import io
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from shoal.connectors import kafka
 from shoal.connectors.database.address import parse
-from shoal.connectors.database.stream_tables import TableSink
 from shoal.connectors.dialect import default_dialect
 from shoal.data.schema import Role, Schema
 from shoal.errors import CheckpointError, PromiseError
@@ -29,6 +28,9 @@ from shoal.jobs.stream.sinks import FileSink, Output, PartsSink, StandardOutput
 from shoal.protocols import Sink
 from shoal.state.checkpoint import Checkpoint
 from shoal.state.shared_checkpoint import SharedCheckpoint
+
+if TYPE_CHECKING:
+    from shoal.connectors.database.stream_tables import TableSink
 
 PRIVATE = ("people", "trace")  # outputs that show more than the release: their owner's alone
 PIECE = 1 << 20  # bytes of a file that are read at once
@@ -161,6 +163,8 @@ class Outputs:
         if self._options.to_topic:
             self._sinks["sink"] = kafka.TopicSink(self._options.sink, identity, step)
         if self._options.to_table:
+            from shoal.connectors.database.stream_tables import TableSink
+
             self._table = TableSink(parse(self._options.sink), self._published, identity, step)
             self._sinks["sink"] = self._table
 

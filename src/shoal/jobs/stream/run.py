@@ -35,9 +35,7 @@ from shoal.jobs.stream.certify import (
     whole_stream,
 )
 from shoal.jobs.stream.options import StreamOptions
-from shoal.jobs.stream.partitions import stream_partitions
 from shoal.jobs.stream.publishing import Publishing
-from shoal.jobs.stream.sharded import stream_sharded
 from shoal.jobs.stream.status import is_stop
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
@@ -61,6 +59,8 @@ def stream_file(
     """
     engine = engines.asked()
     if engine is not None:
+        from shoal.jobs.stream.sharded import stream_sharded
+
         with os_errors_as_input_errors("stream", _remedy(options)):
             return stream_sharded(options, policy, engine, progress=progress)
     options.check()
@@ -70,6 +70,8 @@ def stream_file(
         stack.enter_context(os_errors_as_input_errors("stream", _remedy(options)))
         stack.enter_context(sole_writer(options.outputs))
         if kafka.is_topic(options.source) and partitions_of_topic(options.source) > 1:
+            from shoal.jobs.stream.partitions import stream_partitions
+
             return stream_partitions(options, policy, progress=progress, clock=clock)
         feed: Source
         if kafka.is_topic(options.source):
