@@ -100,7 +100,7 @@ def test_it_is_begun_only_for_tables_that_are_annealed(records, asked, started):
 def test_a_kernel_that_was_called_is_compiled():
     matrix = some(60)
     RoundedPartition(refine="full").partition(matrix, OnlyK(matrix, 3), np.random.default_rng(1))
-    assert compile_beside._is_compiled(annealing.anneal)
+    assert compile_beside._is_compiled(annealing.anneal_within)
     assert compile_beside._is_compiled(len)
 
 

@@ -29,7 +29,6 @@ from shoal.kernels.slots import (
 )
 
 
-@outer
 def anneal(
     rows, record, size, loss, boxes, class_of, near, bound, shape, table, temperatures, block
 ):
@@ -42,6 +41,28 @@ def anneal(
     and then what -ln u may be, in 65,536ths. block: (3,) uint64: the state of the random numbers,
     the first class, and the one after the last.
     """
+    bounds = np.empty((2, rows.shape[1]), np.int32)
+    slots = rows, record, size, loss, boxes, class_of
+    return anneal_within(*slots, near, bound, shape, table, temperatures, block, bounds)
+
+
+@outer
+def anneal_within(
+    rows,
+    record,
+    size,
+    loss,
+    boxes,
+    class_of,
+    near,
+    bound,
+    shape,
+    table,
+    temperatures,
+    block,
+    bounds,
+):
+    """bounds: (2, columns) int32, room for those of a class."""
     classes = SlotClasses(rows, record, size, loss, boxes, class_of)
     random = block[:1]
     first = np.int64(block[1])
@@ -49,7 +70,6 @@ def anneal(
     for c in range(first, end):
         if size[c] > 0:
             measure(c, classes, shape, table)
-    bounds = np.empty((2, rows.shape[1]), np.int32)
     noise = temperatures.shape[0] - (1 << NOISE_BITS)
     moves = np.int64(0)
     for sweep in range(noise):

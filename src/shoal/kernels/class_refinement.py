@@ -76,19 +76,33 @@ def refine_classes(rows, starts, reach, neighbours, group, rounds, costs, above=
         np.empty(neighbours),  # distance
         np.empty((2, pooled, d + 1), dtype=np.int32),  # pool, regrouped
         np.empty((2, group), dtype=np.int64),  # ids, sizes
+        np.empty((2, d), dtype=np.int32),  # bounds
     )
 
 
 @outer
 def _refine_classes(
-    rows, starts, rounds, costs, above, boxes, loss, changed, near, known, distance, pools, chosen
+    rows,
+    starts,
+    rounds,
+    costs,
+    above,
+    boxes,
+    loss,
+    changed,
+    near,
+    known,
+    distance,
+    pools,
+    chosen,
+    bounds,
 ):
     """near, known: the arrays of `Nearest`, two in each. pools: room for the pooled members, and
-    for the same grown anew. chosen: room for the classes to regroup, and their sizes.
+    for the same grown anew. chosen: room for the classes to regroup, and their sizes. bounds:
+    (2, d) int32, room for those of a class.
     """
     classes = RefinedClasses(starts, boxes, loss, changed)
     nearest = Nearest(near[0], near[1], known[0], known[1], distance)
-    bounds = np.empty((2, boxes.shape[2]), np.int32)
     pool = pools[0]
     regrouped = pools[1]
     ids = chosen[0]

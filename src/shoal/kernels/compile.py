@@ -2,7 +2,9 @@
 
 `outer` is for a kernel that Python calls, `inner` for one that only other kernels call, `inlined`
 for one that becomes a part of these. Half the compile time of a kernel goes into helpers,
-allocations and wrappers, so nothing gets a wrapper that it does not need.
+allocations and wrappers, so nothing gets a wrapper that it does not need. To load compiled code
+that makes an array, Numba imports all that it knows of arrays and texts, which takes as long as to
+cut a small table: what every publication calls is given its room by Python instead.
 
 Numba marks compiled code on disk with a stamp of the one source file it comes from, and so keeps
 using a caller's old code after a helper in another file has changed. Here the stamp is a digest of

@@ -62,16 +62,21 @@ class Unpaired(NamedTuple):
     lowest: np.ndarray  # (nodes,) int64, the lowest number of a node's classes, in a pair or not
 
 
-@uncompiled_up_to(lambda codes, *_: codes.size)
-@outer
 def boxes(codes, labels, count):
     """Bounds and sizes of classes: lo, hi (count, d) int32; sizes (count,) int64. -1 is in no
     class.
     """
-    n, d = codes.shape
-    lo = np.empty((count, d), np.int32)
-    hi = np.empty((count, d), np.int32)
+    lo, hi = np.empty((2, count, codes.shape[1]), np.int32)
     sizes = np.zeros(count, np.int64)
+    _fill(codes, labels, lo, hi, sizes)
+    return lo, hi, sizes
+
+
+@uncompiled_up_to(lambda codes, *_: codes.size)
+@outer
+def _fill(codes, labels, lo, hi, sizes):
+    """Fills in what `boxes` returns. sizes: zeros."""
+    n, d = codes.shape
     for i in range(n):
         c = labels[i]
         if c < 0:
@@ -83,7 +88,6 @@ def boxes(codes, labels, count):
             if sizes[c] == 0 or code > hi[c, j]:
                 hi[c, j] = code
         sizes[c] += 1
-    return lo, hi, sizes
 
 
 @uncompiled_up_to(lambda lo, hi, sizes, failing, *_: lo.size * (4 + int(failing.sum())))

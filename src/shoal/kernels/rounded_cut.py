@@ -117,10 +117,7 @@ def _room(size):
 
 
 def _work_space(d, size):
-    """What nodes of up to `size` rows of d attributes need; see `sorted_cut.CutSpace`.
-
-    It is made here: to load compiled code that makes arrays takes as long as to cut a small table.
-    """
+    """What nodes of up to `size` rows of d attributes need; see `sorted_cut.CutSpace`."""
     return (
         np.empty((3, d + 1, max(size, 1)), dtype=np.int32),  # codes, lists, and one more list
         np.empty(257, dtype=np.int64),  # counts

@@ -20,19 +20,20 @@ _CLASSES = "int32[:,::1], int32[::1], int64[::1], int64[::1], int32[:,:,::1], in
 KERNELS = (
     (
         "annealing",
-        "anneal",
+        "anneal_within",
         f"({_CLASSES}, int32[:,::1], int32[:,::1], int64[::1], int32[::1], int64[::1],"
-        " uint64[::1])",
+        " uint64[::1], int32[:,::1])",
     ),
     (
         "near_records",
-        "nearest_records",
-        "(int32[:,::1], int32[::1], int64, int64[::1], int32[::1], int32[:,::1], int32[:,::1])",
+        "nearest_by_runs",
+        "(int32[:,::1], int32[::1], int64[::1], int32[::1], int32[:,::1], int32[:,::1],"
+        " int32[:,::1], int32[::1])",
     ),
     (
         "near_records",
-        "order_by_halves",
-        "(int32[:,::1], int64[::1], int32[::1], int64[:,::1], int64, int32[::1])",
+        "halve",
+        "(int32[:,::1], int64[::1], int32[::1], int64[:,::1], int64, int32[::1], int64[:,::1])",
     ),
 )
 """Module, name and types of the kernels that refining needs for k alone, the last first."""
