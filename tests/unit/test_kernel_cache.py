@@ -15,7 +15,15 @@ from numba import njit
 
 from shoal.cli import progress
 from shoal.cli.progress import watched_compiler
-from shoal.kernels import needs_cache_place
+from shoal.connectors import record_ends
+from shoal.kernels import (
+    annealing,
+    class_refinement,
+    near_records,
+    nearest_class,
+    needs_cache_place,
+    sorted_cut,
+)
 from shoal.kernels.compile import KERNELS, imported_kernels
 
 
@@ -181,3 +189,39 @@ def test_every_import_of_a_kernel_is_followed_and_kernels_import_nothing_else_of
             names |= {alias.name for alias in node.names}
     ours = {name for name in names if name.startswith("shoal")}
     assert ours == {f"shoal.kernels.{path.stem}" for path in imported_kernels(source)}
+
+
+def names_in(kernel) -> set[str]:
+    """What a kernel and all kernels that it calls name."""
+    waiting, found, names = [kernel], [], set()
+    while waiting:
+        called = waiting.pop()
+        if called in found:
+            continue
+        found.append(called)
+        names |= set(called.py_func.__code__.co_names)
+        known = called.py_func.__globals__
+        waiting += [
+            known[name]
+            for name in called.py_func.__code__.co_names
+            if name in known and hasattr(known[name], "py_func")
+        ]
+    return names
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        sorted_cut.cut_listed.compiled,
+        class_refinement._refine_classes,
+        near_records.halve,
+        near_records.nearest_by_runs,
+        annealing.anneal_within,
+        nearest_class._fill.compiled,
+        record_ends.stray_quotes.compiled,
+    ],
+    ids=lambda kernel: kernel.py_func.__name__,
+)
+def test_what_most_publications_call_makes_no_array(kernel):
+    """Else Numba imports all that it knows of arrays and texts, which takes long."""
+    assert not names_in(kernel) & {"empty", "zeros", "ones", "full", "arange", "copy"}
