@@ -25,7 +25,7 @@ INTERRUPTED = 130
 INTERNAL_ERROR = 70
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
-YOUNG_OBJECTS = 100_000
+YOUNG_OBJECTS = 250_000  # more than the imports of a short command leave
 SOON = 0.05  # seconds until a stop is tried again
 
 app = typer.Typer(
@@ -63,10 +63,10 @@ def run() -> NoReturn:
         if hasattr(signal, stop):  # Windows lacks some
             # all end like Ctrl-C: nothing half-written stays
             signal.signal(getattr(signal, stop), _interrupt)
-    # NumPy starts them when it is imported, where they wait at work; no method multiplies matrices
-    # that are large enough for several. Whoever has set it has their way.
+    # OpenBLAS starts its threads when NumPy is imported, and keeps them turning while they wait; no
+    # method multiplies matrices large enough for several. Whoever has set it has their way.
     os.environ.setdefault(BLAS_THREADS, "1")
-    # most of a short command is imports, which leave no garbage to look for
+    # most of a short command is imports, which leave no garbage; to look for it takes some 20 ms
     gc.set_threshold(YOUNG_OBJECTS)
     status = INTERNAL_ERROR
 
