@@ -8,7 +8,9 @@ from __future__ import annotations
 import csv
 import io
 import mmap
+import re
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -94,13 +96,49 @@ def _write_utf8(
     bom: bool,
     header: bool = True,
 ) -> None:
-    frame.write_csv(
-        file,
+    write = partial(
+        pl.DataFrame.write_csv,
+        file=file,
         separator=dialect.delimiter,
         line_terminator=dialect.newline,
-        include_bom=bom,
-        include_header=header,
     )
+    quoted = _quoted(frame, dialect.delimiter)
+    if quoted is None:
+        write(frame, include_bom=bom, include_header=header)
+        return
+    if header:
+        write(frame.clear(), include_bom=bom)
+    write(quoted, include_header=False, quote_style="never")
+
+
+def _quoted(frame: pl.DataFrame, delimiter: str) -> pl.DataFrame | None:
+    """The frame with quotes around every text that Polars would quote; None where there are columns
+    other than categories and numbers.
+
+    Polars looks at each cell for what needs quotes, which takes as long as all else that it does to
+    write them. A text of a category is looked at once.
+    """
+    if not all(dtype == pl.Categorical or _is_known(dtype) for dtype in frame.dtypes):
+        return None
+    special = f'^$|[\r\n"{re.escape(delimiter)}]'
+    columns = []
+    for column in frame:
+        if column.dtype == pl.Categorical:
+            texts = column.unique().drop_nulls().cast(pl.String)
+            if texts.str.contains(special).any():
+                column = column.cast(pl.Enum(texts))
+        if isinstance(column.dtype, pl.Enum):
+            texts = column.dtype.categories
+            if (odd := texts.str.contains(special)).any():
+                in_quotes = '"' + texts.str.replace_all('"', '""', literal=True) + '"'
+                column = column.to_physical().cat.to(pl.Enum(in_quotes.zip_with(odd, texts)))
+        columns.append(column)
+    return pl.DataFrame(columns)
+
+
+def _is_known(dtype: pl.DataType) -> bool:
+    """Whether the texts of a type are few and known, or no number of it needs quotes."""
+    return isinstance(dtype, pl.Enum) or dtype == pl.Boolean or dtype.is_numeric()
 
 
 def _unwritable(frame: pl.DataFrame, encoding: str) -> list[str]:
