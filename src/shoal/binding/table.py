@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -44,7 +44,7 @@ class BoundTable:
 
     def matrix(self) -> Matrix:
         """The records that are not suppressed."""
-        return replace(self.encoded.matrix(self.label), populations=self.populations)
+        return self.encoded.matrix(self.label, self.populations)
 
     def method_input(self) -> tuple[Matrix, Classes]:
         """What a method is given: the records that are not suppressed, and one class of all of them

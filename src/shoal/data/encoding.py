@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +25,7 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.numbers import FARTHEST, number_text, parse_numbers, position_unit
 from shoal.data.person_names import person_name
-from shoal.data.room import Room, blocks
+from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.data.schema import Attribute, Kind, Missing, Schema
 from shoal.data.table import Column, Table
 
@@ -294,36 +296,32 @@ class EncodedTable:
         """(d + spare + 1, m) int32: the codes of the records that are not suppressed, attribute by
         attribute, rows for the method's own use and, last, the record's number among them.
         """
-        records = self.records - sum(
-            int(np.count_nonzero(self.suppressed[rows])) for rows in blocks(self.records)
-        )
-        columns = room.array((len(self.attributes) + spare + 1, records), np.int32)
-        tables = [encoded.positions[encoded.rank_of_code] for encoded in self.attributes]
-        begun = 0
-        for rows in blocks(self.records):
-            kept = ~self.suppressed[rows]
-            end = begun + int(np.count_nonzero(kept))
-            whole = end - begun == len(kept)
-            for j, encoded in enumerate(self.attributes):
-                codes = encoded.codes[rows] if whole else encoded.codes[rows][kept]
-                columns[j, begun:end] = tables[j][codes]
-            columns[-1, begun:end] = np.arange(begun, end, dtype=np.int32)
-            begun = end
+        columns = room.array((len(self.attributes) + spare + 1, self.kept_records), np.int32)
+
+        def fill(j: int) -> None:
+            encoded, begun = self.attributes[j], 0
+            position_of_code = encoded.positions[encoded.rank_of_code]
+            for rows in blocks(self.records):
+                codes, out = encoded.codes[rows], self.suppressed[rows]
+                codes = codes[~out] if out.any() else codes
+                columns[j, begun : begun + len(codes)] = position_of_code[codes]
+                begun += len(codes)
+
+        cores.side_by_side(fill, range(len(self.attributes)), self.records)
+        for rows in blocks(self.kept_records):
+            columns[-1, rows] = np.arange(rows.start, rows.stop, dtype=np.int32)
         return columns
 
-    def costs_alone(self) -> Matrix:
-        """The matrix without any record: what spans of codes cost."""
-        nobody = tuple(replace(one, codes=one.codes[:0]) for one in self.attributes)
-        return EncodedTable(nobody, None, self.suppressed[:0]).matrix()
+    @cached_property
+    def kept_records(self) -> int:
+        """Records that are not suppressed; counted without another array of all of them."""
+        out = sum(int(np.count_nonzero(self.suppressed[rows])) for rows in blocks(self.records))
+        return self.records - out
 
-    def matrix(self, label: np.ndarray | None = None) -> Matrix:
-        """The records that are not suppressed, in input order.
-
-        label: (n,) class of each record of the table.
-        """
+    def rows(self) -> np.ndarray:
+        """(m, d) int32, the same codes record by record."""
         kept = np.flatnonzero(~self.suppressed) if self.suppressed.any() else None
-        records = self.records if kept is None else len(kept)
-        codes = np.empty((records, len(self.attributes)), dtype=np.int32)
+        codes = np.empty((self.kept_records, len(self.attributes)), dtype=np.int32)
         # row by row in the target, so in blocks that stay in the cache while every column is filled
         # in
         tables = [encoded.positions[encoded.rank_of_code] for encoded in self.attributes]
@@ -333,17 +331,69 @@ class EncodedTable:
             for j, encoded in enumerate(self.attributes):
                 codes[rows, j] = tables[j][encoded.codes[rows if kept is None else kept[rows]]]
 
-        cores.side_by_side(fill, range(0, records, _BLOCK), records)
+        cores.side_by_side(fill, range(0, len(codes), _BLOCK), len(codes))
+        return codes
+
+    def costs_alone(self) -> Matrix:
+        """The matrix without any record: what spans of codes cost."""
         matrix = Matrix.from_columns(
-            codes,
+            np.zeros((0, len(self.attributes))),
             [encoded.reach for encoded in self.attributes],
-            subjects=_dense(self.subjects, kept),
             weights=[encoded.attribute.weight for encoded in self.attributes],
             names=tuple(encoded.attribute.name for encoded in self.attributes),
             missing=[encoded.missing for encoded in self.attributes],
-            label=label if label is None or kept is None else label[kept],
         )
         return replace(matrix, unit=np.array([encoded.unit for encoded in self.attributes]))
+
+    def matrix(
+        self,
+        label: np.ndarray | None = None,
+        populations: Mapping[str, np.ndarray] | None = None,
+    ) -> Matrix:
+        """The records that are not suppressed, in input order.
+
+        label: (n,) class of each record of the table. populations: as in `Matrix`.
+        """
+        kept = np.flatnonzero(~self.suppressed) if self.suppressed.any() else None
+        if label is not None:
+            label = np.ascontiguousarray(label if kept is None else label[kept], dtype=np.int32)
+        subjects = _dense(self.subjects, kept)
+        about = replace(
+            self.costs_alone(), subjects=subjects, label=label, populations=populations or {}
+        )
+        return EncodedMatrix.of(self, about)
+
+
+class EncodedMatrix(Matrix):
+    """The matrix of an encoded table, whose codes are laid out when they are asked for, in the way
+    that is asked for: most methods want them by record, some of those for large tables by
+    attribute.
+    """
+
+    _table: EncodedTable
+
+    def __new__(cls, *args: Any, **fields: Any) -> Matrix:  # type: ignore[misc]
+        """A matrix that `replace` makes of this one has codes of its own."""
+        return Matrix(*args, **fields)
+
+    @classmethod
+    def of(cls, table: EncodedTable, about: Matrix) -> EncodedMatrix:
+        """about: everything but the codes."""
+        matrix = object.__new__(cls)
+        vars(matrix).update(vars(about), _table=table)
+        del vars(matrix)["codes"]
+        return matrix
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        return self._table.rows()
+
+    @property
+    def records(self) -> int:
+        return self._table.kept_records
+
+    def columns(self, spare: int) -> np.ndarray:
+        return self._table.columns(IN_MEMORY, spare)
 
 
 def _dense(subjects: np.ndarray | None, kept: np.ndarray | None) -> np.ndarray | None:

@@ -15,7 +15,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from shoal.data import cores
 from shoal.data.hierarchies.hierarchy import Hierarchy
+
+_BLOCK = 1 << 16
+"""Records whose codes stay in the cache while rows become columns."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,21 @@ class Matrix:
 
     @property
     def attributes(self) -> int:
-        return int(self.codes.shape[1])
+        return len(self.scale)
+
+    def columns(self, spare: int) -> np.ndarray:
+        """(d + spare + 1, n) int32: the codes attribute by attribute, rows for the method's own use
+        and, last, the record's number.
+        """
+        d = self.attributes
+        columns = np.zeros((d + spare + 1, self.records), dtype=np.int32)
+        columns[-1] = np.arange(self.records, dtype=np.int32)
+
+        def turn(start: int) -> None:
+            columns[:d, start : start + _BLOCK] = self.codes[start : start + _BLOCK].T
+
+        cores.side_by_side(turn, range(0, self.records, _BLOCK), self.records)
+        return columns
 
     @property
     def people(self) -> int:

@@ -52,7 +52,6 @@ from shoal.algorithms.steps.most_classes import (
     with_less_loss,
 )
 from shoal.algorithms.steps.segments import ROWS, STABLE, cut_by_rule
-from shoal.data import cores
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
@@ -90,7 +89,6 @@ TIES = {"rows": rounded_cut.TIES_BY_ROW, "lexicographic": rounded_cut.TIES_LEXIC
 
 EXACT_ROWS = 512  # nodes up to here are priced exactly, larger ones on a sample
 
-BLOCK = 65_536  # records whose codes stay in the cache while rows become columns
 SORTED_RECORDS = 100_000  # up to here the order of the records makes no difference
 
 
@@ -266,7 +264,7 @@ class RoundedPartition(Partitioner):
         if self._cuts_plainly:
             partition = self._cut_plainly(matrix, promises)
             return self._effort.refined(matrix, partition, promises, rng, progress)
-        columns = self._columns(matrix)
+        columns = matrix.columns(self.spare_columns(matrix))
         costs = self._prepared(columns, matrix)
         # k alone is a matter of sizes; anything else is asked of each cut
         if matrix.subjects is None and not promises.needs_more_than_k:
@@ -294,18 +292,6 @@ class RoundedPartition(Partitioner):
     @property
     def _effort(self) -> Effort:
         return Effort(self.refine, self.seconds, self.steps, self.stop, resizes=False)
-
-    def _columns(self, matrix: Matrix) -> np.ndarray:
-        """(d + spare + 1, n) int32: the codes, room for oddity and, last, the record's number."""
-        d = matrix.attributes
-        columns = np.empty((d + self.spare_columns(matrix) + 1, matrix.records), dtype=np.int32)
-        columns[-1] = np.arange(matrix.records, dtype=np.int32)
-
-        def turn(start: int) -> None:
-            columns[:d, start : start + BLOCK] = matrix.codes[start : start + BLOCK].T
-
-        cores.side_by_side(turn, range(0, matrix.records, BLOCK), matrix.records)
-        return columns
 
     def spare_columns(self, matrix: Matrix) -> int:
         """One for how odd a record is, where that is cut on."""
