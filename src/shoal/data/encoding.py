@@ -57,7 +57,7 @@ class EncodedAttribute:
     @property
     def ranks(self) -> np.ndarray:
         """(n,) int32, the rank of each record."""
-        return self.rank_of_code[self.codes]
+        return IN_MEMORY.gather(self.rank_of_code, self.codes)
 
     def value_of_code(self) -> np.ndarray:
         """(texts,) float64, the number, place or leaf behind each code; NaN for missing values."""
@@ -304,7 +304,7 @@ class EncodedTable:
             for rows in blocks(self.records):
                 codes, out = encoded.codes[rows], self.suppressed[rows]
                 codes = codes[~out] if out.any() else codes
-                columns[j, begun : begun + len(codes)] = position_of_code[codes]
+                IN_MEMORY.gather(position_of_code, codes, columns[j, begun : begun + len(codes)])
                 begun += len(codes)
 
         cores.side_by_side(fill, range(len(self.attributes)), self.records)

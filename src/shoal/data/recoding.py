@@ -66,12 +66,7 @@ class Recoding:
         mark = distinct.setdefault(render.suppressed, len(distinct))
         # the last place is what label -1, a suppressed record, leads to
         cell_of_class = np.append(cell_of_text[text_of_class], np.uint32(mark))
-        # a class whose members all lack the value publishes just that: no value
-        labelled = [text for text in distinct if text]
-        cells = pl.Series(
-            encoded.attribute.name, [text or None for text in distinct], dtype=pl.Enum(labelled)
-        )
-        return cells.gather(cell_of_class[self.labels])
+        return _cells(encoded.attribute.name, list(distinct), cell_of_class, self.labels)
 
     def _with_means(self, j: int, encoded: EncodedAttribute, render: Render) -> list[str]:
         """The text of each class; where its members differ, their mean over records."""
@@ -134,11 +129,23 @@ class GlobalRecoding:
         mark = distinct.setdefault(render.suppressed, len(distinct))
         # the last row is what -1, a suppressed record, leads to
         cell = np.array([*tables, [mark] * len(encoded.texts)], dtype=np.uint32)
-        labelled = [text for text in distinct if text]
-        cells = pl.Series(
-            encoded.attribute.name, [text or None for text in distinct], dtype=pl.Enum(labelled)
-        )
-        return cells.gather(cell[self.round_of_record, encoded.ranks])
+        places = (self.round_of_record, encoded.ranks)
+        return _cells(encoded.attribute.name, list(distinct), cell, places)
+
+
+def _cells(
+    name: str, texts: list[str], cell: np.ndarray, places: np.ndarray | tuple[np.ndarray, ...]
+) -> pl.Series:
+    """The published cells: these texts, where "" is no value.
+
+    cell: which of the texts each place shows. places: (n,) what indexes `cell`, of each record.
+    """
+    kind = pl.Enum([text for text in texts if text])
+    if "" in texts:
+        return pl.Series(name, [text or None for text in texts], dtype=kind).gather(cell[places])
+    # the numbers by which Polars itself knows the texts, so that nothing is looked up again
+    numbers = cell.astype(pl.Series([], dtype=kind).to_physical().to_numpy().dtype)
+    return pl.Series(name, numbers[places]).cat.to(kind)
 
 
 def rank_texts(cut: Cut, j: int, encoded: EncodedAttribute, render: Render) -> tuple[str, ...]:

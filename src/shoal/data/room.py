@@ -112,14 +112,23 @@ class Room:
         self.in_memory -= size
 
     def gather(
-        self, lookup: np.ndarray[Any, Any], codes: np.ndarray[Any, Any]
+        self,
+        lookup: np.ndarray[Any, Any],
+        codes: np.ndarray[Any, Any],
+        into: np.ndarray[Any, Any] | None = None,
     ) -> np.ndarray[Any, Any]:
-        """What each record looks up by its code; (n,) of the type of `lookup`."""
-        if self.limit is None:
-            return lookup[codes]
-        found = self.array(len(codes), lookup.dtype)
+        """What each record looks up by its code; (n,) of the type of `lookup`, `into` if given.
+
+        As `lookup[codes]`, in half the time: NumPy turns each code into a wider number and looks
+        whether it is in range, unless it may clip those that are not. Here the least and the
+        greatest are looked at; raises IndexError, for negative ones, too.
+        """
+        found = self.array(len(codes), lookup.dtype) if into is None else into
         for rows in blocks(len(codes)):
-            found[rows] = lookup[codes[rows]]
+            some = codes[rows]
+            if some.min() < 0 or some.max() >= len(lookup):
+                raise IndexError("a code that has no place in the table")
+            lookup.take(some, mode="clip", out=found[rows])
         return found
 
     def _mapped(self, size: int) -> mmap.mmap:

@@ -203,7 +203,10 @@ def _encode_categories(series: pl.Series) -> Column:
     dtype = np.min_scalar_type(max(len(order) - 1, 0))
     index_of = np.zeros(int(seen.max()) + 1, dtype=dtype)
     index_of[seen[order]] = np.arange(len(order), dtype=dtype)
-    codes = np.concatenate([index_of[chunk] for chunk in numbers])
+    codes, begun = np.empty(len(series), dtype=dtype), 0
+    for chunk in numbers:
+        IN_MEMORY.gather(index_of, chunk, codes[begun : begun + len(chunk)])
+        begun += len(chunk)
     return Column(series.name, codes, tuple(texts.gather(order).to_list()))
 
 
@@ -212,8 +215,9 @@ def _distinct(series: pl.Series, numbers: list[np.ndarray]) -> tuple[np.ndarray,
     seen = np.zeros(1 + max(int(chunk.max()) for chunk in numbers if len(chunk)), dtype=bool)
     rows, begun = [], 0
     for chunk in numbers:
-        fresh = np.flatnonzero(~seen[chunk])
-        if len(fresh):
+        known = IN_MEMORY.gather(seen, chunk)
+        if not known.all():
+            fresh = np.flatnonzero(~known)
             rows.append(begun + fresh[np.unique(chunk[fresh], return_index=True)[1]])
             seen[chunk] = True
         begun += len(chunk)

@@ -9,6 +9,7 @@ import numpy as np
 
 from shoal.data.encoding import EncodedAttribute, EncodedTable
 from shoal.data.release import PublishedColumn
+from shoal.data.room import IN_MEMORY
 from shoal.data.schema import Kind
 from shoal.data.table import Table
 from shoal.data.true_values import TrueValues
@@ -33,7 +34,7 @@ class Truth:
 
     def values(self, encoded: EncodedAttribute) -> np.ndarray:
         """The number, order or leaf behind every published record; NaN where it has none."""
-        return self.aligned(encoded.value_of_code()[encoded.codes])
+        return self.aligned(IN_MEMORY.gather(encoded.value_of_code(), encoded.codes))
 
     @property
     def subjects(self) -> np.ndarray | None:
