@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isfinite
@@ -14,6 +14,7 @@ import polars as pl
 from shoal.data import cores
 from shoal.data.classes import Classes
 from shoal.data.numbers import parse_numbers
+from shoal.data.room import IN_MEMORY, blocks
 from shoal.data.rounding import is_rounded
 from shoal.data.schema import Attribute, Kind, Render, Schema, Shown
 from shoal.data.table import Column, Table
@@ -21,6 +22,8 @@ from shoal.data.true_values import SquaredSum, TrueValues
 from shoal.errors import InputError
 
 _MOST_PAIRS = 1 << 22
+_TABLE = 1 << 20
+"""Places of a table that a processor keeps near by."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ class Release:
 
         def counted(column: PublishedColumn) -> np.ndarray:
             codes = column.codes if kept is None else column.codes[kept]
-            return np.bincount(codes, minlength=len(column.cells))
+            return Column(column.name, codes, column.cells).counts()
 
         counts = cores.side_by_side(counted, self.columns, self.records)
         return {column.name: count for column, count in zip(self.columns, counts, strict=True)}
@@ -141,9 +144,9 @@ class Release:
         """
         if not self.originals:
             return {}
-        labels, count = self.shown.labels, self.shown.count
-        places = np.where(labels >= 0, labels, np.int32(count)).astype(np.intp)
-        sizes = np.bincount(places, minlength=count + 1)
+        places = self.shown.labels.astype(np.intp)
+        places[places < 0] = self.shown.count
+        sizes = np.append(self.shown.sizes, self.records - self.shown.sizes.sum())
         with np.errstate(over="ignore", invalid="ignore"):
             return {
                 name: values.squared_error(places, sizes) for name, values in self.originals.items()
@@ -261,22 +264,91 @@ def _shows_nothing(cells: pl.Series, mark: str) -> bool:
 def label_classes(
     columns: tuple[PublishedColumn, ...], left_out: np.ndarray
 ) -> tuple[np.ndarray, int]:
-    """Class of every record, -1 where left out, and how many there are: equal cells are one."""
+    """Class of every record, -1 where left out, and how many there are: equal cells are one.
+
+    Classes are numbered in the order of their cells, that of the first column first.
+    """
     key = np.zeros(len(left_out), dtype=np.int64)
     room = 1
-    for column in columns:
-        cells = len(column.cells)
-        if room > (1 << 62) // max(cells, 1):
-            _, key = np.unique(key, return_inverse=True)
-            room = int(key.max()) + 1 if len(key) else 1
-        key *= cells
-        key += column.codes
-        room *= cells
-    # records that are left out get the least key of all, and so rank 1 if there are any
-    key[left_out] = -1
-    labels = pl.Series(key).rank("dense").to_numpy().astype(np.int32)
-    labels -= 2 if left_out.any() else 1
-    return labels, int(labels.max()) + 1 if len(labels) else 0
+    for numbers, count in _side_by_side(columns) if len(key) else ():
+        if room > (1 << 62) // count:
+            key, room = _dense_ranks(key, room)
+            key = key.astype(np.int64)
+        key *= count
+        key += numbers
+        room *= count
+    # records that are left out get the least key of all
+    key += 1
+    key[left_out] = 0
+    labels, count = _dense_ranks(key, room + 1)
+    without = int(left_out.any())
+    labels -= without
+    return labels, count - without
+
+
+def _side_by_side(columns: tuple[PublishedColumn, ...]) -> Iterator[tuple[np.ndarray, int]]:
+    """For every few columns, what they show together, numbered in order, and how many numbers
+    there are; as many columns at once as have a small table of all that they could show.
+    """
+    while columns:
+        few, room = 1, len(columns[0].cells)
+        while few < len(columns) and room * len(columns[few].cells) <= _TABLE:
+            room *= len(columns[few].cells)
+            few += 1
+        yield _together(columns[:few], room)
+        columns = columns[few:]
+
+
+def _together(columns: tuple[PublishedColumn, ...], room: int) -> tuple[np.ndarray, int]:
+    """The same of some columns, which could show so many things."""
+    if len(columns) == 1:
+        return columns[0].codes, room
+    records = len(columns[0].codes)
+    occurs = np.zeros(room, dtype=bool)
+    for rows in blocks(records):
+        occurs[_keys(columns, rows)] = True
+    numbers = np.cumsum(occurs, dtype=np.int32)
+    numbers -= 1
+    found = np.empty(records, dtype=np.int32)
+    for rows in blocks(records):
+        IN_MEMORY.gather(numbers, _keys(columns, rows), found[rows])
+    return found, int(numbers[-1]) + 1
+
+
+def _keys(columns: tuple[PublishedColumn, ...], rows: slice) -> np.ndarray:
+    """(rows,) int32, a number for whatever columns could show together, in order."""
+    key = columns[0].codes[rows].astype(np.int32)
+    for column in columns[1:]:
+        key *= len(column.cells)
+        key += column.codes[rows]
+    return key
+
+
+def _dense_ranks(key: np.ndarray, room: int) -> tuple[np.ndarray, int]:
+    """(n,) int32, how many lesser keys each record's has, and how many there are; uses up the keys.
+
+    key: (n,) int64 from 0 to room - 1.
+    """
+    records = len(key)
+    bits = records.bit_length()
+    if not records or room > 1 << (63 - bits):
+        ranks = pl.Series(key).rank("dense").to_numpy().astype(np.int32) - 1
+        return ranks, int(ranks.max(initial=-1)) + 1
+    # with the record behind the key, all that is left is to sort numbers
+    for some in blocks(records):
+        key[some] <<= bits
+        key[some] += np.arange(some.start, some.stop)
+    key.sort()
+    ranks = np.empty(records, dtype=np.int32)
+    rank, before = 0, key[0] >> bits
+    for some in blocks(records):
+        keys = key[some] >> bits
+        rank_of_each = (np.diff(keys, prepend=before) > 0).astype(np.int32)
+        rank_of_each[0] += rank
+        np.cumsum(rank_of_each, out=rank_of_each)
+        ranks[key[some] & ((1 << bits) - 1)] = rank_of_each
+        rank, before = rank_of_each[-1], keys[-1]
+    return ranks, int(rank) + 1
 
 
 def label_shown(
@@ -355,7 +427,13 @@ def covers(published: PublishedColumn, values: np.ndarray, codes: np.ndarray) ->
     if len(values) * len(published.cells) <= _MOST_PAIRS:
         # every pair is judged once, and each record looks its own up
         pairs = spans_cover(published.lo, published.hi, values[:, None]).ravel()
-        return pairs[codes.astype(np.int32) * np.int32(len(published.cells)) + published.codes]
+        covered = np.empty(len(codes), dtype=bool)
+        for rows in blocks(len(codes)):
+            pair = codes[rows].astype(np.int32)
+            pair *= np.int32(len(published.cells))
+            pair += published.codes[rows]
+            IN_MEMORY.gather(pairs, pair, covered[rows])
+        return covered
     return spans_cover(published.lo[published.codes], published.hi[published.codes], values[codes])
 
 
