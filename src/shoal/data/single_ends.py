@@ -11,6 +11,7 @@ from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedAttribute
 from shoal.data.numbers import number_text
 from shoal.data.release import PublishedColumn, Release
+from shoal.data.room import IN_MEMORY, blocks
 from shoal.data.schema import Attribute, Kind
 from shoal.data.truth import Truth
 from shoal.data.warnings import ReleaseWarning
@@ -54,16 +55,16 @@ def _ends(published: PublishedColumn, values: np.ndarray, classes: Classes) -> E
     is_interval = np.isfinite(published.lo) & np.isfinite(published.hi)
     is_interval &= published.lo < published.hi
     shows_interval = np.zeros(classes.count + 1, dtype=bool)  # last, for records in no class
-    shows_interval[classes.labels[is_interval[published.codes]]] = True
+    # no value is NaN's equal, so that nobody is at the end of what is no interval
+    ends = np.where(is_interval, np.stack([published.lo, published.hi]), np.nan)
+    at_end = np.empty((2, len(values)), dtype=bool)
+    for rows in blocks(len(values)):
+        cells = published.codes[rows]
+        shows_interval[classes.labels[rows][IN_MEMORY.gather(is_interval, cells)]] = True
+        for end in (0, 1):
+            at_end[end, rows] = values[rows] == IN_MEMORY.gather(ends[end], cells)
     intervals = np.count_nonzero(shows_interval[:-1])
-    if not intervals:
-        return Ends(0, 0)
-    single = 0
-    for end in (published.lo, published.hi):
-        # no value is NaN's equal, so that nobody is at the end of what is no interval
-        ends = np.where(is_interval, end, np.nan)
-        single += _shown_alone(classes, values == ends[published.codes])
-    return Ends(int(intervals), single)
+    return Ends(int(intervals), sum(_shown_alone(classes, rows) for rows in at_end))
 
 
 def _shown_alone(classes: Classes, at_end: np.ndarray) -> int:

@@ -9,6 +9,8 @@ from math import frexp, isfinite, ldexp
 
 import numpy as np
 
+from shoal.data.room import IN_MEMORY, blocks
+
 _BITS = 61
 """Errors of classes are whole multiples of their bound over 2 to this power, so that their sum is
 exact, fits 64 bits and depends neither on their order nor on how classes are parted."""
@@ -62,7 +64,7 @@ class TrueValues:
         (classes + 1,) records of each.
         """
         shifted, whole = self._table
-        numbers = shifted[self.codes]
+        numbers = IN_MEMORY.gather(shifted, self.codes)
         if np.isnan(shifted).any():
             present = ~np.isnan(numbers)
             numbers, places = numbers[present], places[present]
@@ -70,8 +72,10 @@ class TrueValues:
         sums = np.bincount(places, weights=numbers, minlength=len(sizes))
         means = sums / np.maximum(sizes, 1)
         means[-1] = 0.0
-        numbers -= means[places]
-        numbers *= numbers
+        for rows in blocks(len(numbers)):
+            off = numbers[rows]
+            off -= IN_MEMORY.gather(means, places[rows])
+            off *= off
         return SquaredSum.of(np.bincount(places, weights=numbers, minlength=len(sizes)), whole)
 
 

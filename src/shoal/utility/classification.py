@@ -44,7 +44,11 @@ def _majorities(labels: np.ndarray, values: np.ndarray) -> int:
     width = int(values.max()) - least + 1
     cells = (int(labels.max()) + 1) * width
     if cells <= 4 * len(labels):  # a table of all counts takes no more room than the records
-        counts = np.bincount(labels.astype(np.int64) * width + values - least, minlength=cells)
+        numbers = labels.astype(np.int64)
+        numbers *= width
+        numbers += values
+        numbers -= least
+        counts = np.bincount(numbers, minlength=cells)
         return int(counts.reshape(-1, width).max(axis=1).sum())
     pairs = np.sort(labels.astype(np.int64) * width + (values.astype(np.int64) - least))
     starts = np.flatnonzero(np.concatenate(([True], pairs[1:] != pairs[:-1])))

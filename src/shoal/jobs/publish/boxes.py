@@ -51,9 +51,16 @@ def recoding_of_whole_table(
     """What was found for the records that have all values, carried to the whole table."""
     if isinstance(classes, GlobalRecoding):
         return classes
-    of_record = np.full(encoded.records, -1, dtype=np.int32)
     if isinstance(classes, Cut):
-        of_record[~encoded.suppressed] = classes.round_of_record()
+        of_record = _of_all(classes.round_of_record(), encoded)
         return GlobalRecoding.of(classes, of_record, encoded.attributes, render)
-    of_record[~encoded.suppressed] = classes.labels
-    return Recoding.of(of_record, classes.count, encoded.attributes)
+    return Recoding.of(_of_all(classes.labels, encoded), classes.count, encoded.attributes)
+
+
+def _of_all(found: np.ndarray, encoded: EncodedTable) -> np.ndarray:
+    """(n,) int32, what was found for each record that has all values, -1 for others."""
+    if len(found) == encoded.records:
+        return found.astype(np.int32, copy=False)
+    of_record = np.full(encoded.records, -1, dtype=np.int32)
+    of_record[~encoded.suppressed] = found
+    return of_record
