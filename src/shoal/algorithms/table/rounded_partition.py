@@ -450,13 +450,9 @@ def _both_hold(
 
 def _rows(columns: np.ndarray, d: int) -> np.ndarray:
     """(n, d + 1) int32: of each record the codes and its number, without oddity."""
-    records = columns.shape[1]
-    rows = np.empty((records, d + 1), dtype=np.int32)
-
-    def turn(start: int) -> None:
-        rows[start : start + BLOCK, :d] = columns[:d, start : start + BLOCK].T
-
-    cores.side_by_side(turn, range(0, records, BLOCK), records)
+    rows = np.empty((columns.shape[1], d + 1), dtype=np.int32)
+    for some in blocks(len(rows)):
+        rows[some, :d] = columns[:d, some].T
     rows[:, d] = columns[-1]
     return rows
 
