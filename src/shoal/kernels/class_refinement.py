@@ -55,8 +55,8 @@ def refine_classes(rows, starts, reach, neighbours, group, rounds, costs, above=
 
     reach: classes are compared within runs of so many, in the order they come. neighbours: near
     classes tried for each class. group: classes regrouped together. rounds: times that every class
-    is visited; a visit skips what has not changed since it was last tried. above: only classes that
-    lose more than so many times the mean class are visited; all may be near ones.
+    is visited; a visit skips what has not changed since it was last tried. above: classes that
+    lose less than so many times the mean class are not visited, but may be near ones.
     """
     d = rows.shape[1] - 1
     count = len(starts) - 1
@@ -126,7 +126,7 @@ def _refine_classes(
             before = moves
             for a in range(first, end):
                 r = a - first
-                if loss[a] <= least:
+                if loss[a] < least:
                     continue
                 if changed[a] > nearest.listed[r]:
                     _find_nearest(a, first, end, classes, nearest, costs)

@@ -107,7 +107,12 @@ class Exchange:
     above: float
 
 
-EXCHANGES = {"light": Exchange(128, 2, 1, 1.0), "full": Exchange(1024, 16, 3, 0.5)}
+EXCHANGES = {
+    "light": Exchange(128, 2, 1, 1.0),
+    "exchange": Exchange(1024, 8, 3, 0.0),
+    "full": Exchange(1024, 16, 3, 0.5),
+    "thorough": Exchange(1024, 16, 3, 0.5),
+}
 
 
 @dataclass(frozen=True)
@@ -335,7 +340,7 @@ class RoundedPartition(Partitioner):
         effort = self._effort.for_k_alone(matrix.records)
         if effort == "none" or len(starts) < 3:
             return columns[-1]
-        search, costs = EXCHANGES["light" if effort == "light" else "full"], costs_of(matrix)
+        search, costs = EXCHANGES[effort], costs_of(matrix)
         # nodes of a hierarchy are coarse: a third class often holds the records that make two fit
         together = 3 if (matrix.base >= 0).any() else 2
         rows = _rows(columns, matrix.attributes)
