@@ -18,6 +18,8 @@ from shoal.kernels.slot_exchanges import change_places, first_fit, leaves_too_li
 from shoal.kernels.slots import (
     CAPACITY,
     NOISE_BITS,
+    PER_TREE,
+    TREES,
     K,
     SlotClasses,
     loss_with,
@@ -41,28 +43,21 @@ def anneal(
     and then what -ln u may be, in 65,536ths. block: (3,) uint64: the state of the random numbers,
     the first class, and the one after the last.
     """
-    bounds = np.empty((2, rows.shape[1]), np.int32)
     slots = rows, record, size, loss, boxes, class_of
-    return anneal_within(*slots, near, bound, shape, table, temperatures, block, bounds)
+    numbers = np.concatenate([shape, temperatures])
+    bounds = np.empty((2, rows.shape[1]), np.int32)
+    return anneal_within(*slots, near, bound, table, numbers, block, bounds)
 
 
 @outer
 def anneal_within(
-    rows,
-    record,
-    size,
-    loss,
-    boxes,
-    class_of,
-    near,
-    bound,
-    shape,
-    table,
-    temperatures,
-    block,
-    bounds,
+    rows, record, size, loss, boxes, class_of, near, bound, table, numbers, block, bounds
 ):
-    """bounds: (2, columns) int32, room for those of a class."""
+    """numbers: int64, `shape` and behind it `temperatures`. bounds: (2, columns) int32, room for
+    those of a class.
+    """
+    temperatures = numbers[PER_TREE + 2 * numbers[TREES] :]
+    shape = numbers[: PER_TREE + 2 * numbers[TREES]]
     classes = SlotClasses(rows, record, size, loss, boxes, class_of)
     random = block[:1]
     first = np.int64(block[1])

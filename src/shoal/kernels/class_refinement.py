@@ -65,46 +65,32 @@ def refine_classes(rows, starts, reach, neighbours, group, rounds, costs, above=
     return _refine_classes(
         rows,
         starts,
-        rounds,
+        np.array([rounds, above], dtype=np.float64),
         costs,
-        above,
         np.empty((count, 4, d), dtype=np.int32),  # boxes
         np.empty(count),  # loss
         np.ones(count, dtype=np.int64),  # changed
         np.empty((2, run, neighbours), dtype=np.int64),  # near, visited
         np.empty((2, run), dtype=np.int64),  # known, listed
         np.empty(neighbours),  # distance
-        np.empty((2, pooled, d + 1), dtype=np.int32),  # pool, regrouped
+        np.empty((3, max(pooled, 2), d + 1), dtype=np.int32),  # pool, regrouped, bounds
         np.empty((2, group), dtype=np.int64),  # ids, sizes
-        np.empty((2, d), dtype=np.int32),  # bounds
     )
 
 
 @outer
 def _refine_classes(
-    rows,
-    starts,
-    rounds,
-    costs,
-    above,
-    boxes,
-    loss,
-    changed,
-    near,
-    known,
-    distance,
-    pools,
-    chosen,
-    bounds,
+    rows, starts, effort, costs, boxes, loss, changed, near, known, distance, pools, chosen
 ):
-    """near, known: the arrays of `Nearest`, two in each. pools: room for the pooled members, and
-    for the same grown anew. chosen: room for the classes to regroup, and their sizes. bounds:
-    (2, d) int32, room for those of a class.
+    """effort: (2,) float64, `rounds` and `above`. near, known: the arrays of `Nearest`, two in
+    each. pools: room for the pooled members, for the same grown anew, and for the bounds of a
+    class. chosen: room for the classes to regroup, and their sizes.
     """
     classes = RefinedClasses(starts, boxes, loss, changed)
     nearest = Nearest(near[0], near[1], known[0], known[1], distance)
     pool = pools[0]
     regrouped = pools[1]
+    bounds = pools[2][:2]
     ids = chosen[0]
     sizes = chosen[1]
     count = starts.shape[0] - 1
@@ -114,7 +100,7 @@ def _refine_classes(
     for c in range(count):
         _measure(rows, c, classes, costs)
         least += loss[c]
-    least *= above / count
+    least *= effort[1] / count
     # the clock goes on by one with every move and every visit: it says what came before what
     clock = np.int64(1)
     moves = np.int64(0)
@@ -122,7 +108,7 @@ def _refine_classes(
         end = min(first + run, count)
         for r in range(run):
             nearest.listed[r] = 0
-        for _ in range(rounds):
+        for _ in range(int(effort[0])):
             before = moves
             for a in range(first, end):
                 r = a - first

@@ -40,19 +40,7 @@ FEWEST = 64
 
 @outer
 def cut_large(
-    columns,
-    nodes,
-    rules,
-    costs,
-    starts,
-    sides,
-    scratch,
-    codes,
-    counts,
-    prices,
-    attributes,
-    order,
-    bounds,
+    columns, nodes, rules, costs, starts, sides, scratch, codes, counts, prices, attributes, order
 ):
     """Cuts nodes until none has more than `limit` rows and can still be cut; how many there are.
 
@@ -60,7 +48,7 @@ def cut_large(
     in.
     """
     asked = rules_of(rules)
-    space = space_of(codes, counts, prices, attributes, order, bounds)
+    space = space_of(codes, counts, prices, attributes, order)
     stack = np.empty((DEEPEST, 2), np.int64)  # nodes still to cut: where they start and end
     done = np.int64(0)
     for node in range(nodes.shape[0] - 1):
@@ -109,19 +97,7 @@ def cut_large(
 @uncompiled_up_to(lambda columns, *_: 8 * columns.size)
 @outer
 def cut_once(
-    columns,
-    nodes,
-    rules,
-    costs,
-    low_rows,
-    sides,
-    scratch,
-    codes,
-    counts,
-    prices,
-    attributes,
-    order,
-    bounds,
+    columns, nodes, rules, costs, low_rows, sides, scratch, codes, counts, prices, attributes, order
 ):
     """One cut for each node, into low_rows: rows on its low side, 0 where none is left to try.
 
@@ -129,7 +105,7 @@ def cut_once(
         before. The rules' `limit` is the quota: rows that count as one class while two of them fit.
     """
     asked = rules_of(rules)
-    space = space_of(codes, counts, prices, attributes, order, bounds)
+    space = space_of(codes, counts, prices, attributes, order)
     k = asked.k
     quota = asked.limit
     d = attributes.shape[0]

@@ -119,10 +119,10 @@ def _room(size):
 def _work_space(d, size):
     """What nodes of up to `size` rows of d attributes need; see `sorted_cut.CutSpace`."""
     return (
-        np.empty((3, d + 1, max(size, 1)), dtype=np.int32),  # codes, lists, and one more list
+        # codes, lists, one more list, bounds
+        np.empty((4, d + 1, max(size, d)), dtype=np.int32),
         np.empty(257, dtype=np.int64),  # counts
         np.empty(size + 1),  # prices
         np.empty((d, 3)),  # attributes
         np.empty((2, d + 1), dtype=np.int64),  # order
-        np.empty((2, d), dtype=np.int32),  # bounds
     )

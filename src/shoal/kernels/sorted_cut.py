@@ -56,7 +56,7 @@ class CutSpace(NamedTuple):
     prices: np.ndarray  # (size + 1,) float64, rows times loss after a cut of so many rows
     attributes: np.ndarray  # (d, 3) float64, by attribute: loss, cheapest price, rows of that cut
     order: np.ndarray  # (2, d + 1) int64: columns that decide ties; attributes that have a loss
-    bounds: np.ndarray  # (2, d) int32, least and greatest code on each active attribute
+    bounds: np.ndarray  # (2, at least d) int32, least and greatest code on each active attribute
 
 
 class RowRun(NamedTuple):
@@ -91,8 +91,9 @@ def rules_of(numbers):
 
 
 @inner
-def space_of(codes, counts, prices, attributes, order, bounds):
-    """codes: (3, d + 1, size) int32: the codes, the lists, and room for one more list."""
+def space_of(codes, counts, prices, attributes, order):
+    """codes: (4, d + 1, at least d) int32: the codes, the lists, room for one more, and bounds."""
+    bounds = codes[3][:2]
     return CutSpace(codes[0], codes[1], codes[2, 0], counts, prices, attributes, order, bounds)
 
 
@@ -111,7 +112,6 @@ def cut_listed(
     prices,
     attributes,
     order,
-    bounds,
 ):
     """Cuts nodes into classes by sorted lists, and fills in where these start; how many classes
     there are.
@@ -124,7 +124,7 @@ def cut_listed(
     sorted anew, tied rows in the order that fits them.
     """
     asked = rules_of(rules)
-    space = space_of(codes, counts, prices, attributes, order, bounds)
+    space = space_of(codes, counts, prices, attributes, order)
     k = asked.k
     sample = asked.sample
     classes = np.int64(0)
