@@ -67,6 +67,14 @@ def test_every_form_fits_its_schema(folder, shoal, output):
         jsonschema.Draft202012Validator(schema).validate(content)
 
 
+def test_metadata_of_an_earlier_release_is_named(folder, shoal):
+    published(shoal, kinds="spdx,csvw")
+    publish = ("publish", "in put.csv", "-p", "policy.yaml", "-o", "out.csv", "-q")
+    said = shoal(*publish, "--metadata", "spdx").err
+    assert "metadata 'out.csv-metadata.json': describes an earlier release" in said
+    assert "spdx" not in said
+
+
 @pytest.mark.parametrize("output", ["out.parquet", "out.jsonl", "out.csv.gz"])
 def test_other_formats_are_described_too(folder, shoal, output):
     kinds = ",".join(kind for kind in FORMS if kind != "csvw")

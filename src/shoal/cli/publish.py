@@ -94,6 +94,7 @@ def publish(
         check_kinds,
         kinds_of,
         metadata_path,
+        outdated_metadata,
         write_metadata,
     )
 
@@ -142,7 +143,8 @@ def publish(
             write_report(outcome, asked, report)
     show_warnings(outcome.certificate)
     columns = [str(column["name"]) for column in outcome.certificate["columns"]]
-    for sentence in [*asked.unpromised(), *asked.kept_names(columns)]:
+    outdated = outdated_metadata(output, kinds)
+    for sentence in [*asked.unpromised(), *asked.kept_names(columns), *outdated]:
         print(f"shoal: {printable(sentence)}", file=sys.stderr)
     if as_json:
         typer.echo(outcome.certificate.to_json(), nl=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 
 from shoal.connectors.database.address import is_address
 from shoal.connectors.files import atomic_write
@@ -47,6 +48,18 @@ def check_kinds(kinds: Sequence[str], output_path: str) -> None:
 def metadata_path(output_path: str, kind: str) -> str:
     """Where the metadata of a kind goes."""
     return f"{output_path}-metadata.json" if kind == "csvw" else f"{output_path}.{kind}.json"
+
+
+def outdated_metadata(output_path: str, kinds: Sequence[str]) -> list[str]:
+    """A sentence for each metadata file beside a new release that is not of these kinds: it is of
+    an earlier release.
+    """
+    others = (metadata_path(output_path, kind) for kind in FORMS if kind not in kinds)
+    return [
+        f"metadata '{path}': describes an earlier release; delete it, or write it again"
+        for path in others
+        if output_path != "-" and not is_address(output_path) and Path(path).is_file()
+    ]
 
 
 def write_metadata(certificate: Certificate, output_path: str, kinds: Sequence[str]) -> list[str]:
