@@ -235,3 +235,20 @@ def test_explanations_hold_no_value_and_are_said_on_the_screen_and_in_the_report
 def test_local_recoding_has_nothing_to_explain():
     with pytest.raises(shoal.InputError, match="methods of global recoding"):
         shoal.publish(SPREAD, POLICY | {"method": {"name": "mondrian"}}, explain=True)
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        (None, "the default method recodes each class on its own"),
+        ({"name": "mondrian"}, "method 'mondrian' recodes each class on its own"),
+        ({"name": "lattice"}, "method 'lattice': is unknown"),
+    ],
+)
+def test_why_there_is_no_plan_names_the_method_that_was_asked_for(tmp_path, method, says):
+    policy = {name: value for name, value in POLICY.items() if name != "method"}
+    policy |= {} if method is None else {"method": method}
+    with pytest.raises(shoal.InputError, match=says):
+        shoal.publish(FIRST, policy, plan=tmp_path / "plan.json")
+    with pytest.raises(shoal.InputError, match=says):
+        shoal.lattice_walk(FIRST, policy)

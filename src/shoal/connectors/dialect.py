@@ -15,10 +15,10 @@ from shoal.errors import InputError
 
 UTF8 = "utf-8"
 UTF16 = "utf-16"
-ENCODINGS = (
-    "such as --read encoding=cp1252 (Western Europe), cp1250 (Central Europe), gb18030 (Chinese),"
-    " cp932 (Japanese)"
+SOME_ENCODINGS = (
+    "cp1252 (Western Europe), cp1250 (Central Europe), gb18030 (Chinese), cp932 (Japanese)"
 )
+ENCODINGS = f"such as --read encoding={SOME_ENCODINGS}"
 DELIMITED = (".csv", ".tsv", ".txt", ".tab")
 _NO_TABLES = {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined"}
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from shoal.connectors.dialect import ENCODINGS, Reading, codec_of
+from shoal.connectors.dialect import SOME_ENCODINGS, Reading, codec_of
 from shoal.data.notation import THOUSANDS, Notation
 
 NEWLINES = {"\n": "\n", "\r\n": "\r\n", "lf": "\n", "crlf": "\r\n", r"\n": "\n", r"\r\n": "\r\n"}
@@ -29,7 +29,9 @@ class _Options(BaseModel):
     @classmethod
     def _is_known(cls, name: str | None) -> str | None:
         if name is not None and codec_of(name) is None:
-            raise ValueError(f"is not an encoding that Python knows; say one {ENCODINGS}")
+            raise ValueError(
+                f"is not an encoding that Python knows; say one such as {SOME_ENCODINGS}"
+            )
         return name
 
     @field_validator("delimiter")

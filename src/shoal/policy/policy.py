@@ -300,6 +300,22 @@ class Policy:
         """Whether it names a method that generalizes every value the same way in all records."""
         return recodes_globally(self.model)
 
+    def require_global(self, what: str) -> None:
+        """Raises InputError where its method recodes each class on its own.
+
+        what: is not to be had then, up to a comma.
+        """
+        if self.recodes_globally:
+            return
+        named = self.model.method is not None
+        if named:
+            registry.method(self.method_name, "publish")  # raises where there is none
+        whose = f"method '{self.method_name}'" if named else "the default method"
+        raise InputError(
+            f"{what}, because {whose} recodes each class on its own; choose a method of global"
+            " recoding, such as full-domain"
+        )
+
     @property
     def is_in_two_tables(self) -> bool:
         """Whether its method shows quasi-identifiers as they are, and sensitive values apart."""

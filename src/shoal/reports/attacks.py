@@ -294,7 +294,9 @@ def _method(found: Found) -> Iterator[Row]:
     yield Row(
         QUESTIONS[5],
         "tight cells",
-        f"Of coarsened cells, {_text(attack['implied'])} tell a true value, though not whose.",
+        ""
+        if _parts(attack["implied"])[0] is None
+        else f"Of coarsened cells, {_text(attack['implied'])} tell a true value, though not whose.",
         attack["implied"],
         measure="implied",
         why=attack.get("why"),

@@ -53,11 +53,7 @@ def lattice_walk(
     its own.
     """
     asked = Policy.of(policy)
-    if not asked.recodes_globally:
-        raise InputError(
-            f"method '{asked.method_name}': recodes each class on its own, so there are no levels"
-            " to walk; choose one of global recoding, such as full-domain"
-        )
+    asked.require_global("levels: there are none to walk")
     table = read_source(source, asked, progress)
     bound, findings = bind(table, asked)
     if bound is None:

@@ -227,10 +227,7 @@ def _existing(path: str | Path | None, policy: Policy, explain: bool) -> Plan | 
         return None
     from shoal.jobs.publish.plan import Plan
 
-    if not policy.recodes_globally:
-        raise InputError(
-            "plan: the policy's method recodes each class on its own; name one such as full-domain"
-        )
+    policy.require_global("plan: there is none to save or apply")
     if not Path(path).exists():
         return None
     if explain:
