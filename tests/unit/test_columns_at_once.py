@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from dataclasses import fields, replace
 
 import numpy as np
@@ -97,3 +99,18 @@ def test_columns_alone_make_no_rows(monkeypatch):
     table = encoded_table([("1", "a", "x"), ("2", "b", "y")], "value")
     monkeypatch.delattr(EncodedTable, "rows")
     assert table.matrix().columns(0).shape == (4, 2)
+
+
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))]
+)
+@pytest.mark.parametrize("is_laid_out", [False, True])
+def test_a_matrix_can_be_copied_and_sent_to_another_process(again, is_laid_out):
+    table = encoded_table([("1", "a", "x"), ("", "b", "y"), ("2", "a", "y")], "suppress")
+    matrix = table.matrix()
+    if is_laid_out:
+        assert matrix.codes.shape == (2, 3)
+    other = again(matrix)
+    assert other.records == 2
+    assert np.array_equal(other.codes, plainly(table))
+    assert np.array_equal(other.columns(1), matrix.columns(1))

@@ -108,7 +108,7 @@ def _write_utf8(
         return
     if header:
         write(frame.clear(), include_bom=bom)
-    write(quoted, include_header=False, quote_style="never")
+    write(quoted, include_bom=bom and not header, include_header=False, quote_style="never")
 
 
 def _quoted(frame: pl.DataFrame, delimiter: str) -> pl.DataFrame | None:

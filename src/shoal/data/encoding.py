@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -372,9 +372,13 @@ class EncodedMatrix(Matrix):
 
     _table: EncodedTable
 
-    def __new__(cls, *args: Any, **fields: Any) -> Matrix:  # type: ignore[misc]
+    def __new__(cls, *args: Any, **parts: Any) -> Matrix:  # type: ignore[misc]
         """A matrix that `replace` makes of this one has codes of its own."""
-        return Matrix(*args, **fields)
+        return Matrix(*args, **parts)
+
+    def __reduce__(self) -> tuple[type[Matrix], tuple[Any, ...]]:
+        """So has a copy, and what another process is sent."""
+        return Matrix, tuple(getattr(self, part.name) for part in fields(self))
 
     @classmethod
     def of(cls, table: EncodedTable, about: Matrix) -> EncodedMatrix:
