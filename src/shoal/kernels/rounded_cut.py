@@ -1,7 +1,7 @@
 """Recursive cutting of records in place, for the rounded partition function: what Python calls.
 
 Large nodes are cut where they lie (`inplace_cut`), smaller ones by sorted lists (`sorted_cut`),
-which price every cut on every attribute exactly up to `sample` records.
+which price every cut on every attribute exactly (`most_listed`).
 
 columns: (d + 1, n) int32, the codes of one record per column and, in the last row, the record's
 number. costs: as in `spans`.
@@ -53,7 +53,7 @@ def cut(columns, nodes, k, rules, sample, costs, listed=None):
     rules: (sizes, admissible, best, ties): SAME, CROSS or PROPORTIONAL; whether any admissible cut
     may be chosen, the cheapest, or only the one of `sizes`; whether every attribute is tried, or
     only the widest; TIES_BY_ROW or TIES_LEXICOGRAPHIC.
-    sample: nodes up to so many rows are priced exactly, larger ones on some of their rows; 0: never
+    sample: nodes are priced on so many rows at most, those left to sorted lists exactly; 0: never
     priced, widest and `sizes` decide.
     listed: whether no node is cut where it lies; by default as the largest of them asks. Other
     classes come out, so who cuts a part of a table says what the whole one asks (`is_listed`).

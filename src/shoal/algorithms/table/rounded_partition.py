@@ -87,7 +87,7 @@ SIZES = {
 }
 TIES = {"rows": rounded_cut.TIES_BY_ROW, "lexicographic": rounded_cut.TIES_LEXICOGRAPHIC}
 
-EXACT_ROWS = 512  # nodes up to here are priced exactly, larger ones on a sample
+EXACT_ROWS = 512  # nodes are priced on so many records at most, small ones exactly
 
 SORTED_RECORDS = 100_000  # up to here the order of the records makes no difference
 
