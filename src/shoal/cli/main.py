@@ -122,7 +122,7 @@ def status_of(arguments: list[str]) -> int:
     except typer.TyperException as usage:
         if not usage.format_message():  # the help was shown instead
             return 2
-        _say(usage_sentence(usage), ())
+        _say(usage_sentence(usage, arguments), ())
         return 2
     except Exception as bug:
         # compiled code gives a stop back in its own words, and Python 3.11 where a class is made

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
+from shoal.cli.verbs import GROUPS, VERBS
 
-def usage_sentence(usage: Any) -> str:
-    """What is wrong, and where the help of that command is."""
+
+def usage_sentence(usage: Any, arguments: Sequence[str]) -> str:
+    """What is wrong with the arguments, and where the help of that command is."""
     said = _without_its_group(usage) or _in_our_words(usage.format_message())
-    return f"{said}; see '{_command_of(usage)} --help'"
+    return f"{said}; see '{_command_of(usage) or _command_in(arguments)} --help'"
 
 
 def _in_our_words(usage: str) -> str:
@@ -39,10 +43,19 @@ def _without_its_group(usage: Any) -> str | None:
     return f"{unknown[0]}; did you mean {' or '.join(within)}" if within else None
 
 
-def _command_of(usage: Any) -> str:
-    """The command that was used wrongly: 'shoal publish', or 'shoal' alone."""
+def _command_of(usage: Any) -> str | None:
+    """The command that was used wrongly: 'shoal publish', or 'shoal' alone; None if not told."""
     context, names = getattr(usage, "ctx", None), []
-    while context is not None and context.parent is not None:
+    if context is None:
+        return None
+    while context.parent is not None:
         names.append(context.info_name)
         context = context.parent
     return " ".join(["shoal", *reversed(names)])
+
+
+def _command_in(arguments: Sequence[str]) -> str:
+    """The command that arguments begin with: an option without its value tells none."""
+    names = list(takewhile(lambda argument: not argument.startswith("-"), arguments))
+    depth = 2 if names[:1] and names[0] in GROUPS else 1
+    return " ".join(["shoal", *names[:depth]]) if names[:1] and names[0] in VERBS else "shoal"
