@@ -21,3 +21,16 @@ def test_an_option_without_its_value_points_to_the_help_of_its_command(arguments
 
 def test_an_option_of_no_command_points_to_the_help_of_all(shoal):
     assert shoal("--version=3").err.endswith("; see 'shoal --help'\n")
+
+
+@pytest.mark.parametrize(
+    ("option", "meant"),
+    [
+        ("--method", "; did you mean --methods"),
+        ("--sett", "; did you mean --seed or --quiet"),
+        ("--zzz", ""),
+    ],
+)
+def test_options_that_are_suggested_are_in_the_help(option, meant, shoal):
+    result = shoal("compare", "in.csv", option, "1")
+    assert result.err == f"shoal: No such option: {option}{meant}; see 'shoal compare --help'\n"

@@ -12,7 +12,9 @@ from shoal.cli.verbs import GROUPS, VERBS
 
 def usage_sentence(usage: Any, arguments: Sequence[str]) -> str:
     """What is wrong with the arguments, and where the help of that command is."""
-    said = _without_its_group(usage) or _in_our_words(usage.format_message())
+    said = (
+        _without_its_group(usage) or _unknown_option(usage) or _in_our_words(usage.format_message())
+    )
     return f"{said}; see '{_command_of(usage) or _command_in(arguments)} --help'"
 
 
@@ -41,6 +43,22 @@ def _without_its_group(usage: Any) -> str | None:
         if unknown[1] in getattr(command, "commands", ())
     ]
     return f"{unknown[0]}; did you mean {' or '.join(within)}" if within else None
+
+
+def _unknown_option(usage: Any) -> str | None:
+    """An unknown option and those most like it, nearest first; None of any other mistake."""
+    alike = getattr(usage, "possibilities", None)
+    if alike is None:
+        return None
+    # a hidden option is one that only says where else to look
+    hidden = {
+        name
+        for parameter in usage.ctx.command.params
+        if getattr(parameter, "hidden", False)
+        for name in parameter.opts
+    }
+    known = " or ".join(name for name in alike if name not in hidden)
+    return f"{usage.message}; did you mean {known}" if known else str(usage.message)
 
 
 def _command_of(usage: Any) -> str | None:
