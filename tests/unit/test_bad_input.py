@@ -742,7 +742,7 @@ def test_a_method_needs_no_settings_and_takes_no_text_for_them(sample_policy):
 
 def test_keys_of_nobody_are_asked_for_by_name(workplace, shoal):
     assert shoal("party", "init").err == (
-        "shoal: Missing argument 'NAME'; see 'shoal party init --help'\n"
+        "shoal: Missing argument 'NAME' (this party's name); see 'shoal party init --help'\n"
     )
 
 

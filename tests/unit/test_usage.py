@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from shoal.jobs.advise.sample import generators
+from shoal.reproduce import papers
+
 
 @pytest.mark.parametrize(
     ("arguments", "command"),
@@ -34,3 +37,16 @@ def test_an_option_of_no_command_points_to_the_help_of_all(shoal):
 def test_options_that_are_suggested_are_in_the_help(option, meant, shoal):
     result = shoal("compare", "in.csv", option, "1")
     assert result.err == f"shoal: No such option: {option}{meant}; see 'shoal compare --help'\n"
+
+
+@pytest.mark.parametrize(("command", "known"), [("sample", generators), ("reproduce", papers)])
+def test_a_missing_name_is_answered_with_those_that_there_are(command, known, shoal):
+    said = shoal(command).err
+    assert said.startswith("shoal: Missing argument 'NAME' (")
+    assert [name for name in known() if name not in said] == []
+
+
+def test_all_missing_arguments_are_said_at_once_and_what_they_are(shoal):
+    wanted = "'DATA' (the table) and 'DIR' (a folder of hierarchy tables)"
+    assert f"Missing arguments {wanted}; see" in shoal("hierarchies", "match").err
+    assert "Missing argument 'DIR' (a folder" in shoal("hierarchies", "match", "in.csv").err

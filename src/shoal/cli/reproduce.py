@@ -11,7 +11,13 @@ from shoal.cli.progress import shown
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A paper's name, or 'all'.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="A paper, or 'all': crp, fads, fusion, joint, rounded-partition, tcloseness.",
+        ),
+    ],
     out: Annotated[
         Path, typer.Option("--out", help="Folder; each paper gets a folder in it.")
     ] = Path("reproduced"),

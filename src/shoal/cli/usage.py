@@ -13,7 +13,10 @@ from shoal.cli.verbs import GROUPS, VERBS
 def usage_sentence(usage: Any, arguments: Sequence[str]) -> str:
     """What is wrong with the arguments, and where the help of that command is."""
     said = (
-        _without_its_group(usage) or _unknown_option(usage) or _in_our_words(usage.format_message())
+        _without_its_group(usage)
+        or _unknown_option(usage)
+        or _missing_arguments(usage)
+        or _in_our_words(usage.format_message())
     )
     return f"{said}; see '{_command_of(usage) or _command_in(arguments)} --help'"
 
@@ -59,6 +62,24 @@ def _unknown_option(usage: Any) -> str | None:
     }
     known = " or ".join(name for name in alike if name not in hidden)
     return f"{usage.message}; did you mean {known}" if known else str(usage.message)
+
+
+def _missing_arguments(usage: Any) -> str | None:
+    """The arguments that are missing, each with what it is; None of any other mistake."""
+    if not usage.format_message().startswith("Missing argument"):
+        return None
+    parameters = usage.ctx.command.params
+    # they are filled from the left, so that those behind a missing one are missing, too
+    missing = [
+        f"{parameter.get_error_hint()} ({_in_a_sentence(parameter.help)})"
+        for parameter in parameters[parameters.index(usage.param) :]
+        if parameter.param_type_name == "argument" and parameter.required
+    ]
+    return f"Missing argument{'s' if len(missing) > 1 else ''} {' and '.join(missing)}"
+
+
+def _in_a_sentence(text: str) -> str:
+    return text[:1].lower() + text[1:].removesuffix(".")
 
 
 def _command_of(usage: Any) -> str | None:
