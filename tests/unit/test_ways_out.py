@@ -130,3 +130,31 @@ def test_a_certificate_of_another_file_or_with_a_plan_says_nothing_about_the_met
     ):
         Path("out.csv.certificate.json").write_text(json.dumps(certificate | change))
         assert with_stated_method(policy, "out.csv") is policy
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("profile", "gone"),
+        ("profile", "gone.ods"),
+        ("publish", "gone", "-p", "policy.yaml", "-o", "new.csv"),
+        ("publish", "gone", "-p", "policy.yaml", "-o", "new.csv", "--memory", "700MB"),
+        ("stream", "gone", "-p", "policy.yaml", "-o", "new.csv"),
+        ("audit", "gone", "-p", "policy.yaml"),
+        ("audit", "out.csv", "-p", "policy.yaml", "--original", "gone"),
+        (
+            *("audit", "out.csv", "-p", "policy.yaml", "--original", "in.csv"),
+            *("--attack", "all", "--control", "gone"),
+        ),
+    ],
+)
+def test_a_table_that_is_not_there_has_no_unknown_format(command, folder, shoal):
+    result = shoal(*command)
+    assert result.status == 2
+    assert result.err.startswith("shoal: file 'gone")
+    assert "': is not there; check its name" in result.err
+
+
+def test_a_table_that_is_there_is_read_by_its_ending(folder, shoal):
+    Path("in.csv").rename("table")
+    assert "file 'table': unknown format; use one of .csv" in shoal("profile", "table").err

@@ -28,7 +28,11 @@ def certified_reading(path: str, asked: Reading) -> Reading | None:
     is another file's, or the file is not written in the encoding that it names.
     """
     beside = Path(certificate_path(path))
-    if path == files.STANDARD or files.format_of(path) not in DELIMITED or not beside.is_file():
+    if (
+        path == files.STANDARD
+        or files.format_to_read(path) not in DELIMITED
+        or not beside.is_file()
+    ):
         return None
     try:
         output = Certificate.load(beside).get("output") or {}

@@ -49,7 +49,7 @@ def read_original_coded(path: str, policy: Policy, room: Room) -> CodedSource:
     """The table that a policy is for, piece by piece; raises InputError."""
     if isinstance(room, SharedRoom):
         return _checked(read_spread(path, room), path, policy)
-    source = read_coded(path, files.format_of(path), reading_of(policy.model.read), room)
+    source = read_coded(path, files.format_to_read(path), reading_of(policy.model.read), room)
     return _checked(source, path, policy)
 
 
@@ -68,7 +68,7 @@ def read_released_coded(
         reading = replace(
             reading, encoding=stated.encoding, delimiter=stated.delimiter, is_beside=False
         )
-    return _checked(read_coded(path, files.format_of(path), reading, room), path, policy)
+    return _checked(read_coded(path, files.format_to_read(path), reading, room), path, policy)
 
 
 def read_written_coded(

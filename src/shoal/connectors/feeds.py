@@ -25,7 +25,7 @@ import polars as pl
 
 from shoal.connectors import record_ends
 from shoal.connectors.delimited import is_utf8
-from shoal.connectors.files import STANDARD, XLSX, check_plain, format_of
+from shoal.connectors.files import STANDARD, XLSX, check_plain, format_to_read
 from shoal.connectors.parquet_parts import is_many
 from shoal.data.stream import Piece
 from shoal.errors import CheckpointError, InputError
@@ -489,7 +489,7 @@ class TableFeed:
 
 def feed_of(path: str, following: bool = False, record_lines: int = RECORD_LINES) -> Source:
     """The source by its name; raises InputError where it can't be read."""
-    kind = format_of(path)
+    kind = format_to_read(path)
     if kind == XLSX or is_many(path):
         raise InputError(
             f"source '{path}': a stream reads one file piece by piece; give text, .parquet or"

@@ -84,6 +84,16 @@ def format_of(path: str) -> str:
     raise InputError(f"file '{path}': unknown format; use one of {', '.join(FORMATS)}")
 
 
+def format_to_read(path: str) -> str:
+    """As `format_of`, of a table that is read: a file that is not there has no format."""
+    try:
+        return format_of(path)
+    except InputError:
+        if database.is_address(path) or Path(path).exists():
+            raise
+        raise InputError(f"file '{path}': is not there; check its name") from None
+
+
 def is_typed(kind: str) -> bool:
     """Whether a format keeps numbers and no value apart from text."""
     return kind in (*TYPED, ".jsonl")
@@ -102,7 +112,7 @@ def read(
     allow_empty: whether a header without records is a table, too. A folder, or a pattern such as
     `part-*.parquet`, is one table in several Parquet files.
     """
-    kind = format_of(path)
+    kind = format_to_read(path)
     if path == STANDARD:
         content = sys.stdin.buffer.read()
         source = _parsed(

@@ -32,7 +32,7 @@ def read_sampled(path: str, every: int, reading: Reading) -> SampledFile:
 
     Whatever its size, no more is held than the sample and a piece.
     """
-    kind = files.format_of(path)
+    kind = files.format_to_read(path)
     try:
         if kind == ".parquet":
             with cores.beside(files.file_sha256, path) as hashed:
