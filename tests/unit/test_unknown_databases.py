@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.connectors.files import check_writable
+from shoal.connectors.database.address import parse
+from shoal.connectors.files import check_writable, format_of
 from shoal.errors import InputError
 
 
@@ -14,3 +15,21 @@ def test_the_address_of_an_unknown_database_is_refused_as_one_without_its_passwo
 
     assert "SQLite or PostgreSQL" in str(refused.value)
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "address"),
+    [
+        ("clinic.db", "sqlite:///clinic.db?table=NAME"),
+        ("/data/clinic.sqlite", "sqlite:////data/clinic.sqlite?table=NAME"),
+        ("a b%.SQLITE3", "sqlite:///a%20b%25.SQLITE3?table=NAME"),
+    ],
+)
+def test_a_file_named_like_a_database_is_answered_with_the_address_of_a_table_in_it(name, address):
+    with pytest.raises(InputError) as refused:
+        format_of(name)
+
+    assert str(refused.value) == (
+        f"file '{name}': is named like a database; name a table in it, such as '{address}'"
+    )
+    assert parse(address).location == name

@@ -45,6 +45,7 @@ FORMATS = (
     ".jsonl.gz",
     XLSX,
 )
+DATABASES = (".db", ".sqlite", ".sqlite3")
 STANDARD = "-"
 ROW_GROUP = 1 << 20
 """Records of a row group, whether a table is written at once or block by block."""
@@ -80,6 +81,11 @@ def format_of(path: str) -> str:
         raise InputError(
             f"file '{path}': is a spreadsheet of a format that is neither read nor written; use"
             " .xlsx or .csv"
+        )
+    if name.endswith(DATABASES):
+        raise InputError(
+            f"file '{path}': is named like a database; name a table in it, such as"
+            f" '{database.of_file(path)}'"
         )
     raise InputError(f"file '{path}': unknown format; use one of {', '.join(FORMATS)}")
 

@@ -114,6 +114,11 @@ def parse(text: str) -> TableAddress:
     return TableAddress(kind, shown, unquote(table), schema, order, location, release)
 
 
+def of_file(path: str) -> str:
+    """How to name a table of an SQLite file."""
+    return f"sqlite:///{quote(path)}?table=NAME"
+
+
 def certificates_of(path: str) -> str:
     """The address of the table that holds the certificate of a release."""
     address = parse(path)
