@@ -21,7 +21,7 @@ from contextlib import contextmanager
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
-_PASSWORD = re.compile(r"(?i)(postgres(?:ql)?:/+[^:@/\s]*):[^@\s]*@")
+_PASSWORD = re.compile(r"(?i)([a-z][a-z0-9+.-]*:/+[^:@/\s]*):[^@\s]*@")
 _PASSWORD_OPTION = re.compile(
     r"(?i)([?&](?:(?:ssl)?password|oauth_client_secret|scram_(?:client|server)_key)=)[^&\s'\"]*"
 )

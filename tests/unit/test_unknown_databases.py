@@ -17,6 +17,15 @@ def test_the_address_of_an_unknown_database_is_refused_as_one_without_its_passwo
     assert "secret" not in str(refused.value)
 
 
+def test_a_table_in_an_unknown_database_is_refused_without_its_password(shoal):
+    result = shoal("profile", "mysql://ann:secret@host/clinic?table=patients")
+    assert result.status == 2
+    assert result.err == (
+        "shoal: input 'mysql://...': is neither a file nor a database that can be read; name a"
+        " file, or a table in SQLite or PostgreSQL\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "address"),
     [
@@ -33,3 +42,8 @@ def test_a_file_named_like_a_database_is_answered_with_the_address_of_a_table_in
         f"file '{name}': is named like a database; name a table in it, such as '{address}'"
     )
     assert parse(address).location == name
+
+
+def test_a_message_shows_no_password_of_any_database():
+    said = str(InputError("file 'mysql+ssl://ann:secret@host/clinic': is not there"))
+    assert said == "file 'mysql+ssl://ann@host/clinic': is not there"

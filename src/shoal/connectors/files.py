@@ -92,6 +92,8 @@ def format_of(path: str) -> str:
 
 def format_to_read(path: str) -> str:
     """As `format_of`, of a table that is read: a file that is not there has no format."""
+    if not database.is_address(path):
+        _refuse_unknown_scheme(path, "input", "read")
     try:
         return format_of(path)
     except InputError:
@@ -234,12 +236,7 @@ def check_writable(path: str) -> None:
             f"output '{database.parse(path).shown}': this command writes no table in a database;"
             " name a file"
         )
-    scheme, separator, _ = path.partition("://")  # what follows may hold a password
-    if separator:
-        raise InputError(
-            f"output '{scheme}://...': is neither a file nor a database that can be written to;"
-            " name a file, or a table in SQLite or PostgreSQL"
-        )
+    _refuse_unknown_scheme(path, "output", "written to")
     target = _target_of(path)
     if (
         path.endswith("/")
@@ -250,6 +247,16 @@ def check_writable(path: str) -> None:
         raise InputError(
             f"output '{path}': can't be written; name a file in a folder that exists and is"
             " writable"
+        )
+
+
+def _refuse_unknown_scheme(path: str, what: str, done: str) -> None:
+    """Raises InputError for an address of what is not known here."""
+    scheme, separator, _ = path.partition("://")  # what follows may hold a password
+    if separator:
+        raise InputError(
+            f"{what} '{scheme}://...': is neither a file nor a database that can be {done};"
+            " name a file, or a table in SQLite or PostgreSQL"
         )
 
 
