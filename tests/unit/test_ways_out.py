@@ -158,3 +158,32 @@ def test_a_table_that_is_not_there_has_no_unknown_format(command, folder, shoal)
 def test_a_table_that_is_there_is_read_by_its_ending(folder, shoal):
     Path("in.csv").rename("table")
     assert "file 'table': unknown format; use one of .csv" in shoal("profile", "table").err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("verify", "{}"),
+        ("verify", "{}", "-p", "policy.yaml"),
+        ("audit", "{}", "-p", "policy.yaml"),
+        ("sign", "{}", "--key", "k.pem"),
+        ("dossier", "{}", "--context", "context.yaml"),
+        ("publish", "in.csv", "-p", "policy.yaml", "-o", "{}"),
+    ],
+)
+def test_a_certificate_in_place_of_its_release_names_the_release(command, folder, shoal):
+    assert shoal("key", "new", "k", "--unprotected").status == 0
+    Path("context.yaml").write_text("version: 1\n")
+    certificate = "out.csv.certificate.json"
+    result = shoal(*(part.format(certificate) for part in command))
+    assert result.status == 2
+    said = f"shoal: file '{certificate}': is the certificate of 'out.csv'; name that instead\n"
+    assert result.err == said
+
+
+def test_the_certificate_of_a_folder_names_the_folder(folder, shoal):
+    assert shoal("publish", "in.csv", "-p", "policy.yaml", "-o", "out/", "-q").status == 0
+    said = shoal("verify", "out/_shoal.json").err
+    assert (
+        said == "shoal: file 'out/_shoal.json': is the certificate of 'out/'; name that instead\n"
+    )

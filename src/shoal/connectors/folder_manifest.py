@@ -17,6 +17,7 @@ from shoal.data.certificate import Certificate
 from shoal.errors import InputError
 
 MANIFEST = "_shoal.json"
+CERTIFICATE = ".certificate.json"
 STEPS = ".parquet"
 """Ends the name of a stream's folder, whose files are committed by its checkpoint."""
 
@@ -31,9 +32,15 @@ def is_folder(output_path: str) -> bool:
 
 
 def certificate_path(output_path: str) -> str:
-    """Where the certificate of a release in files lies: in the folder, else beside the file."""
+    """Where the certificate of a release in files lies: in the folder, else beside the file.
+
+    Raises InputError where a certificate itself is named.
+    """
     bare = output_path.rstrip("/") or output_path
-    beside = f"{bare}.certificate.json"
+    if bare.endswith((CERTIFICATE, f"/{MANIFEST}")):
+        released = bare.removesuffix(CERTIFICATE).removesuffix(MANIFEST)
+        raise InputError(f"file '{bare}': is the certificate of '{released}'; name that instead")
+    beside = f"{bare}{CERTIFICATE}"
     if (Path(output_path) / MANIFEST).is_file():
         return f"{bare}/{MANIFEST}"
     is_new = is_folder(output_path) and not Path(beside).is_file()
