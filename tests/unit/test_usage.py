@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from shoal.cli.options import files_options
+from shoal.errors import InputError
 from shoal.jobs.advise.sample import generators
+from shoal.policy.loading import read_options
 from shoal.reproduce import papers
 
 
@@ -50,3 +53,22 @@ def test_all_missing_arguments_are_said_at_once_and_what_they_are(shoal):
     wanted = "'DATA' (the table) and 'DIR' (a folder of hierarchy tables)"
     assert f"Missing arguments {wanted}; see" in shoal("hierarchies", "match").err
     assert "Missing argument 'DIR' (a folder" in shoal("hierarchies", "match", "in.csv").err
+
+
+def test_an_unknown_key_of_read_or_write_is_answered_with_those_that_there_are(shoal):
+    result = shoal("profile", "in.csv", "--read", "foo=1", "--read", "delimeter=;")
+    known = "choose one of encoding, delimiter, decimal, thousands, dates, sheet, header"
+    assert result.status == 2
+    assert result.err.splitlines() == [
+        f"shoal: --read foo=...: is not a known key; {known}",
+        f"shoal: --read delimeter=...: is not a known key; did you mean 'delimiter'? {known}",
+    ]
+    with pytest.raises(
+        InputError, match=r"^--write foo=\.\.\.: is .* encoding, delimiter, newline"
+    ):
+        files_options(None, ["foo=1"])
+
+
+def test_an_unknown_key_of_reading_is_answered_in_python_too():
+    with pytest.raises(InputError, match=r"^read, foo: is not a known key; choose one of encoding"):
+        read_options({"foo": 1})

@@ -190,16 +190,13 @@ class ReleasedColumns:
 
 
 def _refuse_meaningless(read: Iterable[str], write: Iterable[str]) -> None:
-    """Raises InputError with what an audit without a policy would pass over, unknown keys apart."""
-    from shoal.policy.interchange import ReadOptions, WriteOptions
-
-    known = (*ReadOptions.model_fields, *WriteOptions.model_fields)
+    """Raises InputError with what an audit without a policy would pass over."""
     findings = [
         f"{option} {key}: says what cells mean, and without a policy they are compared as text;"
         " leave it out, or give --policy"
         for option, keys in (("--read", read), ("--write", write))
         for key in keys
-        if key in known and key not in _OF_TEXT[option]
+        if key not in _OF_TEXT[option]
     ]
     if findings:
         raise InputError.from_findings(findings)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from shoal.connectors.dialect import SOME_ENCODINGS, Reading, codec_of
 from shoal.data.notation import THOUSANDS, Notation
+from shoal.policy.parameters import suggestion
 
 NEWLINES = {"\n": "\n", "\r\n": "\r\n", "lf": "\n", "crlf": "\r\n", r"\n": "\n", r"\r\n": "\r\n"}
 _TABS = (r"\t", "tab")
@@ -136,7 +137,7 @@ def reading_beside(read: ReadOptions) -> Reading:
 
 
 def keys_and_values(option: str, settings: list[str]) -> tuple[dict[str, Any], list[str]]:
-    """KEY=VALUE texts of an option as a mapping, and a finding for each that is none."""
+    """KEY=VALUE texts of an option as a mapping, and a finding for each that is none or unknown."""
     findings = [
         f"{option} '{text}': is not KEY=VALUE; write for instance {_EXAMPLES[option]}"
         for text in settings
@@ -150,9 +151,21 @@ def keys_and_values(option: str, settings: list[str]) -> tuple[dict[str, Any], l
         for key, count in times.items()
         if count > 1
     ]
+    known = _KNOWN[option].model_fields
+    findings += [
+        f"{option} {key}=...: is not a known key; {suggestion(key, known)}{keys_of(_KNOWN[option])}"
+        for key in values
+        if key not in known
+    ]
     return {key: _listed(key, value) for key, value in values.items()}, findings
 
 
+def keys_of(block: type[BaseModel]) -> str:
+    """What keys there are, as a way out."""
+    return f"choose one of {', '.join(block.model_fields)}"
+
+
+_KNOWN: dict[str, type[BaseModel]] = {"--read": ReadOptions, "--write": WriteOptions}
 _EXAMPLES = {"--read": "--read encoding=cp1252", "--write": "--write delimiter=;"}
 
 

@@ -15,7 +15,7 @@ from shoal.data.regular_files import require_regular
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.findings import findings_in
-from shoal.policy.interchange import ReadOptions
+from shoal.policy.interchange import ReadOptions, keys_of
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import parameters_of
 
@@ -73,7 +73,8 @@ def read_options(content: Mapping[str, Any]) -> ReadOptions:
     try:
         return ReadOptions.model_validate(dict(content))
     except ValidationError as invalid:
-        raise InputError.from_findings(findings_in(invalid, content, ReadOptions, "read")) from None
+        findings = findings_in(invalid, content, ReadOptions, "read", keys_of(ReadOptions))
+        raise InputError.from_findings(findings) from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
