@@ -253,7 +253,9 @@ def test_commands_append_verify_export_and_audit(tmp_path, shoal, monkeypatch):
     Path("p.json").write_text(json.dumps(POLICY))
     wearers(30, 1).write_csv("a.csv")
     wearers(2, 2).write_csv("b.csv")
-    assert shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L").status == 0
+    first = shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L", "--report", "first.html")
+    assert first.status == 0
+    assert f"wrote {Path('L/0001')} and first.html" in first.err.splitlines()
     waits = shoal("republish", "b.csv", "-p", "p.json", "--ledger", "L")
     assert waits.status == 0
     assert waits.err == (

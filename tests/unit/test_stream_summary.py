@@ -29,3 +29,12 @@ def test_classes_measured_release_by_release_are_not_said_to_be_none(tmp_path, c
     shown = _summary(tmp_path, capsys, "--measure", "release")
 
     assert "classes of at least 10 people, measured release by release, 3000 records" in shown
+
+
+def test_the_report_is_among_what_was_written(tmp_path, capsys):
+    page = str(tmp_path / "report.html")
+    out = str(tmp_path / "out.csv")
+
+    shown = _summary(tmp_path, capsys, "--report", page)
+
+    assert f"wrote {out}, {out}.certificate.json and {page}" in shown

@@ -1,9 +1,9 @@
-"""What commands answer that only count: sentences, or JSON."""
+"""What commands answer: what was counted, as sentences or JSON, and which files were written."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import typer
@@ -27,3 +27,8 @@ def answer(found: Answer, in_words: Callable[[Answer], Iterable[str]], as_json: 
         return
     for line in in_words(found):
         typer.echo(printable(line))
+
+
+def listed(names: Sequence[str]) -> str:
+    """The names of files as a sentence has them."""
+    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.answers import listed
 from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
 from shoal.cli.warnings import show_warnings
@@ -78,7 +79,9 @@ def fuse(
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet:
-        typer.echo(fusion_summary(certificate, f"{output} and {output}.certificate.json"), err=True)
+        drawn = [str(report)] if report else []
+        written = listed([output, f"{output}.certificate.json", *drawn])
+        typer.echo(fusion_summary(certificate, written), err=True)
 
 
 def _say(line: str) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.answers import listed
 from shoal.cli.attacks import NO_ATTACKS, Attacks, with_attacks
 from shoal.cli.engine import with_engine
 from shoal.cli.guard import NO_GUARD, Guard, with_guard
@@ -154,7 +155,7 @@ def publish(
         second = [sensitive_path(output)] if asked.is_in_two_tables else []
         released = [] if output == "-" else [output, *second, certificate_path(output)]
         written = [*released, *signed, *saved, *described, *drawn]
-        typer.echo(summary(outcome.certificate, _listed(written)), err=True)
+        typer.echo(summary(outcome.certificate, listed(written) or None), err=True)
     if not as_json and not quiet and "attacks" in outcome.certificate:
         from shoal.reports.attacks import attack_lines
 
@@ -168,8 +169,3 @@ def publish(
 
         for line in explanation_sentences(outcome.certificate["explanation"]):
             print(printable(line), file=sys.stderr)
-
-
-def _listed(names: list[str]) -> str | None:
-    """The names as a sentence has them; None of none."""
-    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part) or None

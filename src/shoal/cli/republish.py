@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.answers import listed
 from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
 from shoal.cli.warnings import show_warnings
@@ -134,7 +135,9 @@ def republish(
         for reason in done.reasons:
             print(f"shoal: reason: {reason}", file=sys.stderr)
     elif done.certificate is not None and not as_json:
-        typer.echo(summary(done.certificate, f"{ledger / f'{done.release:04d}'}"), err=True)
+        drawn = [str(report)] if report else []
+        written = listed([str(ledger / f"{done.release:04d}"), *drawn])
+        typer.echo(summary(done.certificate, written), err=True)
         if output is not None:
             print("the same rows are in the table", file=sys.stderr)
         for finding in done.certificate["history"]["findings"]:

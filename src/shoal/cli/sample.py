@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from shoal.cli.answers import listed
+
 
 def sample(
     name: Annotated[
@@ -26,6 +28,4 @@ def sample(
 
     written = write_sample(name, n, seed, output)
     if not quiet:
-        typer.echo(
-            f"wrote {' and '.join(filter(None, (', '.join(written[:-1]), written[-1])))}", err=True
-        )
+        typer.echo(f"wrote {listed(written)}", err=True)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.answers import listed
 from shoal.cli.engine import with_engine
 from shoal.cli.progress import shown
 from shoal.cli.warnings import show_warnings
@@ -155,13 +156,14 @@ def stream(
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet and output != "-":
-        written = f"{output} and {wanted.certificate_path}"
+        drawn = [str(report)] if report else []
+        written = listed([output, wanted.certificate_path, *drawn])
         typer.echo(summary(certificate, written), err=True)
     bad = certificate["records"]["rejected"]
     if bad and not quiet:
         were = "record was" if bad == 1 else "records were"
-        listed = wanted.bad_records
+        aside = wanted.bad_records
         if "partitions" in certificate["stream"]:
-            listed = listed.parent / "partition-*" / listed.name
-        typer.echo(f"shoal: {bad} bad {were} set aside; {listed} says which and why", err=True)
+            aside = aside.parent / "partition-*" / aside.name
+        typer.echo(f"shoal: {bad} bad {were} set aside; {aside} says which and why", err=True)
     raise typer.Exit(0 if certificate.holds else 1)
