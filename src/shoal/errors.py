@@ -103,12 +103,13 @@ class MissingExtraError(ShoalError):
     exit_status = 4
 
     @classmethod
-    def of(cls, what: str, extra: str) -> MissingExtraError:
-        """`what` needs the extra. The way out names the clone, never an index, where the name may
-        be another's.
+    def of(cls, what: str, extra: str, *, are_many: bool = False) -> MissingExtraError:
+        """`what` ends with what is missing, one thing or many, that the extra installs. The way out
+        names the clone, never an index, where the name may be another's.
         """
         return cls(
-            f"{what}, which is not installed; run in the clone of Shoal: pip install '.[{extra}]'"
+            f"{what}, which {'are' if are_many else 'is'} not installed; run in the clone of Shoal:"
+            f" pip install '.[{extra}]'"
         )
 
 

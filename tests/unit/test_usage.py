@@ -42,6 +42,20 @@ def test_options_that_are_suggested_are_in_the_help(option, meant, shoal):
     assert result.err == f"shoal: No such option: {option}{meant}; see 'shoal compare --help'\n"
 
 
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        (("starlette", "uvicorn"), "needs Starlette and uvicorn, which are not installed; run"),
+        (("uvicorn",), "needs uvicorn, which is not installed; run"),
+    ],
+)
+def test_what_is_missing_is_named_as_one_or_as_many(missing, said, shoal, monkeypatch):
+    monkeypatch.setattr("shoal.cli.ui.find_spec", lambda name: None if name in missing else name)
+    result = shoal("ui")
+    assert result.status == 4
+    assert said in result.err
+
+
 @pytest.mark.parametrize(("command", "known"), [("sample", generators), ("reproduce", papers)])
 def test_a_missing_name_is_answered_with_those_that_there_are(command, known, shoal):
     said = shoal(command).err

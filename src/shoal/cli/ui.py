@@ -26,8 +26,10 @@ def ui(
     """Open the steward's page of a project in your browser: from a table to a signed release, step
     by step. Only this computer can reach it.
     """
-    if find_spec("starlette") is None or find_spec("uvicorn") is None:
-        raise MissingExtraError.of("shoal ui needs Starlette and uvicorn", "web")
+    missing = [name for name in ("Starlette", "uvicorn") if find_spec(name.lower()) is None]
+    if missing:
+        needs = f"shoal ui needs {' and '.join(missing)}"
+        raise MissingExtraError.of(needs, "web", are_many=len(missing) > 1)
     if not tables.is_dir():
         raise InputError(f"--tables '{tables}': is not a folder; name one that exists")
     if folder.exists() and not folder.is_dir():

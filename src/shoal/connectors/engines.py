@@ -101,7 +101,7 @@ def _start_spark(ending: ExitStack) -> Workers:
     try:
         from shoal.connectors.spark import SparkWorkers
     except ImportError:
-        what = "engine 'spark': needs Java 17 and PySpark"
+        what = "engine 'spark': needs Java 17 with PySpark"
         raise MissingExtraError.of(what, "spark") from None
     workers = SparkWorkers.started()
     ending.callback(workers.close)
