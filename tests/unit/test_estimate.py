@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 import pytest
 
 import shoal
+from shoal.data.room import size_text
 from shoal.data.run_cost import (
     CUT,
     MeasuredRun,
@@ -22,7 +23,7 @@ from shoal.errors import InputError
 from shoal.jobs.advise import estimate as job
 from shoal.jobs.advise import measured_run as measuring
 from shoal.jobs.advise.measured_run import Shape, measured_run, run_apart
-from shoal.reports.estimate_in_words import amount, duration, estimate_lines
+from shoal.reports.estimate_in_words import duration, estimate_lines
 
 RUN = MeasuredRun(
     records=300_000,
@@ -186,4 +187,4 @@ def test_durations_are_said_in_units_of_people(seconds, said):
     ("size", "said"), [(12, "12 bytes"), (1_500, "1.5 kB"), (25e9, "25 GB"), (1.2e9, "1.2 GB")]
 )
 def test_sizes_are_said_in_units_of_people(size, said):
-    assert amount(size) == said
+    assert size_text(size) == said

@@ -307,8 +307,23 @@ def test_a_limit_that_is_too_small_is_refused_with_the_figure(
     with pytest.raises(InputError, match=r"memory: 200 MB is too little .* allow 300 MB or more"):
         published(table, METHODS["rounded"], tmp_path / "out.csv", 200_000_000)
     monkeypatch.setattr(past_memory, "RECORD_BYTES", 10**6)
-    with pytest.raises(InputError, match=r"memory: 350 MB is too little .* allow 700 MB or more"):
+    with pytest.raises(InputError, match=r"memory: 350 MB is too little .* allow 701 MB or more"):
         published(table, METHODS["rounded"], tmp_path / "out.csv", 350_000_000)
+
+
+@pytest.mark.parametrize(
+    ("limit", "needed", "said"),
+    [
+        (1000, 3e8, "1.0 kB is too little for this table; allow 300 MB or more"),
+        (600_000, 3e8, "600 kB is too little for this table; allow 300 MB or more"),
+        (1_500_000_000, 1.6001e9, "1.5 GB is too little for this table; allow 1601 MB or more"),
+    ],
+)
+def test_a_limit_is_said_in_its_own_unit_and_what_is_asked_is_enough(
+    limit: int, needed: float, said: str
+) -> None:
+    with pytest.raises(InputError, match=f"^memory: {said}$"):
+        past_memory.require_memory(limit, needed)
 
 
 def test_a_column_of_too_many_texts_is_refused_by_name(tiny: None, tmp_path: Path) -> None:

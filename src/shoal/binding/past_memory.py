@@ -6,6 +6,7 @@ A table that surely fits is done as without a limit. Any other is read as codes,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import polars as pl
 from shoal.connectors import engines, files
 from shoal.connectors.database.address import is_address
 from shoal.data import room
-from shoal.data.room import Room, needs_whole
+from shoal.data.room import Room, needs_whole, size_text
 from shoal.errors import InputError
 
 BASE = 300_000_000
@@ -116,8 +117,8 @@ def require_memory(limit: int, needed: float) -> None:
     """Raises InputError where a limit is below what is needed, with the figure."""
     if limit < needed:
         raise InputError(
-            f"memory: {limit / 1e6:.0f} MB is too little for this table; allow"
-            f" {needed / 1e6:.0f} MB or more"
+            f"memory: {size_text(limit)} is too little for this table; allow"
+            f" {ceil(needed / 1e6)} MB or more"
         )
 
 

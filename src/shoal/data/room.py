@@ -38,6 +38,7 @@ BLOCK = 1 << 18
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _UNITS |= {f"{unit}I": 1 << 10 * power for power, unit in enumerate("KMGT", 1)}
+_SHOWN = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 _asked: ContextVar[int | None] = ContextVar("memory", default=None)
 
@@ -70,6 +71,15 @@ def bytes_of(size: str) -> int:
     if found is None or found[2] not in _UNITS:
         raise InputError(f"memory '{size}': is not a size; give one such as 700MB or 2GiB")
     return int(float(found[1]) * _UNITS[found[2]])
+
+
+def size_text(size: float) -> str:
+    """Bytes as people say them."""
+    for unit, name in _SHOWN:
+        if size >= unit:
+            number = size / unit
+            return f"{number:.1f} {name}" if number < 10 else f"{number:,.0f} {name}"
+    return f"{size:.0f} bytes"
 
 
 def blocks(records: int) -> Iterator[slice]:

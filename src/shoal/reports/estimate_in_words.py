@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from shoal.data.room import size_text
 from shoal.data.run_cost import Estimate
-
-UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def estimate_lines(found: Estimate) -> list[str]:
@@ -19,10 +18,10 @@ def estimate_lines(found: Estimate) -> list[str]:
             f"{duration(seconds)} on {cores}" for cores, seconds in sorted(found.wall.items())
         ),
         f"memory {_memory(found)}",
-        f"past memory: --memory of {amount(found.least_memory)} or more, and up to"
-        f" {amount(found.nameless)} of nameless files",
-        f"disk {amount(found.bytes_in)} read, {amount(found.bytes_out)} written;"
-        f" {amount(found.temporary)} of them as a temporary file beside the output",
+        f"past memory: --memory of {size_text(found.least_memory)} or more, and up to"
+        f" {size_text(found.nameless)} of nameless files",
+        f"disk {size_text(found.bytes_in)} read, {size_text(found.bytes_out)} written;"
+        f" {size_text(found.temporary)} of them as a temporary file beside the output",
     ]
     return [*lines, "where this stops:", *(f"  {stop}" for stop in found.stops)]
 
@@ -30,11 +29,11 @@ def estimate_lines(found: Estimate) -> list[str]:
 def _memory(found: Estimate) -> str:
     if found.memory is None:
         return "not measured: this system does not report it"
-    needed = f"at most about {amount(found.memory)}"
+    needed = f"at most about {size_text(found.memory)}"
     if found.machine_memory is None:
         return needed
     verdict = "" if found.fits else ", which is too little"
-    return f"{needed}; this machine has {amount(found.machine_memory)}{verdict}"
+    return f"{needed}; this machine has {size_text(found.machine_memory)}{verdict}"
 
 
 def duration(seconds: float) -> str:
@@ -46,12 +45,3 @@ def duration(seconds: float) -> str:
     if seconds < 7200:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"
-
-
-def amount(size: float) -> str:
-    """Bytes as people say them."""
-    for unit, name in UNITS:
-        if size >= unit:
-            number = size / unit
-            return f"{number:.1f} {name}" if number < 10 else f"{number:,.0f} {name}"
-    return f"{size:.0f} bytes"
