@@ -283,6 +283,19 @@ def test_a_misspelt_keyword_and_a_proposal_are_shown_the_way_out(sample_table):
         shoal.publish(sample_table, shoal.propose_policy(sample_table))
 
 
+def test_what_needs_a_method_is_refused_with_the_policy_that_can_name_one(sample_table, tmp_path):
+    words = {"quasi": ["age", "sex"], "other": "drop", "k": 5}
+    plan = tmp_path / "plan.json"
+    with pytest.raises(InputError, match=r"^plan: is for .*policy\.with_method\('full-domain'\)"):
+        shoal.publish(sample_table, plan=plan, **words)
+    with pytest.raises(InputError, match=r"^explain: is for methods of global recoding"):
+        shoal.publish(sample_table, explain=True, **words)
+
+    policy = shoal.publish(sample_table, **words).policy.with_method("full-domain")
+    shoal.publish(sample_table, policy, plan=plan, explain=True)
+    assert plan.exists()
+
+
 def test_a_publication_prints_its_verdict_and_no_table(sample_table):
     release = shoal.publish(sample_table, quasi="age", other="drop", k=5)
     shown = repr(release)

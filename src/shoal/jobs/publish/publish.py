@@ -74,6 +74,8 @@ def publication(
 ) -> Publication[FrameT]:
     """The same; what there is to warn about stands in its certificate."""
     started = time.process_time()
+    if policy is None and columns:
+        _refuse_without_method(request)
     policy, noted = _policy_of(frame, policy, columns)
     policy.require_answers()
     attack = asked_of(policy, AttackRequest(request.attack))
@@ -101,6 +103,20 @@ def publication(
     second = None if sensitive is None else like(frame, sensitive)
     data, labels = like(frame, released), release.classes.labels
     return Publication(data, certificate, labels, policy, outcome, second)
+
+
+def _refuse_without_method(request: Request) -> None:
+    """Raises InputError with all that is asked of methods which columns alone can't name."""
+    asked = [name for name in ("plan", "explain") if getattr(request, name)]
+    if asked:
+        raise InputError.from_findings(
+            [
+                f"{name}: is for methods of global recoding, which columns can't name; publish"
+                " without it, then again with the publication's own"
+                " policy.with_method('full-domain')"
+                for name in asked
+            ]
+        )
 
 
 def _policy_of(
