@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.cli.main import status_of
+from shoal.reports.text import explanation_sentences
 from strategies import policies_with_tables, without_means
 
 TREE = {"tree": {"north": ["a", "b"], "south": ["c", "d"]}}
@@ -230,6 +231,25 @@ def test_explanations_hold_no_value_and_are_said_on_the_screen_and_in_the_report
     assert "what would be cheaper" in (tmp_path / "report.html").read_text()
     assert "north" not in said
     assert shoal.publish(SPREAD, policy, explain=True).certificate.holds
+
+
+@pytest.mark.parametrize(
+    ("change", "now", "said"),
+    [
+        ((0, 0.3), (0, 0.4), "scores 0.3 instead of 0.4"),
+        ((2, None), (5, None), "suppresses 2 instead of 5"),
+        ((2, 0.4), (5, 0.4), "suppresses 2 instead of 5"),
+        ((2, 0.3), (5, 0.4), "suppresses 2 instead of 5 and scores 0.3 instead of 0.4"),
+    ],
+)
+def test_what_is_cheaper_is_said_by_what_differs(change, now, said):
+    cheaper = dict(zip(("suppressed", "score"), change, strict=True))
+    cheaper |= {
+        "setting": "without 'a'",
+        "now": dict(zip(("suppressed", "score"), now, strict=True)),
+    }
+    measured = {"suppressed": None, "generalized": [], "looser": [], "cheaper": [cheaper]}
+    assert list(explanation_sentences(measured)) == [f"cheaper: without 'a' {said}"]
 
 
 def test_local_recoding_has_nothing_to_explain():

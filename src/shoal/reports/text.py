@@ -331,13 +331,17 @@ def explanation_sentences(measured: dict[str, Any]) -> Iterator[str]:
     if not measured["cheaper"]:
         yield "nothing cheaper was found: not a k or l lower by one, and no column left out"
     for change in measured["cheaper"]:
-        now = change["now"]
-        known = change["score"] is not None and now["score"] is not None
-        score = f"; score {change['score']:.4g} instead of {now['score']:.4g}" if known else ""
-        yield (
-            f"cheaper: {change['setting']} suppresses {change['suppressed']} instead of"
-            f" {now['suppressed']}{score}"
-        )
+        yield f"cheaper: {change['setting']} {_saving(change, change['now'])}"
+
+
+def _saving(change: dict[str, Any], now: dict[str, Any]) -> str:
+    """What a cheaper setting suppresses and scores, where that is not as it is now."""
+    told = []
+    if change["suppressed"] != now["suppressed"]:
+        told.append(f"suppresses {change['suppressed']} instead of {now['suppressed']}")
+    if None not in (change["score"], now["score"]) and change["score"] != now["score"]:
+        told.append(f"scores {change['score']:.4g} instead of {now['score']:.4g}")
+    return " and ".join(told)
 
 
 def _number(value: float | None) -> str:
