@@ -465,7 +465,7 @@ def test_misspelt_parameters_get_a_question(refused):
 def test_parameters_for_a_method_that_nobody_named_say_which_one_was_taken(refused, workplace):
     change_policy(workplace, lambda p: p.pop("method", None))
     told = "method 'rounded-partition': parameter 'cut' must be one of paper, admissible; nobody"
-    refused(told, "--method", "shoal methods", more=("--set", "cut=nearest"))
+    refused(told, "fits with --method: mondrian", more=("--set", "cut=nearest"))
     assert "nobody" not in refused(more=("--set", "cut=nearest", "--method", "rounded-partition"))
 
 

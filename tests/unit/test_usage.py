@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+import yaml
 
 from shoal.cli.options import files_options
 from shoal.errors import InputError
@@ -86,3 +89,40 @@ def test_an_unknown_key_of_read_or_write_is_answered_with_those_that_there_are(s
 def test_an_unknown_key_of_reading_is_answered_in_python_too():
     with pytest.raises(InputError, match=r"^read, foo: is not a known key; choose one of encoding"):
         read_options({"foo": 1})
+
+
+@pytest.fixture
+def purchases(tmp_path, monkeypatch, shoal):
+    """A stream and a policy that names no method."""
+    monkeypatch.chdir(tmp_path)
+    assert shoal("sample", "purchases", "-n", "100", "-o", "in.csv", "-q").status == 0
+    policy = yaml.safe_load(Path("in.policy.yaml").read_text())
+    policy.pop("method", None)
+    Path("policy.yaml").write_text(yaml.safe_dump(policy))
+
+
+@pytest.mark.parametrize(
+    ("verb", "to", "setting", "taken", "way_out"),
+    [
+        ("publish", "-o", "cut=nearest", "rounded-partition", "that fits with --method: mondrian"),
+        ("publish", "-o", "cut=foo", "rounded-partition", "'shoal methods' lists"),
+        ("stream", "-o", "beta=5", "fads", "that fits with --method: "),
+        ("republish", "--ledger", "cut=foo", "crp", "'shoal methods' lists"),
+    ],
+)
+def test_a_parameter_that_the_default_does_not_take_names_methods_that_do(
+    verb, to, setting, taken, way_out, purchases, shoal
+):
+    result = shoal(verb, "in.csv", "-p", "policy.yaml", to, "out.csv", "--set", setting)
+    assert result.status == 2
+    assert result.err.startswith(f"shoal: method '{taken}': ")
+    assert "; nobody named a method, so this one is taken: name " in result.err
+    assert way_out in result.err
+
+
+def test_a_method_that_was_named_is_not_called_the_default(purchases, shoal):
+    named = ("--method", "mondrian", "--set", "cut=foo")
+    result = shoal("publish", "in.csv", "-p", "policy.yaml", "-o", "out.csv", *named)
+    assert (
+        result.err == "shoal: method 'mondrian': parameter 'cut' must be one of median, nearest\n"
+    )

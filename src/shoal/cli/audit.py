@@ -288,7 +288,8 @@ def _asked(
     policy: Path, changes: options.Overrides, trace: str | None, reference: str | None
 ) -> Policy:
     """The policy in a file with what the command changes."""
-    return changes.policy(policy, None if trace is None else "fads").with_reference(reference)
+    asked = changes.policy(policy) if trace is None else changes.policy(policy, "stream", "fads")
+    return asked.with_reference(reference)
 
 
 def _caveats(result: AuditResult, original: str | None, trace: str | None) -> Iterator[str]:

@@ -103,21 +103,25 @@ class Overrides:
     read: Read = None
     write: Write = None
 
-    def policy(self, path: Path, default_method: str | None = None) -> Policy:
+    def policy(
+        self, path: Path, verb: str = "publish", default_method: str | None = None
+    ) -> Policy:
         """The policy in the file with these changes; raises InputError.
 
-        default_method: the verb's own, where neither the command nor the policy names one.
+        verb: that the method must serve. default_method: the verb's own, where neither the command
+        nor the policy names one.
         """
         from shoal.policy.policy import Policy
 
         policy = Policy.load(path).with_files(*files_options(self.read, self.write))
         if self.k is not None:
             policy = policy.with_k(self.k)
-        method = self.method
-        if method is None and policy.model.method is None:
-            method = default_method
+        is_default = self.method is None and policy.model.method is None
+        method = default_method if is_default else self.method
         if method is not None or self.settings:
             policy = policy.with_method(method, parsed(self.settings or []))
+        if is_default and self.settings:
+            policy.require_fit(verb)
         return policy if self.seed is None else policy.with_seed(self.seed)
 
     def refuse_without_policy(self) -> None:

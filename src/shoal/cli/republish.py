@@ -90,7 +90,7 @@ def republish(
 
     check_outside(ledger, report)
     signer = opened(sign)
-    asked = overrides.policy(policy, default_method="crp")
+    asked = overrides.policy(policy, "republish", "crp")
     options.check_outputs(report=report, inputs=[increment, str(policy), *asked.files])
     if earlier and not what_if:
         raise InputError("--earlier: belongs to --what-if; add that, or leave this out")

@@ -118,7 +118,7 @@ def stream(
     ):
         if value not in known:
             raise InputError(f"{name} '{value}': is unknown; choose one of {', '.join(known)}")
-    asked = overrides.policy(policy, default_method="fads")
+    asked = overrides.policy(policy, "stream", "fads")
 
     options.check_outputs(
         report=report, inputs=[source, output, trace, dead_letters, str(policy), *asked.files]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -52,6 +52,17 @@ def build(implementation: type, label: str, given: dict[str, Any]) -> Any:
     if findings:
         raise InputError.from_findings(findings)
     return implementation(**values)
+
+
+def takes(parameters: Iterable[Parameter], given: Mapping[str, Any]) -> bool:
+    """Whether all that is given can be set."""
+    known = {p.name: p for p in parameters}
+    try:
+        for name, value in given.items():
+            coerce_parameter(known[name], value)
+    except (KeyError, ValueError):
+        return False
+    return True
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -190,18 +190,23 @@ class Policy:
             method = {"name": name}
         chosen = self._with(method=method | dict(settings or {}))
         if name is None and self.model.method is None:
-            chosen._require_fit()
+            chosen.require_fit("publish")
         return chosen
 
-    def _require_fit(self) -> None:
+    def require_fit(self, verb: str) -> None:
         """Raises InputError where parameters do not fit the method, which nobody named."""
-        known = registry.method(self.method_name, "publish")
+        known = registry.method(self.method_name, verb)
         try:
             build(known.implementation, f"method '{known.name}'", self.method_settings)
         except InputError as unfit:
+            fitting = registry.methods_that_take(self.method_settings, verb)
+            way_out = (
+                f"name one that fits with --method: {', '.join(fitting)}"
+                if fitting
+                else "name another with --method, 'shoal methods' lists the parameters of all"
+            )
             raise InputError(
-                f"{unfit.args[0]}; nobody named a method, so this one is taken: name another with"
-                " --method, 'shoal methods' lists the parameters of all",
+                f"{unfit.args[0]}; nobody named a method, so this one is taken: {way_out}",
                 unfit.findings,
             ) from None
 

@@ -16,7 +16,7 @@ import importlib
 import inspect
 import os
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -26,7 +26,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from shoal.errors import InputError, ShoalError
-from shoal.policy.parameters import Parameter, parameters_of, suggestion
+from shoal.policy.parameters import Parameter, parameters_of, suggestion, takes
 from shoal.protocols import (
     Attack,
     Bucketizer,
@@ -152,6 +152,11 @@ def method(name: str, verb: str) -> Method:
             raise InputError(f"method '{name}': serves 'shoal {known[name].verb}' only; {choice}")
         raise InputError(f"method '{name}': is unknown; {suggestion(name, fitting)}{choice}")
     return known[name]
+
+
+def methods_that_take(settings: Mapping[str, Any], verb: str) -> list[str]:
+    """The methods of a verb whose parameters can be set like that."""
+    return [m.name for m in methods().values() if m.verb == verb and takes(m.parameters, settings)]
 
 
 @contextmanager
