@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import shoal as library
-from shoal.data.person_numbers import is_named_as_number, person_numbers
+from shoal.data.person_numbers import Evidence, is_named_as_number, person_numbers
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.samples import patients, purchases, wearables
@@ -122,6 +122,18 @@ def test_a_million_records_are_quick():
     began = time.process_time()
     assert columns(many) == ["customer"]
     assert time.process_time() - began < 20  # about 3 s on two busy cores
+
+
+@pytest.mark.parametrize(
+    ("agreeing", "named"),
+    [
+        (("a", "b", "c"), "a, b, c;"),
+        (("a", "b", "c", "d"), "a, b, c, d;"),
+        (("a", "b", "c", "d", "e"), "a, b, c and 2 more;"),
+    ],
+)
+def test_columns_that_are_not_named_are_counted(agreeing, named):
+    assert f"agree on {named}" in str(Evidence("case", 9, 90, agreeing, True))
 
 
 # Where it is used

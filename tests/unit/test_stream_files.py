@@ -380,6 +380,16 @@ def test_on_bad_stop_ends_the_stream_and_writes_nothing(shop, shoal):
     assert not (shop / "out.csv").exists()
 
 
+def test_more_bad_records_than_are_listed_are_counted(shop, shoal):
+    lines = (shop / "p.csv").read_bytes().splitlines()
+    lines[1:26] = [line + b",one too many" for line in lines[1:26]]
+    (shop / "p.csv").write_bytes(b"\n".join(lines) + b"\n")
+    told = shoal(*STREAM, "-o", "out.csv", "--on-bad", "stop", "-q").err.splitlines()
+    assert told[0].startswith("shoal: record 0 (the first is 0): ")
+    assert len(told) == 21
+    assert told[-1] == "shoal: and 5 more that were read with them"
+
+
 def test_a_checkpoint_of_another_policy_is_refused(shop, shoal):
     run = (*STREAM, "-o", "out.csv", "--checkpoint", "ck")
     assert shoal(*run).status == 0

@@ -15,6 +15,7 @@ import numpy as np
 from shoal.data.table import Column
 
 MOST_LISTED = 5
+MOST_NAMED = 3
 
 
 class Fault(StrEnum):
@@ -71,3 +72,11 @@ def listed_rows(rows: Sequence[int], count: int | None = None) -> str:
     named = [str(row + 1) for row in rows[:MOST_LISTED]]
     more = f" and {every - len(named)} more" if every > len(named) else ""
     return f"row{'s' if every > 1 else ''} {', '.join(named)}{more}"
+
+
+def some_named(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    more = len(names) - MOST_NAMED
+    if more < 2:  # a name is as short as what would stand for it
+        return ", ".join(names)
+    return f"{', '.join(names[:MOST_NAMED])} and {more} more"

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.column_words import NUMBER, PERSON, words_of
+from shoal.data.findings import some_named
 from shoal.data.table import Column, Table
 
 MOST_RECORDS = 200_000  # of more, those are looked at whose number hashes to 0
@@ -48,7 +49,7 @@ class Evidence:
     def __str__(self) -> str:
         return (
             f"column '{self.column}': {self.records} records carry {self.values} different values,"
-            f" and records that share one agree on {', '.join(self.agreeing[:3])}; if it numbers"
+            f" and records that share one agree on {some_named(self.agreeing)}; if it numbers"
             " people, give it the role 'subject'"
         )
 

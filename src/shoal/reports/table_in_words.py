@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shoal.data.findings import some_named
 from shoal.policy.proposal.candidates import Candidate
 from shoal.policy.proposal.profile import Profile, TakenForPeople
 from shoal.privacy.table_risk import Risk
@@ -67,7 +68,7 @@ def _candidate(candidate: Candidate) -> str:
     if candidate.without:
         text += f"; {_rows(candidate.without)} without a value"
     if candidate.agreeing:
-        text += f"; rows of one agree on {', '.join(candidate.agreeing[:3])}"
+        text += f"; rows of one agree on {some_named(candidate.agreeing)}"
     return text
 
 

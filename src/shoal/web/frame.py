@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shoal.data.findings import some_named
 from shoal.web.edits import said_of
 from shoal.web.measured_points import rows_now
 from shoal.web.server import Server
@@ -179,7 +180,7 @@ def promise_note(policy: Context) -> str:
                 break
         else:
             parts.append(said_of(promise))
-    return ", ".join(parts[:3])
+    return some_named(parts)
 
 
 def steps(server: Server, checked: Context | None) -> list[Step]:

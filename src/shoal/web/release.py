@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import date
 from typing import Any
 
+from shoal.data.findings import some_named
 from shoal.errors import InputError
 from shoal.web import folder as files
 from shoal.web.edits import Form, one
@@ -77,7 +78,7 @@ def gate(server: Server, run: Run) -> list[Context]:
         ("Who is one person is answered", person_answered(server), "", "/columns"),
         ("Attacks tried", tried is not None, "" if tried is not None else "not yet", "#attacks"),
         ("Recipient, purpose, controls, review", not open_fields, ", ".join(open_fields), "#who"),
-        ("A reason for every column", not lacking, ", ".join(lacking[:3]), "#why"),
+        ("A reason for every column", not lacking, some_named(lacking), "#why"),
         ("Other releases of these people", bool(given.get("other_releases")), "", "#other"),
         (
             "Signed by somebody else" if asker else "Signed",

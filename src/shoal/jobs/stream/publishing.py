@@ -155,12 +155,7 @@ class Publishing(ABC):
         bad = piece.bad + [(int(piece.position[row]), reason) for row, reason in unfit.items()]
         bad.sort()
         if bad and self._options.on_bad == "stop":
-            (first, reason), *others = bad[:MOST_BAD]
-            raise InputError(
-                f"record {first} (the first is 0): {reason}; correct it, or let --on-bad"
-                " dead-letter set it aside",
-                [f"record {at}: {why}" for at, why in others],
-            )
+            raise _refused(bad)
         lines = [json.dumps({"record": at, "reason": why}) + "\n" for at, why in bad]
         self.outputs["dead_letters"].pending += "".join(lines).encode()
         self._counters.read += len(piece.position) + len(piece.bad)
@@ -219,6 +214,19 @@ class Publishing(ABC):
         return stream_certificate(
             measured, self._policy, counters, waiting, read_and_written, self._started
         )
+
+
+def _refused(bad: list[tuple[int, str]]) -> InputError:
+    """The first bad records of a piece with their reasons, and how many more it has."""
+    (first, reason), *others = bad[:MOST_BAD]
+    findings = [f"record {at}: {why}" for at, why in others]
+    if len(bad) > MOST_BAD:
+        findings.append(f"and {len(bad) - MOST_BAD} more that were read with them")
+    return InputError(
+        f"record {first} (the first is 0): {reason}; correct it, or let --on-bad dead-letter set it"
+        " aside",
+        findings,
+    )
 
 
 def fixed_by(policy: Policy) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shoal.data.column_words import PERSON, REFERENCE, names_person, words_of
+from shoal.data.findings import some_named
 from shoal.data.person_numbers import FEWEST_DISTINCT, Evidence
 from shoal.policy.proposal.cells import ColumnCells
 from shoal.policy.proposal.roles import Guess
@@ -45,7 +46,7 @@ def _by_evidence(evidence: list[Evidence]) -> tuple[str, Guess, list[str]]:
     """
     first, *others = sorted(evidence, key=lambda one: (not _says_people(one.column), one.values))
     rest = [one.column for one in others]
-    agreed = ", ".join(first.agreeing[:3])
+    agreed = some_named(first.agreeing)
     guess = Guess(
         {"role": "subject"},
         f"records that share one agree on {agreed}: the people that k counts, removed",
