@@ -256,6 +256,16 @@ def test_an_unknown_attack_is_refused_with_the_nearest_name():
         six("inferense")
 
 
+@pytest.mark.parametrize(
+    "asked", ["homogeneity, skewness", {"name": "homogeneity"}, ["homogeneity"]], ids=repr
+)
+def test_attacks_are_asked_for_by_a_text_a_mapping_or_several(asked):
+    expected = {"homogeneity", "skewness"} if isinstance(asked, str) else {"homogeneity"}
+    published = shoal.publish(ORIGINAL, SIX, attack=asked)
+    assert set(published.certificate["attacks"]) >= expected
+    assert set(shoal.attack(RELEASED, SIX, ORIGINAL, asked)["attacks"]) >= expected
+
+
 def test_a_parameter_out_of_range_is_refused():
     with pytest.raises(InputError, match="parameter 'tolerance' must be at most 1"):
         six("inference:tolerance=2")

@@ -13,6 +13,7 @@ from shoal.connectors.frames import FrameT, table_of
 from shoal.data import cores
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
+from shoal.jobs.attack.request import Asked
 from shoal.jobs.publish import publication
 from shoal.jobs.publish import publish as job
 from shoal.jobs.publish.from_columns import Columns
@@ -106,7 +107,7 @@ def publish(
     plan: str | Path | None = None,
     explain: bool = False,
     require_together: bool = False,
-    attack: Sequence[str | Mapping[str, Any]] = (),
+    attack: Asked = (),
     beside: Sequence[ReleaseLike] = (),
     attacker: str | None = None,
     strict: bool = False,
@@ -142,7 +143,7 @@ def publish(
         any number.
     """
     guard = _guard(beside, attacker, strict, progress)
-    request = job.Request(plan, explain, require_together, tuple(attack), progress, guard)
+    request = job.Request(plan, explain, require_together, attack, progress, guard)
     with cores.using(threads):
         done = job.publication(frame, policy, request, columns)
     return _warned(done)

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from shoal.data.attack_scene import AttackScene
     from shoal.jobs.attack.earlier import Earlier
 
+Asked = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
+"""Attacks as Python asks for them: a text as the command line takes it, one with its parameters, or
+several.
+"""
+
 ALL = "all"
 LACKING = {
     "alignment": "the policy shuffles rows, so nobody knows whose record is whose",
@@ -95,6 +100,13 @@ def _parsed(asked: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 NO_ATTACK = AttackRequest()
+
+
+def asked_attacks(asked: Asked) -> tuple[str | Mapping[str, Any], ...]:
+    """The attacks that are asked for, each by itself."""
+    if isinstance(asked, str):
+        return attack_names([asked])
+    return (asked,) if isinstance(asked, Mapping) else tuple(asked)
 
 
 def attack_names(texts: Sequence[str]) -> tuple[str, ...]:

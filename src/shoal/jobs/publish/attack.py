@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from shoal.jobs.attack.accept import unmeasured
 from shoal.jobs.attack.attack import NOT_KNOWN, AttackedRelease, attacked, with_attacks
 from shoal.jobs.attack.control import Republish
 from shoal.jobs.attack.earlier import Earlier
-from shoal.jobs.attack.request import ALL, AttackRequest, attack_names
+from shoal.jobs.attack.request import ALL, Asked, AttackRequest, asked_attacks
 from shoal.jobs.audit.audit import AuditResult, audit_file, audit_table
 from shoal.jobs.publish.attack_draft import asked_of
 from shoal.jobs.publish.second_release import republisher
@@ -38,7 +38,7 @@ def attack(
     released: Frame,
     policy: PolicyLike,
     original: Frame,
-    attacks: str | Sequence[str | Mapping[str, Any]] = ALL,
+    attacks: Asked = ALL,
     *,
     control: Frame | None = None,
     external: Frame | None = None,
@@ -55,9 +55,8 @@ def attack(
     InputError where tables, policy and attacks don't fit each other.
     """
     policy = Policy.of(policy)
-    asked = attack_names([attacks]) if isinstance(attacks, str) else tuple(attacks)
     request = AttackRequest(
-        asked,
+        asked_attacks(attacks),
         None if control is None else table_of(control),
         None if external is None else table_of(external),
         tuple(_with_policy(each, policy) for each in earlier),

@@ -7,11 +7,10 @@ read > bind > encode > partition > repair > recode > write > read back > audit >
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -39,7 +38,7 @@ from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InputError
-from shoal.jobs.attack.request import NO_ATTACK, AttackRequest
+from shoal.jobs.attack.request import NO_ATTACK, Asked, AttackRequest, asked_attacks
 from shoal.jobs.audit.description import described, file_metadata
 from shoal.jobs.audit.measure import measure, measure_two_tables
 from shoal.jobs.audit.verdict import require_kept, require_together_kept
@@ -64,7 +63,7 @@ class Request:
     plan: str | Path | None = None
     explain: bool = False
     require_together: bool = False
-    attack: tuple[str | Mapping[str, Any], ...] = ()
+    attack: Asked = ()
     progress: Progress = no_progress
     beside: BesideGuard | None = None
 
@@ -78,7 +77,7 @@ def publication(
         _refuse_without_method(request)
     policy, noted = _policy_of(frame, policy, columns)
     policy.require_answers()
-    attack = asked_of(policy, AttackRequest(request.attack))
+    attack = asked_of(policy, AttackRequest(asked_attacks(request.attack)))
     progress = request.progress
     table = original_table(table_of(frame), policy)
     plan = _existing(request.plan, policy, request.explain)

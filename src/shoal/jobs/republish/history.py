@@ -22,7 +22,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.schema import Missing, Role, Schema
 from shoal.errors import PromiseError
-from shoal.jobs.attack.request import AttackRequest
+from shoal.jobs.attack.request import Asked, AttackRequest, asked_attacks
 from shoal.jobs.audit.columns import column_roles
 from shoal.jobs.republish import terms
 from shoal.jobs.republish.identities import Identities, count_known
@@ -132,7 +132,7 @@ def audit_ledger(
     path: str | Path,
     *,
     k: int | None = None,
-    attack: Sequence[str | Mapping[str, Any]] = (),
+    attack: Asked = (),
     table: str | None = None,
     progress: Progress = no_progress,
 ) -> LedgerAudit:
@@ -143,7 +143,7 @@ def audit_ledger(
     attack: names, as in `shoal.attack`; tried on the newest release, beside all earlier ones.
     Raises InputError where there is no ledger, and for an attack that can't be tried on one.
     """
-    request = AttackRequest(tuple(attack))
+    request = AttackRequest(asked_attacks(attack))
     request.built()  # what is asked is judged before anything is read
     ledger = Ledger.at(path)
     progress("verifying the chain")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.jobs.attack.earlier import Earlier
-from shoal.jobs.attack.request import ALL, AttackRequest, attack_names
+from shoal.jobs.attack.request import ALL, Asked, AttackRequest, asked_attacks
 from shoal.jobs.audit.audit import AuditResult
 from shoal.jobs.publish.attack import attack_audited
 from shoal.jobs.publish.attack_draft import asked_of
@@ -36,7 +36,7 @@ def attack_stream(
     policy: PolicyLike,
     original: Frame,
     trace: str | Path,
-    attacks: str | Sequence[str | Mapping[str, Any]] = ALL,
+    attacks: Asked = ALL,
     *,
     control: Frame | None = None,
     external: Frame | None = None,
@@ -52,10 +52,9 @@ def attack_stream(
     these don't belong together.
     """
     policy = Policy.of(policy)
-    asked = attack_names([attacks]) if isinstance(attacks, str) else tuple(attacks)
     others = tuple(_earlier(each, policy) for each in earlier)
     outside, listed = (None if frame is None else table_of(frame) for frame in (control, external))
-    request = asked_of(policy, AttackRequest(asked, outside, listed, others))
+    request = asked_of(policy, AttackRequest(asked_attacks(attacks), outside, listed, others))
     table, source = table_of(released), table_of(original).frame
     read = StreamSource(source, np.arange(source.height), None)
     lines = read_trace(str(trace))
