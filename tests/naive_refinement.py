@@ -92,9 +92,11 @@ def anneal(
     subjects: list[int] | None = None,
     keeps: Callable[[Records], bool] = lambda members: True,
     most_asked: int = 1 << 30,
+    above: int = 0,
 ) -> list[tuple[int, ...]]:
     """Every member is tried once at each temperature; the moves made, in turn.
 
+    above: where the members of classes of a smaller loss are not, in 1,024ths of the mean loss.
     keeps: whether a class with these members keeps what it promises; asked of at most `most_asked`
     exchanges of a member with a class.
     """
@@ -102,7 +104,11 @@ def anneal(
     loss = setting.loss
     bound = kinds is not None or subjects is not None
     for temperature in temperatures:
+        losses = [loss(own) for own in classes if own]
+        least = sum(losses) * above // (len(losses) * 1024)
         for a, own in enumerate(classes):
+            if own and loss(own) < least:
+                continue
             place = -1
             before = len(own)
             while place + 1 < min(before, len(own)):

@@ -85,12 +85,17 @@ def members_of(slots: Slots, capacity: int) -> list[list[int]]:
 
 
 @settings(max_examples=150)
-@given(case=classed(people=False), seed=st.integers(1, 2**63), heat=st.integers(0, 200_000))
-def test_annealing_makes_the_moves_of_plain_python(case, seed, heat):
+@given(
+    case=classed(people=False),
+    seed=st.integers(1, 2**63),
+    heat=st.integers(0, 200_000),
+    above=st.integers(0, 1500),
+)
+def test_annealing_makes_the_moves_of_plain_python(case, seed, heat, above):
     matrix, k, partition = case
     space, slots, near, setting, classes = prepared(matrix, k, partition, 0)
     temperatures = [heat, heat // 3, 0]
-    block = np.array([seed, 0, partition.count], dtype=np.uint64)
+    block = np.array([seed, 0, partition.count, above], dtype=np.uint64)
     moves = annealing.anneal(
         *slots,
         near,
@@ -100,7 +105,7 @@ def test_annealing_makes_the_moves_of_plain_python(case, seed, heat):
         np.concatenate([np.array(temperatures), NOISE]),
         block,
     )
-    expected = naive.anneal(classes, setting, temperatures, naive.Draws(seed))
+    expected = naive.anneal(classes, setting, temperatures, naive.Draws(seed), above=above)
     assert members_of(slots, setting.capacity) == classes
     assert moves == len(expected)
 
@@ -112,7 +117,7 @@ def test_annealing_of_bound_records_makes_the_moves_of_plain_python(case, seed, 
     kinds = data.draw(st.lists(st.integers(0, 1), min_size=matrix.records, max_size=matrix.records))
     space, slots, near, setting, classes = prepared(matrix, k, partition, 0)
     bound = np.array([kinds, matrix.subjects], dtype=np.int32)
-    block = np.array([seed, 0, partition.count], dtype=np.uint64)
+    block = np.array([seed, 0, partition.count, 0], dtype=np.uint64)
     annealing.anneal(
         *slots,
         near,
@@ -136,7 +141,7 @@ def test_annealing_of_bound_records_makes_the_moves_of_plain_python(case, seed, 
 def test_rebuilding_makes_the_moves_of_plain_python(case, seed, heat, free):
     matrix, k, partition = case
     space, slots, near, setting, classes = prepared(matrix, k, partition, 0, free)
-    block = np.array([seed, 0, partition.count + free], dtype=np.uint64)
+    block = np.array([seed, 0, partition.count + free, 0], dtype=np.uint64)
     nobody, shape = np.zeros((2, 0), np.int32), space.shape(k, setting.capacity)
     annealing.anneal(*slots, near, nobody, shape, space.table, NOISE, block)  # measures alone
     kept = rebuilding.rebuild(
@@ -173,7 +178,7 @@ def test_tree_losses_are_those_of_the_lowest_common_node(matrix, sparse, data):
         space.shape(1, matrix.records),
         space.table,
         NOISE,
-        np.array([1, 0, 1], np.uint64),
+        np.array([1, 0, 1, 0], np.uint64),
     )
     assert classes.loss[0] == losses(list(range(matrix.records)))
 

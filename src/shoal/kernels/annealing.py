@@ -1,9 +1,11 @@
 """Simulated annealing over finished classes: records of near classes change places.
 
-For a member of a class, one of the records nearest to it names the other class; that class's
-members are tried from a random one on, and the first exchange is made that raises the total loss by
-less than a random amount: -ln u times the temperature (Metropolis and others, 1953, drawn before
-and not after the price is known, so that most tries end early). Sizes stay as they are.
+Classes that lose next to nothing are passed over: their members have little to gain, and members of
+other classes find them. For each member of the others, one of the records nearest to it names the
+second class; that class's members are tried from a random one on, and the first exchange is made
+that raises the total loss by less than a random amount: -ln u times the temperature (Metropolis and
+others, 1953, drawn before and not after the price is known, so that most tries end early). Sizes
+stay as they are.
 
 Classes of one block are searched by themselves: blocks share the arrays, and none reads what
 another one changes but `class_of`, where a record of another block stays in another block.
@@ -13,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.kernels.compile import outer
+from shoal.kernels.compile import inlined, outer
 from shoal.kernels.slot_exchanges import change_places, first_fit, leaves_too_little
 from shoal.kernels.slots import (
     CAPACITY,
@@ -34,14 +36,14 @@ from shoal.kernels.slots import (
 def anneal(
     rows, record, size, loss, boxes, class_of, near, bound, shape, table, temperatures, block
 ):
-    """Tries every member of the block's classes once at each temperature; returns the exchanges
-    made.
+    """Tries members of the block's classes once at each temperature; returns the exchanges made.
 
     near: (n, q) int32, the records nearest to each. bound: (2, n) int32, a kind and a subject, or
     -1, of each record: equal kinds may change places, if neither subject has another record in
     either class; (2, 0) where all may. temperatures: (sweeps + 1024,) int64: one for each sweep,
-    and then what -ln u may be, in 65,536ths. block: (3,) uint64: the state of the random numbers,
-    the first class, and the one after the last.
+    and then what -ln u may be, in 65,536ths. block: (4,) uint64: the state of the random numbers,
+    the first class, the one after the last, and the least loss of a class whose members are tried,
+    in 1,024ths of the mean.
     """
     slots = rows, record, size, loss, boxes, class_of
     numbers = np.concatenate([shape, temperatures])
@@ -68,7 +70,10 @@ def anneal_within(
     noise = temperatures.shape[0] - (1 << NOISE_BITS)
     moves = np.int64(0)
     for sweep in range(noise):
+        least = _least_loss(first, end, np.int64(block[3]), classes)
         for a in range(first, end):
+            if loss[a] < least:
+                continue
             for s in range(a * shape[CAPACITY], a * shape[CAPACITY] + size[a]):
                 if s >= a * shape[CAPACITY] + size[a]:
                     break  # one has left
@@ -101,3 +106,15 @@ def anneal_within(
                     for c in (a, b):  # one call to compile
                         measure(c, classes, shape, table)
     return moves
+
+
+@inlined
+def _least_loss(first, end, share, classes):
+    """So many 1,024ths of the mean loss of these classes."""
+    total = np.int64(0)
+    filled = np.int64(0)
+    for c in range(first, end):
+        if classes.size[c] > 0:
+            total += classes.loss[c]
+            filled += 1
+    return total * share // (max(filled, np.int64(1)) << 10)

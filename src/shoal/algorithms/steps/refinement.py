@@ -50,7 +50,7 @@ def quick_search(matrix: Matrix, k: int, resizes: bool) -> Search:
         steps = max(5, round(5 * (k / 10) ** 0.2))  # large classes are rebuilt more slowly
         return Search(steps, 4, hot, 0.005, resizes, rebuilds=True, run=64, orders=4)
     hot, cold = 0.09 * (k / 10) ** 0.5, 0.012 * (k / 10) ** 0.4
-    return Search(3, 26, hot, cold, resizes, rebuilds=False)
+    return Search(3, 26, hot, cold, resizes, rebuilds=False, above=0.15)
 
 
 def promised_search(k: int, resizes: bool, sensitive: int = 1) -> Search:

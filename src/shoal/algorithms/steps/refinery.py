@@ -35,6 +35,7 @@ class Search:
     attribute. resizes, rebuilds: whether the sizes of classes may change, and their number. near,
     run, orders: as `SearchSpace.nearest` takes them. stop: how many steps to make, where that is
     not all; negative: all. cycles: how often the temperature falls, each time over as many sweeps.
+    above: the least loss of a class whose records are tried, in mean losses.
     """
 
     steps: int
@@ -48,6 +49,7 @@ class Search:
     orders: int = 8
     stop: int = -1
     cycles: int = 1
+    above: float = 0.0
 
     def no_hotter(self, most: float) -> Search:
         """The same search, starting at most at the temperature `most` and falling as steeply."""
@@ -162,10 +164,12 @@ class Refinery:
         shape = self._space.shape(self._k if self._resizes else capacity, capacity)
         temperatures = self._search.temperatures(step)
         near = self._near_other_rows() if self._rebuilds else None
+        above = round(1024 * self._search.above)
         seeds = self._rng.integers(1, 1 << 63, len(firsts) - 1, dtype=np.uint64)
 
         def search(block: int) -> None:
-            own = np.array([seeds[block], firsts[block], firsts[block + 1]], dtype=np.uint64)
+            classes = firsts[block], firsts[block + 1]
+            own = np.array([seeds[block], *classes, above], dtype=np.uint64)
             costs = shape, self._space.table
             if self._asked is None:
                 annealing.anneal(*slots, self._near, self._bound, *costs, temperatures, own)
