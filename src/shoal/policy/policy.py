@@ -35,7 +35,7 @@ from shoal.policy.findings import findings_in
 from shoal.policy.interchange import reading_beside
 from shoal.policy.loading import read_mapping
 from shoal.policy.model import PolicyModel
-from shoal.policy.parameters import build
+from shoal.policy.parameters import build, takes
 from shoal.policy.saving import as_html, save
 from shoal.policy.two_tables import renders_two_tables
 
@@ -54,12 +54,15 @@ class Policy:
     earlier: for promises that compare with all of a growing table, how often each value of a
         sensitive attribute counts in what of it is published already.
     is_made_of_columns: whether nobody wrote it: an audit was asked about columns alone.
+    is_method_open: whether parameters were set of a method that nobody named: on data where another
+        one is the default, that is taken if it has these parameters, too.
     """
 
     model: PolicyModel
     base: Path = Path()
     earlier: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     is_made_of_columns: bool = False
+    is_method_open: bool = False
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
@@ -191,7 +194,8 @@ class Policy:
         chosen = self._with(method=method | dict(settings or {}))
         if name is None and self.model.method is None:
             chosen.require_fit("publish")
-        return chosen
+            return replace(chosen, is_method_open=not is_thorough)
+        return replace(chosen, is_method_open=name is None and self.is_method_open)
 
     def require_fit(self, verb: str) -> None:
         """Raises InputError where parameters do not fit the method, which nobody named."""
@@ -211,19 +215,25 @@ class Policy:
             ) from None
 
     def with_default_method(self, schema: Schema, encoded: EncodedTable) -> Policy:
-        """The same policy; where it names no method, with the one that loses less on such a table.
+        """The same policy; where nobody named a method, with that which loses less on such a table.
 
         Exchange between classes where t-closeness is asked; else lattice peeling where some
         quasi-identifier has a hierarchy of more than one step or many records are equal, else the
-        rounded partition.
+        rounded partition. What was set has to fit.
         """
-        if self.model.method is not None:
+        if self.model.method is not None and not self.is_method_open:
             return self
+        usual, settings = self._usual_method(schema, encoded), self.method_settings
+        if not takes(registry.method(usual["name"], "publish").parameters, settings):
+            return self
+        return replace(self._with(method=usual | settings), is_method_open=False)
+
+    def _usual_method(self, schema: Schema, encoded: EncodedTable) -> dict[str, str]:
         if any(promise["model"] == "t-closeness" for promise in self.model.promises):
-            return self._with(method=dict(DEFAULT_FOR_CLOSENESS))
+            return DEFAULT_FOR_CLOSENESS
         stepped = any(a.hierarchy is not None and a.hierarchy.height > 1 for a in schema.quasi)
         peels = stepped or self._finds_equal(encoded)
-        return self._with(method={"name": DEFAULT_OVER_HIERARCHIES if peels else DEFAULT_METHOD})
+        return {"name": DEFAULT_OVER_HIERARCHIES if peels else DEFAULT_METHOD}
 
     def _finds_equal(self, encoded: EncodedTable) -> bool:
         """Whether so many records are equal that groups of equal ones lose less than even cuts:
@@ -260,7 +270,7 @@ class Policy:
 
     def _with(self, **changes: Any) -> Policy:
         policy = Policy.from_dict(self.model.model_dump(exclude_unset=True) | changes, self.base)
-        return replace(policy, earlier=self.earlier, is_made_of_columns=self.is_made_of_columns)
+        return replace(self, model=policy.model)
 
     @property
     def method_name(self) -> str:
