@@ -559,3 +559,18 @@ def test_a_list_of_people_is_read_like_the_original(tmp_path, monkeypatch, shoal
         found[name] = json.loads(Path("found.json").read_text())["attacks"]["linkability"]
     assert found["plain"] == found["local"]
     assert found["plain"]["external"]["candidates"]["min"] >= 3
+
+
+@pytest.mark.parametrize("header", ["age\tid", '"x,y"\tage'], ids=["one column left", "a comma"])
+def test_an_audit_splits_cells_as_the_certificate_says(tmp_path, monkeypatch, shoal, header):
+    monkeypatch.chdir(tmp_path)
+    cells = "".join(f"{n}\t{n}\n" for n in range(1, 5))
+    Path("in.csv").write_text(f"{header}\n{cells}")
+    names = [name.strip('"') for name in header.split("\t")]
+    quasi = {name: {"role": "quasi", "type": "number", "domain": [0, 9]} for name in names}
+    policy = {"version": 1, "promises": [{"model": "k-anonymity", "k": 2}]}
+    attributes = quasi | ({"id": {"role": "drop"}} if "id" in names else {})
+    Path("p.json").write_text(json.dumps(policy | {"attributes": attributes}))
+    assert shoal("publish", "in.csv", "-p", "p.json", "-o", "out.csv", "-q").status == 0
+    result = shoal("audit", "out.csv", "-p", "p.json", "--original", "in.csv")
+    assert result.status == 0, result.err
