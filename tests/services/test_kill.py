@@ -230,3 +230,16 @@ def test_a_stopped_publication_leaves_no_draft(tmp_path, stop):
     _, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert sorted(p.name for p in tmp_path.iterdir()) == ["patients.csv", "policy.yaml"]
+
+
+def test_a_report_that_fails_leaves_the_release_and_says_that_it_is_published(tmp_path):
+    patients.generate(600, 1).write_csv(tmp_path / "patients.csv")
+    (tmp_path / "policy.yaml").write_text(patients.POLICY)
+    order = ("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "-q")
+    run = limited(90_000, *order, "--report", "report.html")
+    failed = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
+    assert failed.returncode == 2
+    assert "shoal: 'out.csv' is published; " in failed.stderr.splitlines()[-1]
+    certificate = json.loads((tmp_path / "out.csv.certificate.json").read_text())
+    assert certificate["output"]["sha256"] == file_sha256(tmp_path / "out.csv")
+    assert not [path.name for path in tmp_path.iterdir() if "report" in path.name]

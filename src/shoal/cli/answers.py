@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 import typer
 
 from shoal.data.printable import printable
+from shoal.errors import InputError, ShoalError
 
 
 class Counted(Protocol):
@@ -27,6 +29,24 @@ def answer(found: Answer, in_words: Callable[[Answer], Iterable[str]], as_json: 
         return
     for line in in_words(found):
         typer.echo(printable(line))
+
+
+@contextmanager
+def published_already(what: str | None) -> Iterator[None]:
+    """An error behind a publication says that it is out. what: is out; None: nothing is."""
+    try:
+        yield
+    except ShoalError as failed:
+        if what is None:
+            raise
+        raise type(failed)(f"{what} is published; {failed.args[0]}", failed.findings) from None
+    except OSError as failed:
+        if what is None:
+            raise
+        raise InputError(
+            f"{what} is published; what is written beside it failed ({failed.strerror}); free some"
+            " space, or name another place"
+        ) from None
 
 
 def listed(names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
-from shoal.cli.answers import listed
+from shoal.cli.answers import listed, published_already
 from shoal.cli.attacks import NO_ATTACKS, Attacks, with_attacks
 from shoal.cli.engine import with_engine
 from shoal.cli.guard import NO_GUARD, Guard, with_guard
@@ -135,13 +135,14 @@ def publish(
             beside=guard.built(progress),
             progress=progress,
         )
-        signed = [] if signer is None else [signer.sign(certificate_path(output))]
-        described = write_metadata(outcome.certificate, output, kinds)
-        if report is not None:
-            from shoal.reports.release import write_report
+        with published_already("the release" if output == "-" else f"'{output}'"):
+            signed = [] if signer is None else [signer.sign(certificate_path(output))]
+            described = write_metadata(outcome.certificate, output, kinds)
+            if report is not None:
+                from shoal.reports.release import write_report
 
-            progress("drawing the report")
-            write_report(outcome, asked, report)
+                progress("drawing the report")
+                write_report(outcome, asked, report)
     show_warnings(outcome.certificate)
     columns = [str(column["name"]) for column in outcome.certificate["columns"]]
     outdated = outdated_metadata(output, kinds)

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.answers import listed
+from shoal.cli.answers import listed, published_already
 from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
 from shoal.cli.warnings import show_warnings
-from shoal.errors import InputError, ShoalError
+from shoal.errors import InputError
 from shoal.reports.text import prospect_text, rehearsal_text, summary
 
 if TYPE_CHECKING:
-    from shoal.connectors.frames import Frame
-    from shoal.jobs.republish.republish import Republication
     from shoal.policy.policy import Policy
 
 
@@ -106,7 +102,8 @@ def republish(
         done = republish_file(
             increment, asked, ledger, output=output, allow_leaks=allow_leaks, progress=progress
         )
-        with _saying_what_is_published(done):
+        out = None if done.release is None else f"release {done.release:04d}"
+        with published_already(out):
             if signer is not None and done.release is not None:
                 # an increment that was published before, too: a signature may be interrupted
                 signer.sign(ledger / f"{done.release:04d}" / "certificate.json")
@@ -166,18 +163,6 @@ def republish(
             f"shoal: {people} who waited returned: each now has several records, and counts once",
             file=sys.stderr,
         )
-
-
-@contextmanager
-def _saying_what_is_published(done: Republication[Frame]) -> Iterator[None]:
-    """An error behind the append says that the release is out."""
-    try:
-        yield
-    except ShoalError as failed:
-        if done.release is None:
-            raise
-        message = f"release {done.release:04d} is published; {failed.args[0]}"
-        raise type(failed)(message, failed.findings) from None
 
 
 def _caught_up(releases: int) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
-from shoal.cli.answers import listed
+from shoal.cli.answers import listed, published_already
 from shoal.cli.engine import with_engine
 from shoal.cli.progress import shown
 from shoal.cli.warnings import show_warnings
@@ -146,7 +146,8 @@ def stream(
                 from shoal.reports.stream import write_report
 
                 progress("drawing the report")
-                write_report(certificate, history, asked, report)
+                with published_already(f"'{output}'"):
+                    write_report(certificate, history, asked, report)
     except KeyboardInterrupt:
         if checkpoint is None:
             raise
