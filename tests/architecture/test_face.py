@@ -221,7 +221,7 @@ def test_every_command_is_in_the_manual_page():
 def program(tmp_path) -> Path:
     """The `shoal` command as a file, as an installation makes it."""
     path = tmp_path / "shoal"
-    path.write_text(f"#!{sys.executable}\nfrom shoal.cli.main import run\nrun()\n")
+    path.write_text(f"#!{sys.executable}\nfrom shoal.__main__ import run\nrun()\n")
     path.chmod(0o755)
     return path
 

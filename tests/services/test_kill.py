@@ -243,3 +243,22 @@ def test_a_report_that_fails_leaves_the_release_and_says_that_it_is_published(tm
     certificate = json.loads((tmp_path / "out.csv.certificate.json").read_text())
     assert certificate["output"]["sha256"] == file_sha256(tmp_path / "out.csv")
     assert not [path.name for path in tmp_path.iterdir() if "report" in path.name]
+
+
+STOPPED_AT_AN_IMPORT = """
+import runpy, sys
+class Stop:
+    def find_spec(self, name, path=None, target=None):
+        if name == "typer":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Stop())
+runpy.run_module("shoal", run_name="__main__")
+"""
+
+
+def test_ctrl_c_while_the_command_is_imported_is_one_line():
+    stopped = subprocess.run(
+        [sys.executable, "-c", STOPPED_AT_AN_IMPORT], capture_output=True, text=True
+    )
+    assert stopped.returncode == 130
+    assert stopped.stderr == "shoal: interrupted; nothing was written\n"
