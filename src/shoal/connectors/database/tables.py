@@ -39,12 +39,6 @@ ROW, RELEASE = "shoal_row", "shoal_release"
 _ABOUT = ("name", "sha256", "certificate", "created")
 
 
-def read_table(address: TableAddress) -> tuple[pl.DataFrame, str]:
-    """The cells of a table as text, and the hash of its rows; raises InputError."""
-    with opened(address) as session:
-        return rows_of_table(session, address, session.named(address))
-
-
 def certificate_of(address: TableAddress) -> bytes | None:
     """The certificate that stands in the database beside a release; None where there is none."""
     with opened(address) as session:
