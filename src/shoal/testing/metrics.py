@@ -16,8 +16,6 @@ from shoal.data.table import Table
 from shoal.data.true_values import TrueValues
 from shoal.protocols import Metric, PartedMetric
 
-ROUNDING = 1e-9
-
 
 def small_releases(seed: int = 0) -> Iterator[Release]:
     """Releases of all kinds: with suppressed records, people, labels and originals, or without."""

@@ -91,11 +91,11 @@ def job_context(server: Server, job: Any) -> Context:
         "stage": job.stage,
         "done": done,
         "total": total,
-        "name": job_name(server, job),
+        "name": job_name(job),
     }
 
 
-def job_name(server: Server, job: Any) -> str:
+def job_name(job: Any) -> str:
     if job.kind == "draft":
         return f"Draft {int(job.asked['run'])}"
     return {

@@ -113,7 +113,7 @@ def collect_candidates(
     frame = with_tokens(as_text(frame), policy, ledger)
     operations = operations_of(frame, policy, method)
     arriving = frame.filter(pl.Series(operations == INSERT))
-    published = _published(policy, method, ledger)
+    published = _published(method, ledger)
     _refuse_known(arriving, policy, method, ledger)
     deferred = DeferredRecords.of(ledger) if ledger.exists else DeferredRecords()
     waiting = deferred.frame
@@ -190,7 +190,7 @@ def operations_of(frame: pl.DataFrame, policy: Policy, method: Any) -> np.ndarra
     return cells.to_numpy()
 
 
-def _published(policy: Policy, method: Any, ledger: Ledger) -> Published | None:
+def _published(method: Any, ledger: Ledger) -> Published | None:
     """The whole records of the last release, where the method needs them and there are any."""
     if method.needs != "originals" or not ledger.exists:
         return None
