@@ -45,23 +45,21 @@ def rises(y: str, x: str) -> Judge:
     return judge
 
 
-def is_never_slowest(curve: str, x: str, seconds: str = "seconds") -> Judge:
+def is_never_slowest(curve: str, x: str) -> Judge:
     """At no x is the curve slower than all others by more than the spread of the repeats."""
 
     def judge(view: View) -> ClaimFinding:
-        own = view.points(curve, seconds, x)
-        least = view.points(curve, f"{seconds}_least", x)
+        own = view.points(curve, "seconds", x)
+        least = view.points(curve, "seconds_least", x)
         most = {
-            other: view.points(other, f"{seconds}_most", x)
-            for other in view.curves
-            if other != curve
+            other: view.points(other, "seconds_most", x) for other in view.curves if other != curve
         }
         slow = [
             at for at in own if most and all(least[at] > points[at] for points in most.values())
         ]
         numbers = f"{_quantity(min(own.values()))} to {_quantity(max(own.values()))} s"
         for other in most:
-            ratios = [value / own[at] for at, value in view.points(other, seconds, x).items()]
+            ratios = [value / own[at] for at, value in view.points(other, "seconds", x).items()]
             numbers += (
                 f"; {other} takes {_quantity(min(ratios))} to {_quantity(max(ratios))} times as"
                 " long"

@@ -119,23 +119,23 @@ def _judged(steps: Steps, words: str) -> ClaimFinding:
     return ClaimFinding(Verdict.of(len(listed) - len(lost), len(listed)), numbers)
 
 
-def falls_with_t(y: str, label: str = PAPERS) -> Callable[[View], ClaimFinding]:
+def falls_with_t(y: str) -> Callable[[View], ClaimFinding]:
     """At no step of t does y rise, whatever k."""
 
     def steps(view: View) -> Steps:
         for k in KS:
-            for (a, high), (b, low) in pairwise(view.points(curve(label, k), y, "t").items()):
+            for (a, high), (b, low) in pairwise(view.points(curve(PAPERS, k), y, "t").items()):
                 yield f"k = {k}, t = {a:g} to {b:g}", low <= high
 
     return lambda view: _judged(steps(view), "steps of t do not raise it")
 
 
-def rises_with_k(y: str, label: str = PAPERS) -> Callable[[View], ClaimFinding]:
+def rises_with_k(y: str) -> Callable[[View], ClaimFinding]:
     """At no step of k does y fall, whatever t."""
 
     def steps(view: View) -> Steps:
         for a, b in pairwise(KS):
-            lower, upper = (view.points(curve(label, k), y, "t") for k in (a, b))
+            lower, upper = (view.points(curve(PAPERS, k), y, "t") for k in (a, b))
             for t in lower:
                 yield f"t = {t:g}, k = {a} to {b}", lower[t] <= upper[t]
 
@@ -160,13 +160,13 @@ def takes_less_time(along: str) -> Callable[[View], ClaimFinding]:
     return lambda view: _judged(steps(view), f"steps of {along} take no more, but for the spread")
 
 
-def falls_mostly_before(y: str, t: float, label: str = PAPERS) -> Callable[[View], ClaimFinding]:
+def falls_mostly_before(y: str, t: float) -> Callable[[View], ClaimFinding]:
     """For each k, y falls more from the least t to `t` than from there to the greatest."""
 
     def judge(view: View) -> ClaimFinding:
         kept, numbers = 0, []
         for k in KS:
-            points = view.points(curve(label, k), y, "t")
+            points = view.points(curve(PAPERS, k), y, "t")
             at = min(points, key=lambda x: abs(x - t))
             first, middle, last = points[min(points)], points[at], points[max(points)]
             kept += first - middle > middle - last
