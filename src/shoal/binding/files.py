@@ -88,12 +88,12 @@ class ReleasedFile:
     second: str | None = None
 
 
-def read_released(path: str, policy: Policy, *, allow_empty: bool = False) -> ReleasedFile:
+def read_released(path: str, policy: Policy) -> ReleasedFile:
     """A release of a policy, written as its certificate says, else as `write` or `read` say.
 
     Raises InputError.
     """
-    return _released(read_as_written(path, policy, allow_empty=allow_empty), policy)
+    return _released(read_as_written(path, policy), policy)
 
 
 def read_as_written(
