@@ -31,7 +31,7 @@ def surroundings_of(policy: Policy, ground: Ground, people: np.ndarray) -> Surro
         return None
     if around.table is not None:
         table = _read(policy, around.table)
-        _require(table, [axis.name for axis in ground.axes], "population")
+        _require(table, [axis.name for axis in ground.axes])
         points = points_of(table, ground.axes, ground.schema, "population")
         distinct, counts = np.unique(points, axis=0, return_counts=True)
         every = tuple(range(len(ground.axes)))
@@ -60,7 +60,7 @@ def _frequencies(policy: Policy, around: PopulationPolicy, ground: Ground) -> Su
     assert around.column is not None
     assert around.people is not None
     table = _read(policy, around.frequencies)
-    _require(table, [around.column], "population")
+    _require(table, [around.column])
     known = tuple(j for j, axis in enumerate(ground.axes) if axis.name in table.names)
     if not known:
         raise InputError("population: its frequencies name no quasi-identifier; add some")
@@ -116,9 +116,9 @@ def _read(policy: Policy, name: str) -> Table:
     return read_beside(str(policy.base / name), policy, f"population '{name}'")
 
 
-def _require(table: Table, names: list[str], what: str) -> None:
+def _require(table: Table, names: list[str]) -> None:
     findings = [
-        f"{what}: has no column '{name}'; add it" for name in names if name not in table.names
+        f"population: has no column '{name}'; add it" for name in names if name not in table.names
     ]
     if findings:
         raise InputError.from_findings(findings)

@@ -133,8 +133,9 @@ def _check_names(names: Sequence[str], given: Sequence[str], other: str | None) 
         near = [(name, nearest(name, names)) for name in absent]
         hints = ", ".join(f"'{other}' for '{name}'" for name, other in near if other)
         hint = f"did you mean {hints}? " if hints else ""
+        columns, are = ("columns", "are") if absent[1:] else ("column", "is")
         findings.append(
-            f"publish: {_are(absent, 'column')} not in the frame; {hint}correct the names"
+            f"publish: {columns} {quoted(absent)} {are} not in the frame; {hint}correct the names"
         )
     if unnamed:
         findings.append(
@@ -143,10 +144,6 @@ def _check_names(names: Sequence[str], given: Sequence[str], other: str | None) 
         )
     if findings:
         raise InputError.from_findings(findings)
-
-
-def _are(names: Sequence[str], what: str) -> str:
-    return f"{what}{'s' if names[1:] else ''} {quoted(list(names))} {'are' if names[1:] else 'is'}"
 
 
 def _check_settings(settings: Mapping[str, Settings | None]) -> None:
