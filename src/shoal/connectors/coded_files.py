@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -24,8 +24,6 @@ from shoal.data.coded_table import CodedTable
 from shoal.data.regular_files import is_pipe, require_regular, unchanged
 from shoal.data.room import Room, needs_whole, spooled
 from shoal.errors import InputError
-
-Progress = Callable[[str], None]
 
 PARQUET_ROWS = 1 << 17
 """Records of a Parquet file that are held at once, beside what decoding them takes."""
