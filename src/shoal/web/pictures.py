@@ -17,10 +17,11 @@ CUSTOMS = {
 }
 
 
-def bars(heights: Sequence[float], width: float = 82, height: float = 24) -> list[dict[str, float]]:
+def bars(heights: Sequence[float]) -> list[dict[str, float]]:
     """Bars side by side, the highest as high as the picture."""
     if not heights:
         return []
+    width, height = 82.0, 24.0
     step, most = width / len(heights), max(heights) or 1
     gap = 1.0 if len(heights) < 30 else 0.0
     return [
@@ -35,12 +36,10 @@ def bars(heights: Sequence[float], width: float = 82, height: float = 24) -> lis
 
 
 def pairs_of_bars(
-    before: Sequence[float | None] | None,
-    after: Sequence[float],
-    width: float = 300,
-    height: float = 90,
+    before: Sequence[float | None] | None, after: Sequence[float]
 ) -> list[dict[str, Any]]:
     """For every place two bars, before and after, to one scale."""
+    width, height = 300.0, 90.0
     first = list(before) if before is not None else [None] * len(after)
     most = max([value for value in (*first, *after) if value], default=1) or 1
     step = width / max(len(after), 1)
@@ -60,7 +59,7 @@ def pairs_of_bars(
     return drawn
 
 
-def school(count: int, width: float = 500, height: float = 76) -> list[dict[str, float]]:
+def school(count: int, width: float, height: float = 76) -> list[dict[str, float]]:
     """Where fish swim, in three loose rows; the same for the same number."""
     shown = min(count, MOST_FISH)
     per_row = max(math.ceil(shown / 3), 3)
@@ -86,10 +85,9 @@ def log_place(value: float, least: float, most: float, width: float) -> float:
     return round(width * min(max(share, 0), 1), 1)
 
 
-def loss_curve(
-    points: Sequence[tuple[int, float]], k: int, width: float = 600, height: float = 90
-) -> dict[str, Any]:
+def loss_curve(points: Sequence[tuple[int, float]], k: int) -> dict[str, Any]:
     """Measured losses by k: dots, the line between them, and the axis."""
+    width, height = 600, 90
     top = 0.4
     while points and max(loss for _, loss in points) > top:
         top += 0.2
