@@ -20,6 +20,7 @@ from shoal.connectors import files
 from shoal.connectors.folder_draft import private_folder
 from shoal.connectors.folder_manifest import MANIFEST
 from shoal.connectors.outputs import remove_stale_signature
+from shoal.data.durable import sync
 from shoal.errors import CheckpointError
 
 NAMED = "batch-{batch:06d}-shard-{shard:04d}.parquet"
@@ -91,9 +92,9 @@ class BatchFolder:
     def _take_place(self, copy: Path) -> None:
         self.path.mkdir(exist_ok=True)
         copy.chmod(0o666 & ~files.umask())
-        files.sync(copy)
+        sync(copy)
         os.replace(copy, self.path / copy.name)
-        files.sync(self.path)
+        sync(self.path)
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from shoal.connectors.dialect import AS_FOUND, DELIMITED, Dialect, Reading, defa
 from shoal.connectors.json_keys import check_keys
 from shoal.connectors.sweeping import DRAFT_BYTES, sweep
 from shoal.data import cores
+from shoal.data.durable import sync
 from shoal.data.regular_files import is_pipe, require_regular, unchanged
 from shoal.errors import InputError
 
@@ -404,15 +405,6 @@ def _write(
         workbooks.write(frame, file)
     else:
         delimited.write(frame, file, dialect or default_dialect(kind))
-
-
-def sync(path: Path) -> None:
-    """Returns once a file or folder is on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _unpacked(content: bytes, path: str) -> bytes:

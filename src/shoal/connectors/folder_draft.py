@@ -22,6 +22,7 @@ import polars as pl
 from shoal.connectors import files, folder_manifest, parquet_parts
 from shoal.connectors.folder_manifest import MANIFEST
 from shoal.connectors.sweeping import DRAFT_BYTES, sweep
+from shoal.data.durable import sync
 from shoal.errors import InputError
 
 try:
@@ -126,15 +127,15 @@ def _take_place(draft: Path, target: Path, output_path: str) -> None:
         mask = files.umask()
         for path in sorted(draft.iterdir()):
             path.chmod(0o666 & ~mask)
-            files.sync(path)
-        files.sync(draft)
+            sync(path)
+        sync(draft)
         if target.is_dir() and any(target.iterdir()):
             draft.chmod(0o777 & ~mask)
             _exchange(draft, target)
         else:
             draft.chmod(0o777 & ~mask)
             os.rename(draft, target)
-        files.sync(target.parent)
+        sync(target.parent)
     except OSError as failed:
         raise InputError(
             f"output '{output_path}': writing failed"

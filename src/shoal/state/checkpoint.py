@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.data.durable import sync
 from shoal.errors import CheckpointError
 
 try:
@@ -147,11 +148,7 @@ class Checkpoint:
 
     def _sync_folder(self) -> None:
         if self._durable:
-            handle = os.open(self.folder, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            sync(self.folder)
 
 
 def packed(state: dict[str, Any]) -> bytes:

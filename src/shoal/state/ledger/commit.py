@@ -16,6 +16,7 @@ from typing import IO
 
 import numpy as np
 
+from shoal.data.durable import sync
 from shoal.errors import InputError, LedgerError, os_errors_as_input_errors
 from shoal.state.ledger import verify
 from shoal.state.ledger.chain import Chain
@@ -27,7 +28,6 @@ from shoal.state.ledger.drafts import (
     open_to_readers,
     remove,
     signals_deferred,
-    sync,
     write_once,
 )
 from shoal.state.ledger.layout import (

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from shoal.data.durable import sync
+
 DRAFT = ".part"
 
 
@@ -67,14 +69,6 @@ def write_anew(path: Path, content: bytes) -> None:
     finally:
         draft.unlink(missing_ok=True)
     sync(path.parent)
-
-
-def sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def remove(path: Path) -> None:
