@@ -336,12 +336,12 @@ def explanation_sentences(measured: dict[str, Any]) -> Iterator[str]:
 
 def _saving(change: dict[str, Any], now: dict[str, Any]) -> str:
     """What a cheaper setting suppresses and scores, where that is not as it is now."""
-    told = []
+    changes = []
     if change["suppressed"] != now["suppressed"]:
-        told.append(f"suppresses {change['suppressed']} instead of {now['suppressed']}")
+        changes.append(f"suppresses {change['suppressed']} instead of {now['suppressed']}")
     if None not in (change["score"], now["score"]) and change["score"] != now["score"]:
-        told.append(f"scores {change['score']:.4g} instead of {now['score']:.4g}")
-    return " and ".join(told)
+        changes.append(f"scores {change['score']:.4g} instead of {now['score']:.4g}")
+    return " and ".join(changes)
 
 
 def _number(value: float | None) -> str:

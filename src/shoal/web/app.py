@@ -293,10 +293,10 @@ async def events(request: Request) -> Response:
     last = request.headers.get("last-event-id", "0")
     after = int(last) if last.isascii() and last.isdigit() else 0
 
-    async def told() -> AsyncIterator[str]:
+    async def messages() -> AsyncIterator[str]:
         server.streams += 1
         try:
-            source = job.told(min(after, len(job.events)))
+            source = job.events_after(min(after, len(job.events)))
             waiting = asyncio.ensure_future(anext(source, None))
             while True:
                 done, _ = await asyncio.wait({waiting}, timeout=BEAT)
@@ -311,7 +311,7 @@ async def events(request: Request) -> Response:
         finally:
             server.streams -= 1
 
-    return StreamingResponse(told(), media_type="text/event-stream")
+    return StreamingResponse(messages(), media_type="text/event-stream")
 
 
 # What goes wrong

@@ -279,8 +279,8 @@ def _method(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Conten
     policy = {**rest, "method": method, **({"seed": policy["seed"]} if "seed" in policy else {})}
     if one(form, "k"):
         before = policy
-        policy, told = _k(form, policy, columns)
-        said += "" if policy["promises"] == before.get("promises") else f", {told}"
+        policy, about_k = _k(form, policy, columns)
+        said += "" if policy["promises"] == before.get("promises") else f", {about_k}"
     return policy, said
 
 

@@ -177,8 +177,8 @@ class Job:
         self.changed.set()
         self.changed = asyncio.Event()
 
-    async def told(self, after: int) -> AsyncIterator[dict[str, Any]]:
-        """The events behind this one, those to come included, until the job is over."""
+    async def events_after(self, after: int) -> AsyncIterator[dict[str, Any]]:
+        """The events after this one, those to come included, until the job is over."""
         while True:
             while after < len(self.events):
                 after += 1
