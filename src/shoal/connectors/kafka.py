@@ -109,7 +109,7 @@ class TopicFeed:
     def _first_names(self) -> list[str]:
         """The names of the first object; the stream begins when it has come.
 
-        A message without a value, as topics keep for what was deleted, is no object.
+        A message without a value, as topics keep for what was deleted, is not an object.
         """
         while True:
             lines, _, at_end = self._messages(1)

@@ -57,7 +57,7 @@ _SHOWN = 5
 def read(path: str | Path, reading: Reading) -> pl.DataFrame:
     """The table in a workbook's one visible sheet, or in the one that is named, all as text.
 
-    Raises InputError for what is no such table, MissingExtraError without the extra.
+    Raises InputError where it is not such a table, MissingExtraError without the extra.
     """
     calamine = _reader(path)
     parts = _checked_parts(path)

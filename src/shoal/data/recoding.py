@@ -136,7 +136,7 @@ class GlobalRecoding:
 def _cells(
     name: str, texts: list[str], cell: np.ndarray, places: np.ndarray | tuple[np.ndarray, ...]
 ) -> pl.Series:
-    """The published cells: these texts, where "" is no value.
+    """The published cells: these texts, "" as null.
 
     cell: which of the texts each place shows. places: (n,) what indexes `cell`, of each record.
     """

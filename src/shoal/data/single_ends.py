@@ -55,7 +55,7 @@ def _ends(published: PublishedColumn, values: np.ndarray, classes: Classes) -> E
     is_interval = np.isfinite(published.lo) & np.isfinite(published.hi)
     is_interval &= published.lo < published.hi
     shows_interval = np.zeros(classes.count + 1, dtype=bool)  # last, for records in no class
-    # no value is NaN's equal, so that nobody is at the end of what is no interval
+    # NaN equals no value, so nobody is at the end of a cell that is not an interval
     ends = np.where(is_interval, np.stack([published.lo, published.hi]), np.nan)
     at_end = np.empty((2, len(values)), dtype=bool)
     for rows in blocks(len(values)):

@@ -27,8 +27,8 @@ class GeneralizedLoss(OfCells):
     attribute (numbers, places of an order, leaves of a hierarchy). So it needs no declared domain,
     and outliers that a domain allows but the table lacks do not flatter it. A cell that shows the
     suppression mark spans the whole declared domain, which then is the range. A suppressed record
-    loses 1 everywhere. A cell that shows a mean spans what lies behind it. None where a cell is no
-    span. Attributes weigh the same.
+    loses 1 everywhere. A cell that shows a mean spans what lies behind it. None where a cell is not
+    a span. Attributes weigh the same.
     """
 
     name: ClassVar[str] = "generalized_loss"

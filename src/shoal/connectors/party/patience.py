@@ -50,7 +50,7 @@ class Patience:
                 seconds = float(self._endpoint.call(name, "Idle", b""))
             except (self._endpoint.rpc_error, ValueError):
                 continue
-            if seconds >= 0:  # which what is not a number is not
+            if seconds >= 0:  # false of NaN
                 yield seconds
 
     @contextmanager

@@ -122,7 +122,7 @@ class Hierarchy:
         return node_of
 
     def leaf_codes(self, values: pl.Series | np.ndarray | Sequence[str]) -> np.ndarray:
-        """The leaf of each text, -1 where it is no leaf; (n,) int32."""
+        """The leaf of each text, -1 where it is not a leaf; (n,) int32."""
         text = values if isinstance(values, pl.Series) else pl.Series(list(values), dtype=pl.String)
         leaves = pl.Enum(self.labels[: self.leaves])
         codes = text.cast(pl.String).cast(leaves, strict=False).to_physical()

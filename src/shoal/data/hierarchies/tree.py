@@ -51,7 +51,7 @@ class Tree:
         return np.array([value not in known for value in values], dtype=bool)
 
     def make(self, values: np.ndarray) -> Hierarchy:
-        """The whole tree; raises InputError where one of the values is no leaf."""
+        """The whole tree; raises InputError where one of the values is not a leaf."""
         refuse_values_without_leaf(self, values)
         return _hierarchy(self.paths)
 

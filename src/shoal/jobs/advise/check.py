@@ -90,8 +90,8 @@ def remarks(policy: Policy, data_path: str) -> list[str]:
 def check(policy: PolicyLike, frame: Frame | None = None) -> list[AttributeFinding]:
     """Every finding about columns, hierarchies, values, numbers, domains, people and promises.
 
-    Empty where the policy is sound and, if given, fits the frame. Raises InputError for what is no
-    policy.
+    Empty where the policy is sound and, if given, fits the frame. Raises InputError for what is not
+    a policy.
     """
     policy = Policy.of(policy)
     table = None if frame is None else original_table(table_of(frame), policy)

@@ -90,7 +90,7 @@ def release_by_release(core: StreamCore, gate: Gate) -> dict[str, Any]:
 def output_of(
     options: StreamOptions, published: Path, digest: str | None, render: Render
 ) -> dict[str, Any]:
-    """What is said of the published file; a topic and standard output are none."""
+    """The certificate's `output`: the file; of a topic or standard output its hash."""
     if not options.to_file and not options.to_table:
         return {"sha256": digest}
     return describe_file(published, options.sink, digest, render)
@@ -106,7 +106,7 @@ def stream_certificate(
 ) -> Certificate:
     """What was measured, and what the stream did.
 
-    read_and_written: what is said of `input` and `output`. started: the process time when the run
+    read_and_written: the parts `input` and `output`. started: the process time when the run
     began.
     """
     kinds = counters.kinds
