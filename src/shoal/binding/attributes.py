@@ -101,7 +101,7 @@ def _hierarchy(
 
 
 def _lost_zeros(declared: AttributePolicy, column: Column | None, is_value: np.ndarray) -> bool:
-    """Whether prefixes are asked of numbers, whose leading zeros are gone."""
+    """Whether prefixes are to be taken of numbers, whose leading zeros are gone."""
     if not (isinstance(declared.hierarchy, dict) and "prefix" in declared.hierarchy):
         return False
     if column is None or not column.was_number:

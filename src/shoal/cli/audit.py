@@ -258,7 +258,7 @@ def audit(
 
 
 def _refuse_memory() -> None:
-    """Raises InputError where a limit is asked of what no limit is kept for."""
+    """Raises InputError where there is a limit, which only an audit of one table keeps."""
     from shoal.data import room
 
     if room.limit() is not None:

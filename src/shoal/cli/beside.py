@@ -144,7 +144,7 @@ class Beside(Named):
         return [name for release in self.releases for name in release.files]
 
     def question(self, k: int | None, l: int | None) -> BesideQuestion:
-        """What is asked of all of them."""
+        """The options of the audit of all of them."""
         from shoal.jobs.beside.audit import PRESENCE, BesideQuestion
 
         question = BesideQuestion(self.attacker or PRESENCE, tuple(self.same or ()), k, l)

@@ -1,4 +1,4 @@
-"""What is said of a command that was typed wrongly, in our words."""
+"""Messages about a command that was typed wrongly, in our words."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _in_a_sentence(text: str) -> str:
 
 
 def _command_of(usage: Any) -> str | None:
-    """The command that was used wrongly: 'shoal publish', or 'shoal' alone; None if not told."""
+    """The command that was used wrongly: 'shoal publish', or 'shoal' alone; None if unknown."""
     context, names = getattr(usage, "ctx", None), []
     if context is None:
         return None

@@ -51,7 +51,7 @@ def describe_file(
 
 
 def described_second(path: Path | None, sha256: str | None) -> dict[str, Any]:
-    """What is said of the second of two tables, which is written as the first; empty without."""
+    """The part about the second of two tables, written as the first is; empty without one."""
     if path is None:
         return {}
     size = path.stat().st_size if path.is_file() and not is_pipe(path) else None

@@ -296,7 +296,7 @@ def _utility(may_lack: bool) -> Rule:
 
 
 def _output(verb: str, is_earlier: bool) -> Rule:
-    """What is said of the file; nothing of a frame, and of a topic its hash alone."""
+    """The part about the file: nothing for a frame, for a topic its hash alone."""
     if is_earlier:
         return nullable(record({"sha256": nullable(SHA256)}, dict.fromkeys(OUTPUT, absent)))
     if verb == "stream":

@@ -1,7 +1,7 @@
 """A table of people, column by column, each column as codes into its distinct values.
 
 Everything Shoal asks of a column - is it a number, is it in the hierarchy, which value is least -
-is asked of the distinct values, once, and carried to the records by their codes.
+is answered for the distinct values, once, and carried to the records by their codes.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ class Promise(ABC):
         return self.judge(classes)
 
     def closeness(self, table: Classes) -> tuple[Closeness, ...]:
-        """What is asked of each attribute, for methods that build classes towards it."""
+        """The terms for each attribute, for methods that build classes towards it."""
         return ()
 
     def least_subjects(self, several_records: bool) -> int:

@@ -28,7 +28,7 @@ class BoundPromises(Promises):
 
     What refers to the whole table (the distribution that t-closeness compares with) is taken from
     the records that are in a class of the template, whichever of them are labelled later. Promises
-    that merging can break, or that are about the release as a whole, are not asked of classes but
+    that merging can break, or that are about the release as a whole, are not checked in classes but
     by `release_holds`; those that compare with a population only where the caller says what fits a
     class.
     """
@@ -63,7 +63,7 @@ class BoundPromises(Promises):
 
     @cached_property
     def qids(self) -> tuple[AnonymityRequirement, ...]:
-        """Every count of people that is asked; the last one is asked of every class."""
+        """Every count of people that is asked for; the last one holds for every class."""
         several = self.template.subjects is not None
         others = [model for model in self._models if not model.counts_people_only]
         least = max([1, *(model.least_subjects(several) for model in others)])
@@ -165,7 +165,7 @@ def terms_of(models: Sequence[PrivacyModel]) -> tuple[PromiseTerms, ...]:
 
 
 def _is_about_classes(model: PrivacyModel) -> bool:
-    """Whether it is asked of each class while a method works, and merging classes keeps it."""
+    """Whether it is checked in each class while a method works, and merging classes keeps it."""
     return model.monotone and not model.whole_table
 
 

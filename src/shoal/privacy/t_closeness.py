@@ -157,7 +157,7 @@ class TCloseness(Promise):
         )
 
     def closeness(self, table: Classes) -> tuple[Closeness, ...]:
-        """What is asked of each attribute, for methods that build classes towards it."""
+        """The terms for each attribute, for methods that build classes towards it."""
         asked = []
         for name in self.compared:
             for view in self._views(table, name):

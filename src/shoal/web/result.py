@@ -25,7 +25,7 @@ MEASURED = {
 
 
 async def result_screen(server: Server, name: str | None, cells: Context | None = None) -> Context:
-    """The draft of this number, by default the last one. cells: what was asked of single rows."""
+    """The draft of this number, by default the last one. cells: the answers about single rows."""
     project = server.project
     runs = project.runs
     run = project.run(name) if name else next(iter(runs), None)

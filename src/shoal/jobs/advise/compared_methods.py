@@ -24,7 +24,7 @@ BASELINES = ("mondrian:cut=nearest", "top-down-greedy")
 
 
 def label_of(policy: Policy) -> str:
-    """The policy's method with the parameters asked of it, in the form that `methods` reads."""
+    """The policy's method with its parameters, in the form that `methods` reads."""
     return label(policy.method_name, policy.method_settings)
 
 

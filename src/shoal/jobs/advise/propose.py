@@ -75,7 +75,7 @@ def propose_file(
 
 
 class _Asked(NamedTuple):
-    """What is asked of a proposal, checked before any data is read."""
+    """The options of a proposal, checked before any data is read."""
 
     k: int
     read: ReadOptions

@@ -9,7 +9,7 @@ from shoal.policy import registry
 
 NAME = "not measured again"
 ABOUT = ("shoal", "build", "date", "verb", "method", "seed", "seconds", "scale")
-"""What is said of how it was made, which no file shows."""
+"""Keys about how the release was made, which no file shows."""
 OF_OTHER_CHECKS = ("schema", "policy", "input")
 
 

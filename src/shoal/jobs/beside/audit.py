@@ -28,7 +28,7 @@ DEFAULT_K = 2
 
 @dataclass(frozen=True)
 class BesideQuestion:
-    """What is asked of several releases together.
+    """The options of an audit of several releases together.
 
     attacker: `presence` knows who is in which release, `own` only that one person is. same: names
     of one attribute that never changes, each a text such as `disease=diagnosis`; without any, all
@@ -130,7 +130,7 @@ def audit_sources(
 ) -> dict[str, Any]:
     """The `beside` part of a certificate: how few remain over all of these releases.
 
-    Raises InputError where people can't be found again, and for what is asked of an attribute that
+    Raises InputError where people can't be found again, and for an attribute in question that
     fewer than two of them show.
     """
     question.check()

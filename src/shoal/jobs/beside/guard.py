@@ -45,7 +45,7 @@ PRESENCE_KNOWN = Against()
 
 
 def guard_of(sources: Sequence[Source], against: Against = PRESENCE_KNOWN) -> BesideGuard:
-    """What is asked of a table that is published beside these releases."""
+    """The conditions for a table that is published beside these releases."""
     against.check()
     for source in sources:
         if not source.release.holds:

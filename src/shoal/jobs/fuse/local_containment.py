@@ -25,7 +25,7 @@ class Replay:
     """The groups as the messages make them. facts: how many were found; wrong: what does not fit.
 
     final: of every attribute, first and last cell of the published value of every row, (n, 2).
-    asked: where there is a judge, each other owner's proposals and what the judge said of them.
+    asked: where there is a judge, each other owner's proposals and the judge's verdicts.
     """
 
     def __init__(

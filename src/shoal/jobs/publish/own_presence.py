@@ -12,7 +12,7 @@ whose true quasi-identifiers fit all of these, members or not; they must be k pe
    the old ones, as in `aligned`, with those old classes whole that have fewer than k people here.
    Who shares both classes fits both, so most of these hold. What loses less is published.
 
-Who fits a class is asked of the cells that it would show.
+Who fits a class is judged by the cells that it would show.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of a publish beside its policy, as in `shoal.publish`."""
+    """The options of a publish beside its policy, as in `shoal.publish`."""
 
     plan: str | Path | None = None
     explain: bool = False
@@ -105,7 +105,7 @@ def publication(
 
 
 def _refuse_without_method(request: Request) -> None:
-    """Raises InputError with all that is asked of methods which columns alone can't name."""
+    """Raises InputError for options that need a method, which columns alone can't name."""
     asked = [name for name in ("plan", "explain") if getattr(request, name)]
     if asked:
         raise InputError.from_findings(

@@ -94,7 +94,7 @@ class Starring:
         return [attribute.name for attribute in self.bound.schema.sensitive]
 
     def _is_about_the_whole(self) -> bool:
-        """Whether a promise depends on more than the class that it is asked of."""
+        """Whether any promise about a class depends on more than that class."""
         return any(
             model.whole_table or model.compares_with_table or not model.monotone
             for model in self.policy.build_promises()

@@ -1,4 +1,4 @@
-"""What the cells of a column say, whatever its name: asked of its distinct cells, once."""
+"""What the cells of a column say, whatever its name, found once from its distinct cells."""
 
 from __future__ import annotations
 
