@@ -40,14 +40,6 @@ def most_distinct(counts: np.ndarray, k: int, l: int) -> int:
     return low
 
 
-def most_shares(counts: np.ndarray, k: int, l: int) -> tuple[int, int]:
-    """What is always possible, and the most there may be, of classes of k people in which no value
-    has more than 1 / l of them. counts: (values,), none more than n / l.
-    """
-    n = int(counts.sum())
-    return n // (l * ceil(k / l)), n // max(k, l)
-
-
 def class_bound(models: Sequence[PrivacyModel], table: Classes) -> int | None:
     """The most classes in which these promises can hold, or a little more than these.
 
