@@ -39,15 +39,15 @@ def remember(server: Server, number: int, sentence: str, **answers: Any) -> None
     server.remember(sentence, places=places)
 
 
-def last_job(server: Server, kind: str, folder: Path) -> Job | None:
-    """The last job of this kind about a ledger."""
-    found = server.jobs.last(kind)
+def last_what_if(server: Server, folder: Path) -> Job | None:
+    """The last job that tried each method with an increment of a ledger."""
+    found = server.jobs.last("what-if")
     return found if found is not None and found.asked["folder"] == str(folder) else None
 
 
 def increment_context(server: Server, number: int, folder: Path, head: str | None) -> Context:
     """What was tried with the next increment, and the conditions of its release."""
-    place, tried = place_of(server, number), last_job(server, "what-if", folder)
+    place, tried = place_of(server, number), last_what_if(server, folder)
     done = tried.result if tried is not None and tried.state == "done" else None
     context: Context = {
         "tried": done,

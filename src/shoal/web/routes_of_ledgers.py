@@ -35,7 +35,7 @@ async def changed(request: Request) -> Response:
         increments.remember(server, number, f"{folder.name}: answers", answers=found)
     elif do in ("sign", "publish"):
         context = await watch.ledger_screen(server, text, waits=True)
-        tried = increments.last_job(server, "what-if", folder)
+        tried = increments.last_what_if(server, folder)
         if tried is None or tried.state != "done":
             raise InputError("increment: none was tried; try one first")
         own = increments.hashes(tried.result, increments.place_of(server, number))
