@@ -13,6 +13,7 @@ import numpy as np
 
 from shoal.data.hierarchies.diagnostics import refuse_values_without_leaf
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.numbers import plain_text
 from shoal.errors import InputError
 
 # Wide enough for any finite double beside any other, so that no bound is ever rounded.
@@ -144,11 +145,4 @@ def _number(text: Any) -> Decimal | None:
 
 
 def _interval(low: Decimal, high: Decimal) -> str:
-    return f"[{_plain(low)}, {_plain(high)})"
-
-
-def _plain(number: Decimal) -> str:
-    """Without exponent and without trailing zeros."""
-    text = format(number, "f")
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return "0" if text in ("-0", "") else text
+    return f"[{plain_text(low)}, {plain_text(high)})"
