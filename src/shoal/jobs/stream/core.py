@@ -362,14 +362,15 @@ class StreamCore:
         self.arrived = int(state["arrived"])
         self._pending.set(state["held_seq"], state["held"])
         self._releases = int(state["releases"])
-        due = _below("due/", state)
+        due = state_below("due/", state)
         self._due = [Emissions(**due)] if due else []
         self._texts.restore(state)
-        self._publisher.restore(_below("publisher/", state))
-        self._promises.restore(_below("promises/", state))
+        self._publisher.restore(state_below("publisher/", state))
+        self._promises.restore(state_below("promises/", state))
 
 
-def _below(prefix: str, state: dict[str, Any]) -> dict[str, Any]:
+def state_below(prefix: str, state: dict[str, Any]) -> dict[str, Any]:
+    """The entries of a state whose names begin with a prefix, without it."""
     return {
         name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
     }

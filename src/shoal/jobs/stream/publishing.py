@@ -23,7 +23,7 @@ from shoal.data.stream import Piece
 from shoal.data.table import Table
 from shoal.errors import CheckpointError, InputError
 from shoal.jobs.stream.certify import stream_certificate
-from shoal.jobs.stream.core import Batch, StreamCore
+from shoal.jobs.stream.core import Batch, StreamCore, state_below
 from shoal.jobs.stream.gate import Gate
 from shoal.jobs.stream.options import StreamOptions
 from shoal.jobs.stream.outputs import Outputs
@@ -96,8 +96,8 @@ class Publishing(ABC):
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
-        self.core.restore(_below("core/", state))
-        self._gate.restore(_below("gate/", state))
+        self.core.restore(state_below("core/", state))
+        self._gate.restore(state_below("gate/", state))
         TypeAdapter(StreamCounters).validate_json(json.dumps(state["tally"]), strict=True)
         self._counters = StreamCounters(**state["tally"])
         self._step = int(state["step"])
@@ -241,9 +241,3 @@ def fixed_by(policy: Policy) -> dict[str, Any]:
 def hash_of(fixed: dict[str, Any]) -> str:
     """One text that two streams share if they agree in everything named here."""
     return hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()
-
-
-def _below(prefix: str, state: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
-    }
