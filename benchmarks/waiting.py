@@ -25,7 +25,6 @@ K, SEED = 10, 1
 # records of an increment, and how many increments
 SERIES = ((5, 200), (15, 150), (30, 120), (60, 80), (150, 50), (600, 20))
 DOMAINS = {"age": (10, 100), "height": (130, 220), "weight": (30, 220)}
-LAST = 4  # increments by which the size of the next is judged
 
 
 def measure(asked: Asked) -> Result:

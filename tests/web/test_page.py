@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 
 from shoal.web.looks import Looks
 from shoal.web.measured_points import comparison_key, rows_now, store
-
-
-def file_sha(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def column(visitor, name):
