@@ -100,10 +100,6 @@ class EncodedAttribute:
         positions = np.where(np.abs(exact - np.rint(exact)) < 1e-6, np.rint(exact), nowhere)
         return np.where(missing, none, np.nan_to_num(positions)).astype(np.int32)[others.codes]
 
-    def is_missing(self) -> np.ndarray:
-        """(n,) bool, which records hold no value."""
-        return (self.rank_of_code >= self.present)[self.codes]
-
 
 def encode_attribute(
     attribute: Attribute, column: Column, schema: Schema

@@ -8,7 +8,7 @@ of commas.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
@@ -151,9 +151,3 @@ def map_cells(
     if not changed:
         return text, lost
     return text.replace(list(changed), list(changed.values())), lost
-
-
-def kept(cells: Iterable[str]) -> Callable[[str], bool]:
-    """Whether a cell is one of these, which mean something of their own."""
-    known = frozenset(cells)
-    return lambda cell: cell in known

@@ -154,11 +154,6 @@ class StreamCore:
         return self._released(self._publisher.flush(), early=True)
 
     @property
-    def oldest(self) -> int | None:
-        """The number of the oldest record that is held; None where none is."""
-        return self._pending.oldest
-
-    @property
     def waiting(self) -> int:
         """How many records are held."""
         return self._pending.count

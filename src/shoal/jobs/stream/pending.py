@@ -29,10 +29,6 @@ class PendingRecords:
         return sum(len(seq) for seq in self._seqs)
 
     @property
-    def oldest(self) -> int | None:
-        return int(self.seq[0]) if self.count else None
-
-    @property
     def seq(self) -> np.ndarray:
         """(n,) int64, ascending."""
         if len(self._seqs) > 1:

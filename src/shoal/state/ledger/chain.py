@@ -43,11 +43,6 @@ class Chain(Layout):
             )
         return content
 
-    def follows(self, head: str) -> bool:
-        """Whether the release of this hash, or the beginning, is in the chain."""
-        certificates = (self.folder(release) / CERTIFICATE for release in self.releases())
-        return head in map(sha256_of, (self.genesis, *certificates))
-
     def step(self, number: int) -> LedgerStep:
         """A step of the private part; raises LedgerError where it can't be read."""
         step = self._read_step(number)
