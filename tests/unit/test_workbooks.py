@@ -131,12 +131,12 @@ def faulty(made, sheet):
     sheet.write_formula(2, 1, "=A1", None, "text")
 
 
-def without(path: str, value: bytes) -> str:
+def without(path: str, value: bytes, instead: bytes = b"") -> str:
     """The workbook without the computed value of some formulas."""
     changed = f"{path}.2.xlsx"
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(changed, "w") as new:
         for part in old.namelist():
-            new.writestr(part, old.read(part).replace(value, b""))
+            new.writestr(part, old.read(part).replace(value, instead))
     return changed
 
 
@@ -164,6 +164,30 @@ def test_a_formula_with_a_value_is_its_value(tmp_path):
     assert read(path).rows() == [("41", "x")]
     with pytest.raises(InputError, match=r"1 cell is a formula without a value \(A2\)"):
         read(without(path, b"<v>41</v>"))
+
+
+@pytest.mark.parametrize("empty", [b"<v/>", b"<v />", b"<v></v>", b"<v>\n</v>"])
+def test_a_formula_with_an_empty_value_was_never_computed(tmp_path, empty):
+    def fill(made, sheet):
+        sheet.write_row(0, 0, ["a", "b"])
+        sheet.write_formula(1, 0, "=1+20", None, 21)
+        sheet.write_number(1, 1, 5)
+        sheet.write_formula(2, 0, "=1+1", None, 2)
+
+    path = without(book(tmp_path / "t.xlsx", fill), b"<v>21</v>", empty)
+    with pytest.raises(InputError, match=r"1 cell is a formula without a value \(A2\)"):
+        read(path)
+
+
+def test_a_formula_may_give_an_empty_text(tmp_path):
+    def fill(made, sheet):
+        sheet.write_row(0, 0, ["a", "b"])
+        sheet.write_row(1, 0, ["x", "y"])
+        sheet.write_formula(2, 0, '=""', None, "z")
+        sheet.write_number(2, 1, 5)
+
+    path = without(book(tmp_path / "t.xlsx", fill), b"<v>z</v>", b"<v></v>")
+    assert read(path).rows() == [("x", "y"), (None, "5")]
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"a,b\n1,2\n"])

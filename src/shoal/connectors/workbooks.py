@@ -219,24 +219,32 @@ def _scan(archive: zipfile.ZipFile, part: str) -> tuple[int, int, list[str]]:
     if not _mentions(archive, part, (b't="e"', b"t='e'", b":f", b"<f")):
         return 0, 0, []
     cell = {"r": "", "t": ""}
-    has_formula = has_value = False
+    has_formula = has_value = in_value = False
     errors = formulas = 0
     places: list[str] = []
 
     def begun(name: str, attributes: dict[str, str]) -> None:
-        nonlocal has_formula, has_value
+        nonlocal has_formula, has_value, in_value
         local = _local(name)
         if local == "c":
             cell.update(r=attributes.get("r", "?"), t=attributes.get("t", ""))
             has_formula = has_value = False
         elif local == "f":
             has_formula = True
-        elif local in ("v", "is"):
+        elif local == "v":
+            in_value = True
+            has_value = cell["t"] == "str"  # only a text can be empty
+        elif local == "is":
             has_value = True
 
+    def said(text: str) -> None:
+        nonlocal has_value
+        has_value = has_value or (in_value and not text.isspace())
+
     def ended(name: str) -> None:
-        nonlocal errors, formulas
+        nonlocal errors, formulas, in_value
         if _local(name) != "c":
+            in_value = in_value and _local(name) != "v"
             return
         is_error = cell["t"] == "e"
         is_open = has_formula and not has_value
@@ -245,7 +253,7 @@ def _scan(archive: zipfile.ZipFile, part: str) -> tuple[int, int, list[str]]:
         if (is_error or is_open) and len(places) < _SHOWN:
             places.append(cell["r"])
 
-    _parse(archive, part, begun, ended)
+    _parse(archive, part, begun, ended, said)
     return errors, formulas, places
 
 
@@ -300,7 +308,9 @@ def _mentions(archive: zipfile.ZipFile, part: str, texts: tuple[bytes, ...]) -> 
     return False
 
 
-def _parse(archive: zipfile.ZipFile, part: str, begun: Any, ended: Any = None) -> None:
+def _parse(
+    archive: zipfile.ZipFile, part: str, begun: Any, ended: Any = None, said: Any = None
+) -> None:
     """Walks a part; a document type, by which entities would be declared, is damage."""
 
     def refuse(*_: object) -> None:
@@ -309,6 +319,7 @@ def _parse(archive: zipfile.ZipFile, part: str, begun: Any, ended: Any = None) -
     parser = expat.ParserCreate()
     parser.StartElementHandler = begun
     parser.EndElementHandler = ended
+    parser.CharacterDataHandler = said
     parser.StartDoctypeDeclHandler = refuse
     with archive.open(part) as file:
         parser.ParseFile(file)
