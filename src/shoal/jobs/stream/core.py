@@ -130,8 +130,10 @@ class StreamCore:
         and reason.
 
         frame: the columns that were named, in any order. position: (n,) int64, where each row stood
-        in the source.
+        in the source. Raises InputError, and takes none, where a column has another type than
+        before and loses something in it.
         """
+        frame = self._typed_as_before(frame)
         values, wrong = self._read(frame)
         if wrong:
             good = np.ones(frame.height, dtype=bool)
@@ -174,8 +176,32 @@ class StreamCore:
     # taking in
 
     def unfit_records(self, frame: pl.DataFrame) -> dict[int, str]:
-        """Why rows would not be taken."""
-        return self._read(frame)[1]
+        """Why rows would not be taken; raises InputError like `push`."""
+        return self._read(self._typed_as_before(frame))[1]
+
+    def _typed_as_before(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The columns that are published as they are, in the types in which they came first."""
+        if not frame.height:
+            return frame
+        first, findings, columns = self._pending.schema, [], []
+        for attribute in self.schema.published:
+            if attribute.role in (Role.QUASI, Role.IDENTIFIER):
+                continue
+            column = frame[attribute.name]
+            if column.dtype in (pl.Categorical, pl.Enum):
+                column = column.cast(pl.String)
+            before = first.get(attribute.name, column.dtype)
+            same = column if before == pl.Null else _in_type(column, before)
+            if same is None:
+                findings.append(
+                    f"attribute '{attribute.name}': this batch holds {column.dtype}, the stream"
+                    f" began with {before}; convert the column to {before}"
+                )
+            else:
+                columns.append(same)
+        if findings:
+            raise InputError.from_findings(findings)
+        return frame.with_columns(columns)
 
     def _read(self, frame: pl.DataFrame) -> tuple[np.ndarray, dict[int, str]]:
         values, wrong = self.space.encode(frame)
@@ -362,6 +388,21 @@ class StreamCore:
         self._texts.restore(state)
         self._publisher.restore(state_below("publisher/", state))
         self._promises.restore(state_below("promises/", state))
+
+
+def _in_type(column: pl.Series, dtype: pl.DataType) -> pl.Series | None:
+    """The column in another type; None where a number or a text would change."""
+    if column.dtype == dtype:
+        return column
+    try:
+        cast = column.cast(dtype, strict=False)
+        if column.dtype.is_numeric() and dtype.is_numeric():
+            is_same = cast.cast(column.dtype, strict=False).equals(column)
+        else:
+            is_same = as_text(cast).equals(as_text(column))
+    except pl.exceptions.PolarsError:
+        return None
+    return cast if is_same else None
 
 
 def state_below(prefix: str, state: dict[str, Any]) -> dict[str, Any]:

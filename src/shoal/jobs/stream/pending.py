@@ -16,7 +16,10 @@ class PendingRecords:
         self._seqs: list[np.ndarray] = []
 
     def add(self, seq: np.ndarray, frame: pl.DataFrame) -> None:
+        """The frame has the types of `schema`, or another one where nothing is known but nulls."""
         if len(seq):
+            if self._frames and self.schema != frame.schema:
+                self._frames = [self.frame.cast(frame.schema)]
             self._seqs.append(seq)
             self._frames.append(frame)
 
@@ -27,6 +30,11 @@ class PendingRecords:
     @property
     def count(self) -> int:
         return sum(len(seq) for seq in self._seqs)
+
+    @property
+    def schema(self) -> pl.Schema:
+        """The types of the columns; empty before the first record."""
+        return self._frames[0].schema if self._frames else pl.Schema()
 
     @property
     def seq(self) -> np.ndarray:
