@@ -198,3 +198,12 @@ def test_no_checkpoint_no_status(place):
     records(80).write_csv("in.csv")
     assert status_of(["stream", "in.csv", "-p", "p.json", "-o", "out.csv", "-q"]) == 0
     assert not list(place.glob(f"**/{NAME}"))
+
+
+def test_the_command_ends_with_2_where_there_is_no_status_and_its_help_says_so(place, shoal):
+    Path("empty").mkdir()
+    for folder in ("nope", "empty"):
+        result = shoal("stream-status", folder)
+        assert result.status == 2
+        assert f"'{folder}': has no {NAME}" in result.err
+    assert "2 where there is no status" in " ".join(shoal("stream-status", "--help").out.split())

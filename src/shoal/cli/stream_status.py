@@ -18,7 +18,7 @@ def stream_status(
 ) -> None:
     """Say how a running stream is doing, by its last commit: verdict, counts, loss, waits, and what
     to look at. Reads no record, and the stream does not notice. Exit status 1 where a release broke
-    a promise.
+    a promise, 2 where there is no status.
     """
     from shoal.reports.stream_in_words import status_lines
     from shoal.state.stream_status import partitions_under
