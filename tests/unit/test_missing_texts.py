@@ -15,6 +15,7 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.schema import Attribute, Kind, Role, Schema
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.table import encode_text
+from shoal.errors import InputError
 from shoal.privacy.alpha_k import AlphaKAnonymity
 from shoal.privacy.beta_likeness import BetaLikeness
 from shoal.privacy.delta_disclosure import DeltaDisclosure
@@ -166,3 +167,22 @@ def test_no_promise_gains_by_a_second_text(distance, rows):
     close = TCloseness(("s",), 0.2)
     far, near = close.measure(apart), close.measure(merged)
     assert (np.isnan(far) | (far >= near - 1e-12)).all()
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        (["x", "", "x", "n/a"], '1 cell is empty (row 2); add "" to missing_values, or fill it'),
+        (["x", "", None, "x"], "2 cells are empty (rows 2, 3); add"),
+    ],
+)
+def test_an_empty_cell_that_is_not_declared_missing_is_said_to_be_one(cells, says):
+    policy = {
+        "version": 1,
+        "attributes": {"a": {"role": "quasi"}},
+        "missing_values": ["n/a"],
+        "promises": [{"model": "k-anonymity", "k": 2}],
+    }
+    with pytest.raises(InputError) as refused:
+        shoal.publish(pl.DataFrame({"a": cells}), policy)
+    assert str(refused.value).startswith(f"attribute 'a': {says}")

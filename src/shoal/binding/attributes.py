@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import observed_domain
@@ -95,9 +96,20 @@ def _hierarchy(
             name, declared.hierarchy, policy.base, column, is_value, policy.model.read.encoding
         )
     if declared.role == "quasi" and declared.kind is Kind.CATEGORY and column is not None:
+        if "" in column.cells and is_value[column.cells.index("")]:
+            raise InputError(_about_empty_cells(name, column))
         values = np.array(column.cells, dtype=object)[is_value]
         return Flat(root=policy.model.render.suppressed).make(values)
     return None
+
+
+def _about_empty_cells(name: str, column: Column) -> str:
+    """A tree has no label for an empty cell that counts as a value."""
+    empty = np.array([cell == "" for cell in column.cells])
+    count = int(column.counts()[empty].sum())
+    are, them = ("1 cell is", "it") if count == 1 else (f"{count} cells are", "them")
+    rows = listed_rows(column.rows_of(empty).tolist(), count)
+    return f"attribute '{name}': {are} empty ({rows}); add \"\" to missing_values, or fill {them}"
 
 
 def _lost_zeros(declared: AttributePolicy, column: Column | None, is_value: np.ndarray) -> bool:
