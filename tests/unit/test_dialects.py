@@ -169,6 +169,14 @@ def test_a_point_is_never_taken_for_a_decimal_mark_where_commas_are_one(hospital
     refused(shoal, "1 cell is not a number with the decimal mark ','", "--read decimal=.")
 
 
+def test_numbers_whose_thousands_are_grouped_without_a_word_about_them(hospital, shoal):
+    policy = POLICY | {"read": {"encoding": "cp1252", "decimal": ",", "dates": "%d.%m.%Y"}}
+    (hospital / "policy.yaml").write_text(yaml.safe_dump(policy))
+    refused(shoal, "2 cells are not numbers", "thousands have points: say --read thousands=.")
+    (hospital / "in.csv").write_bytes(export().replace(b"1.200,25", b"12.00,25"))
+    refused(shoal, "2 cells are not numbers", "such as --read decimal=.")
+
+
 def test_dates_of_another_form(hospital, shoal):
     (hospital / "in.csv").write_bytes(export().replace(b"14.03.2024", b"2024/03/14"))
     refused(shoal, "attribute 'datum': 1 cell is not a date like %d.%m.%Y (row 3)")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 import polars as pl
@@ -97,10 +99,20 @@ def _read(
         frame = frame.with_columns(cells.alias(name))
         is_odd = _is_odd_number if is_number(declared) else _is_odd_date
         odd = [cell for cell in lost if policy.is_value(cell) and is_odd(cell, render)]
+        if odd and is_number(declared) and _are_grouped(odd, notation):
+            remedy = "their thousands have points: say --read thousands=."
         if odd:
             rows = column.cast(pl.String).is_in(odd).arg_true().to_list()
             findings.append(f"attribute '{name}': {_not_such(rows, *what)}; {remedy}")
     return frame, findings
+
+
+def _are_grouped(cells: list[str], notation: Notation) -> bool:
+    """Whether cells are numbers once points group their digits."""
+    if notation.thousands is not None or notation.decimal == ".":
+        return False
+    grouped = re.compile(replace(notation, thousands=".").number)
+    return all(grouped.fullmatch(cell.strip()) for cell in cells)
 
 
 def _is_odd_number(cell: str, render: Render | None) -> bool:
