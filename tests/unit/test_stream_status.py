@@ -207,3 +207,12 @@ def test_the_command_ends_with_2_where_there_is_no_status_and_its_help_says_so(p
         assert result.status == 2
         assert f"'{folder}': has no {NAME}" in result.err
     assert "2 where there is no status" in " ".join(shoal("stream-status", "--help").out.split())
+
+
+def test_a_quiet_stream_says_that_records_were_set_aside(place, shoal):
+    records(80, bad=3).write_csv("in.csv")
+    run = ("stream", "in.csv", "-p", "p.json", "-o", "out.csv", "-q")
+    aside = "out.csv.dead-letters.jsonl"
+    assert shoal(*run).err == f"shoal: 3 bad records were set aside; {aside} says which and why\n"
+    records(80).write_csv("in.csv")
+    assert shoal(*run).err == ""

@@ -161,7 +161,7 @@ def stream(
         written = listed([output, wanted.certificate_path, *drawn])
         typer.echo(summary(certificate, written), err=True)
     bad = certificate["records"]["rejected"]
-    if bad and not quiet:
+    if bad:  # lost input is no progress
         were = "record was" if bad == 1 else "records were"
         aside = wanted.bad_records
         if "partitions" in certificate["stream"]:
