@@ -116,7 +116,9 @@ def several(made, sheet):
 
 def test_of_several_sheets_one_must_be_named(tmp_path):
     path = book(tmp_path / "t.xlsx", several)
-    with pytest.raises(InputError, match=r"has 2 sheets; say --read sheet=NAME"):
+    with pytest.raises(
+        InputError, match=r"has 2 sheets \('Data', 'Other'\); say --read sheet=NAME"
+    ):
         read(path)
     with pytest.raises(InputError, match=r"its sheets are 'Data', 'Other'"):
         read(path, sheet="other")

@@ -13,6 +13,7 @@ import secrets
 import shutil
 import sys
 import tempfile
+from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -446,17 +447,28 @@ def _parsed(
 
 
 def _json_lines(content: bytes, path: str) -> pl.DataFrame:
-    try:
-        frame = (
-            pl.read_ndjson(content, infer_schema_length=None) if content.strip() else pl.DataFrame()
-        )
-    except pl.exceptions.PolarsError:
+    frame = _objects(content)
+    if frame is None:
+        lines = content.split(b"\n")
+        upto = range(len(lines) + 1)
+        bad = bisect_left(upto, True, key=lambda n: _objects(b"\n".join(lines[:n])) is None)
         raise InputError(
-            f"file '{path}': a line is not a JSON object like the others; write one object a line"
-        ) from None
+            f"file '{path}': line {bad} is not a JSON object like the others; write one object a"
+            " line"
+        )
     check_plain(frame, f"file '{path}'")
     check_keys(content, frame, f"file '{path}'")
     return frame
+
+
+def _objects(content: bytes) -> pl.DataFrame | None:
+    """JSON lines as a table; None where they are none."""
+    if not content.strip():
+        return pl.DataFrame()
+    try:
+        return pl.read_ndjson(content, infer_schema_length=None)
+    except pl.exceptions.PolarsError:
+        return None
 
 
 def check_plain(frame: pl.DataFrame, where: str) -> None:

@@ -5,6 +5,8 @@ What streams Arrow, such as a result of DuckDB, is taken too; a polars frame com
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import polars as pl
@@ -36,22 +38,52 @@ def table_of(frame: Frame | Table, allow_empty: bool = False) -> Table:
     if isinstance(frame, Table):
         return frame
     eager = _eager(frame)
-    repeated = sorted({name for name in eager.columns if eager.columns.count(name) > 1})
-    if repeated:
-        raise InputError(
-            f"frame: column names {', '.join(map(repr, repeated))} occur twice; rename one"
-        )
+    _check_names(eager.columns)
     try:
         polars = eager.to_polars()
     except Exception:
         # each kind of frame has its own ways to fail, and their texts may hold values
-        raise InputError(
-            "frame: a column mixes kinds of values; give every column one kind"
-        ) from None
+        raise InputError.from_findings(_mixed_columns(eager)) from None
     if not polars.height and not allow_empty:
         raise InputError("frame: holds no records; publish a table with at least k people")
     check_plain(polars, "frame")
     return Table(polars)
+
+
+def _check_names(names: Sequence[object]) -> None:
+    repeated = sorted({str(name) for name in names if names.count(name) > 1})
+    if repeated:
+        what = "column name" if len(repeated) == 1 else "column names"
+        occur = "occurs" if len(repeated) == 1 else "occur"
+        raise InputError(
+            f"frame: {what} {', '.join(map(repr, repeated))} {occur} twice; rename one"
+        )
+
+
+def _mixed_columns(frame: nw.DataFrame[IntoDataFrame]) -> list[str]:
+    """What to say of the columns that no one type fits, with the first row that differs."""
+    findings = []
+    for name in frame.columns:
+        try:
+            frame.select(name).to_polars()
+        except Exception:
+            kinds = [(row, _kind(cell)) for row, cell in enumerate(frame[name].to_list(), 1)]
+            filled = [(row, kind) for row, kind in kinds if kind is not None]
+            other = next((row for row, kind in filled if kind is not filled[0][1]), None)
+            where = "" if other is None else f" (row {other})"
+            findings.append(
+                f"frame: column '{name}' mixes kinds of values{where}; give it one kind"
+            )
+    return findings or ["frame: a column mixes kinds of values; give every column one kind"]
+
+
+def _kind(cell: object) -> type | None:
+    """The type of a cell, one for all numbers; None where it is empty."""
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(cell, Real) and not isinstance(cell, bool):
+        return None if cell != cell else float  # NaN
+    return type(cell)
 
 
 def like(frame: FrameT, polars: pl.DataFrame) -> FrameT:
@@ -87,6 +119,7 @@ def _eager(frame: Frame) -> nw.DataFrame[IntoDataFrame]:
         if isinstance(frame, ArrowStream):
             return nw.from_native(pl.DataFrame(frame), eager_only=True)
     except nw.exceptions.DuplicateError:
+        _check_names([*getattr(frame, "column_names", getattr(frame, "columns", ()))])
         raise InputError("frame: a column name occurs twice; rename one") from None
     except Exception:  # each library has its own ways to fail, and their texts may hold values
         pass

@@ -123,7 +123,8 @@ def _sheet_name(book: Any, path: str | Path, named: str | None, visible: Any) ->
             )
         return named
     if len(shown) != 1:
-        raise InputError(f"file '{path}': has {len(shown)} sheets; say --read sheet=NAME")
+        listed = f" ({', '.join(map(repr, shown))})" if shown else ""
+        raise InputError(f"file '{path}': has {len(shown)} sheets{listed}; say --read sheet=NAME")
     return shown[0]
 
 
