@@ -158,7 +158,7 @@ def test_from_the_command_line_to_a_certificate_that_verifies(folder, shoal):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([*PUBLISH, *BESIDE[:4]], "--beside-original: 0 for 1 releases"),
+        ([*PUBLISH, *BESIDE[:4]], "--beside-original: 0 for 1 release of"),
         ([*PUBLISH, "--strict"], "name them with --beside"),
         ([*PUBLISH, *BESIDE, "--method", "full-domain"], "recodes globally"),
         ([*PUBLISH, *BESIDE, "--k", "60"], "are withheld beside other releases"),

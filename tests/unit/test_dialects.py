@@ -166,7 +166,12 @@ def test_numbers_that_are_none_in_this_notation(hospital, shoal):
 
 def test_a_point_is_never_taken_for_a_decimal_mark_where_commas_are_one(hospital, shoal):
     (hospital / "in.csv").write_bytes(export().replace(b"1.200,25", b"12.5"))
-    refused(shoal, "1 cell is not a number with the decimal mark ','", "--read decimal=.")
+    refused(
+        shoal,
+        "1 cell is not a number with the decimal mark ','",
+        "; correct it, or",
+        "--read decimal=.",
+    )
 
 
 def test_numbers_whose_thousands_are_grouped_without_a_word_about_them(hospital, shoal):
@@ -179,7 +184,7 @@ def test_numbers_whose_thousands_are_grouped_without_a_word_about_them(hospital,
 
 def test_dates_of_another_form(hospital, shoal):
     (hospital / "in.csv").write_bytes(export().replace(b"14.03.2024", b"2024/03/14"))
-    refused(shoal, "attribute 'datum': 1 cell is not a date like %d.%m.%Y (row 3)")
+    refused(shoal, "attribute 'datum': 1 cell is not a date like %d.%m.%Y (row 3); correct it,")
 
 
 def test_decimal_commas_without_a_word_about_them(hospital, shoal):

@@ -184,7 +184,8 @@ def test_durations_are_said_in_units_of_people(seconds, said):
 
 
 @pytest.mark.parametrize(
-    ("size", "said"), [(12, "12 bytes"), (1_500, "1.5 kB"), (25e9, "25 GB"), (1.2e9, "1.2 GB")]
+    ("size", "said"),
+    [(1, "1 byte"), (12, "12 bytes"), (1_500, "1.5 kB"), (25e9, "25 GB"), (1.2e9, "1.2 GB")],
 )
 def test_sizes_are_said_in_units_of_people(size, said):
     assert size_text(size) == said

@@ -137,7 +137,7 @@ WRITTEN_TWICE = [
 @pytest.mark.parametrize("names", WRITTEN_TWICE)
 def test_a_person_whose_name_is_written_in_two_ways_counts_once(names):
     table = pl.DataFrame({"who": names, "age": ["30", "30"]})
-    with pytest.raises(shoal.InfeasibleError, match="1 subjects in the table"):
+    with pytest.raises(shoal.InfeasibleError, match="1 subject in the table"):
         shoal.publish(table, TWO)
     assert shoal.audit(table, TWO)["promises"][0]["measured"] == 1
 

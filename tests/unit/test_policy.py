@@ -584,3 +584,8 @@ def test_check_and_publish_remark_a_name_that_is_kept(workplace, shoal):
         ("publish", "patients.csv", "-o", "o.csv", "-q", "-p", "kept.yaml"),
     ):
         assert "'name' is published unchanged" in shoal(*command).err
+
+
+def test_a_text_that_is_no_policy_is_said_to_be_none():
+    with pytest.raises(InputError, match=r"^policy: must be a mapping of keys to values$"):
+        Policy.from_dict("policy.yaml")

@@ -272,7 +272,7 @@ def test_columns_that_are_not_named_by_text_are_refused_in_words():
 
 def test_a_duration_is_refused_in_words():
     frame = pl.DataFrame({"age": [1, 2, 3], "stay": [datetime.timedelta(days=n) for n in range(3)]})
-    with pytest.raises(shoal.InputError, match=r"columns stay hold lists, .* or durations"):
+    with pytest.raises(shoal.InputError, match=r"column 'stay' holds lists, .* or durations"):
         shoal.publish(frame, quasi=["age"], k=3, other="drop")
 
 

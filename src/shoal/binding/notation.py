@@ -86,13 +86,13 @@ def _read(
             continue  # numbers and dates of a type of their own
         if is_number(declared):
             what = ("a number", "numbers", f"with the decimal mark '{notation.decimal}'")
-            remedy = "correct them, or say what the mark is, such as --read decimal=."
+            remedy = "correct {}, or say what the mark is, such as --read decimal=."
             translate = _number_reader(notation, render)
         else:
             what = ("a date", "dates", f"like {notation.dates}")
             remedy = (
-                "correct them, say how dates are written, such as --read dates=%d/%m/%Y, or list"
-                " their text under 'missing_values'"
+                "correct {}, say how dates are written, such as --read dates=%d/%m/%Y, or list"
+                " the text under 'missing_values'"
             )
             translate = _day_reader(notation, render)
         cells, lost = map_cells(column, translate)
@@ -103,7 +103,8 @@ def _read(
             remedy = "their thousands have points: say --read thousands=."
         if odd:
             rows = column.cast(pl.String).is_in(odd).arg_true().to_list()
-            findings.append(f"attribute '{name}': {_not_such(rows, *what)}; {remedy}")
+            told = remedy.format("it" if len(rows) == 1 else "them")
+            findings.append(f"attribute '{name}': {_not_such(rows, *what)}; {told}")
     return frame, findings
 
 

@@ -81,9 +81,13 @@ class Guard:
         for option, values in given.items():
             is_optional = option == "--beside-trace" and not values
             if len(values) != len(files) and not is_optional:
+                releases = (
+                    "1 release of --beside that is not a ledger"
+                    if len(files) == 1
+                    else f"{len(files)} releases of --beside that are not ledgers"
+                )
                 raise InputError(
-                    f"{option}: {len(values)} for {len(files)} releases of --beside that are not"
-                    " ledgers; give one for each, in the same order"
+                    f"{option}: {len(values)} for {releases}; give one for each, in the same order"
                 )
         policies, originals, traces = (iter(values) for values in given.values())
         return [

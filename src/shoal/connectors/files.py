@@ -479,7 +479,9 @@ def check_plain(frame: pl.DataFrame, where: str) -> None:
         if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration)
     ]
     if odd:
+        hold = "column {} holds" if len(odd) == 1 else "columns {} hold"
+        quoted = ", ".join(f"'{name}'" for name in odd)
         raise InputError(
-            f"{where}: columns {', '.join(odd)} hold lists, objects, bytes or durations; give"
-            " plain values, of a duration for instance its days"
+            f"{where}: {hold.format(quoted)} lists, objects, bytes or durations; give plain values,"
+            " of a duration for instance its days"
         )

@@ -79,7 +79,7 @@ def size_text(size: float) -> str:
         if size >= unit:
             number = size / unit
             return f"{number:.1f} {name}" if number < 10 else f"{number:,.0f} {name}"
-    return f"{size:.0f} bytes"
+    return "1 byte" if round(size) == 1 else f"{size:.0f} bytes"
 
 
 def blocks(records: int) -> Iterator[slice]:

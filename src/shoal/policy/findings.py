@@ -34,7 +34,7 @@ def findings_in(
             continue  # one of several types that will do, but not the one that is meant
         texts.setdefault(place, []).append(_text(error, place, model, keys))
     return [
-        f"{what}, {'.'.join(map(str, place)) or what}: {_either(found)}"
+        f"{what}{', ' if place else ''}{'.'.join(map(str, place))}: {_either(found)}"
         for place, found in texts.items()
     ]
 

@@ -115,7 +115,8 @@ def too_few_subjects(model: str, k: int, whole_table: Classes) -> list[str]:
     remedy = (
         f"the nearest that holds is k = {people}" if people >= 2 else "no k holds for fewer than 2"
     )
-    return [f"promise '{model}': k = {k} asked, {people} subjects in the table; {remedy}"]
+    subjects = "1 subject" if people == 1 else f"{people} subjects"
+    return [f"promise '{model}': k = {k} asked, {subjects} in the table; {remedy}"]
 
 
 def fewest(parts: Sequence[Judgement]) -> int | None:

@@ -151,7 +151,8 @@ def _groups(promise: dict[str, Any]) -> str:
     if not promise["attributes"] or not risk or not classes or not classes["count"]:
         return ""
     return (
-        f"On these columns: {number_text(classes['count'])} groups of {number_text(classes['min'])}"
+        f"On these columns: {number_text(classes['count'])}"
+        f" group{'' if classes['count'] == 1 else 's'} of {number_text(classes['min'])}"
         f" to {number_text(classes['max'])}; risk at most {percent_text(risk['max'])}, on average"
         f" {percent_text(risk['mean'])}."
     )

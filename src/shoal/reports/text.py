@@ -36,7 +36,7 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
     groups = certificate.get("groups")
     if groups:
         lines.append(
-            f"two tables, {groups['count']} groups of {span_text(groups)} records;"
+            f"two tables, {_groups(groups)} of {span_text(groups)} records;"
             " quasi-identifiers as they are: who is in the table is disclosed"
         )
     if classes["count"]:
@@ -234,7 +234,7 @@ def fusion_summary(certificate: Certificate, written: str) -> str:
     spent = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in measured["seconds"].items())
     lines = [
         *(
-            f"over {', '.join(qid['attributes'])}: {qid['groups']['count']} groups of"
+            f"over {', '.join(qid['attributes'])}: {_groups(qid['groups'])} of"
             f" {span_text(qid['groups'])} people"
             for qid in measured["qids"]
         ),
@@ -346,3 +346,7 @@ def _saving(change: dict[str, Any], now: dict[str, Any]) -> str:
 
 def _number(value: float | None) -> str:
     return "nothing (no class)" if value is None else f"{value:.6g}"
+
+
+def _groups(groups: Mapping[str, Any]) -> str:
+    return "1 group" if groups["count"] == 1 else f"{groups['count']} groups"
