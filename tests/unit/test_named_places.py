@@ -49,3 +49,22 @@ def test_the_line_that_is_no_json_object_is_named(tmp_path, content, line):
     path.write_bytes(content)
     with pytest.raises(InputError, match=f"line {line} is not a JSON object like the others"):
         files.read(str(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("nope?.csv", "file 'nope?.csv': nothing matches this pattern; check it"),
+        ("no*.parquet", "file 'no*.parquet': nothing matches this pattern; check it"),
+        ("sqlite:x.db", "is not there; name a table in SQLite with three slashes, such as"),
+        ("sqlite:x.db?table=pub", "such as 'sqlite:///x.db?table=NAME'"),
+    ],
+)
+def test_a_name_that_matches_nothing_is_said_to_match_nothing(
+    tmp_path, monkeypatch, shoal, name, says
+):
+    monkeypatch.chdir(tmp_path)
+    result = shoal("audit", name, "--qi", "a", "--k", "2")
+    assert result.status == 2
+    assert says in result.err
+    assert says in shoal("profile", name).err

@@ -96,6 +96,7 @@ def format_to_read(path: str) -> str:
     """As `format_of`, of a table that is read: a file that is not there has no format."""
     if not database.is_address(path):
         _refuse_unknown_scheme(path, "input", "read")
+        _refuse_short_address(path)
     try:
         return format_of(path)
     except InputError:
@@ -259,6 +260,16 @@ def _refuse_unknown_scheme(path: str, what: str, done: str) -> None:
         raise InputError(
             f"{what} '{scheme}://...': is neither a file nor a database that can be {done};"
             " name a file, or a table in SQLite or PostgreSQL"
+        )
+
+
+def _refuse_short_address(path: str) -> None:
+    """Raises InputError for an address of SQLite without its slashes, if no file has that name."""
+    scheme, separator, rest = path.partition(":")
+    if separator and scheme.lower() == "sqlite" and not Path(path).exists():
+        raise InputError(
+            f"file '{path}': is not there; name a table in SQLite with three slashes, such as"
+            f" '{database.of_file(rest.partition('?')[0])}'"
         )
 
 

@@ -69,6 +69,8 @@ def parts_of(path: str | Path) -> list[Part]:
         where = f"file '{path}'"
         parts = [Part(Path(name), Path(name).name) for name in glob.glob(str(path))]
         odd = [part for part in parts if part.path.suffix != SUFFIX or not part.path.is_file()]
+        if not parts:
+            raise InputError(f"{where}: nothing matches this pattern; check it")
         if odd:
             raise InputError(
                 f"{where}: names {len(odd)} that are not {SUFFIX} files; several files are read as"

@@ -299,9 +299,9 @@ class Outputs:
             return
         length = output.path.stat().st_size if output.path.exists() else 0
         if not output.length <= length <= output.length + size:
+            what = "was changed since the stream wrote it" if output.path.exists() else "is gone"
             raise CheckpointError(
-                f"output '{output.path}': was changed since the stream wrote it; put it back, or"
-                " begin a new checkpoint"
+                f"output '{output.path}': {what}; put it back, or begin a new checkpoint"
             )
 
     def put(self, step: int) -> None:
