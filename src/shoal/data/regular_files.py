@@ -11,6 +11,16 @@ from pathlib import Path
 from shoal.errors import InputError
 
 
+def path_text(path: object, what: str) -> str:
+    """The path as text; raises InputError for what is no path, such as a frame.
+
+    The message names the type alone: the text of a frame holds cells of the data.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"{what}: a path is needed, this is of type {type(path).__name__}")
+    return str(path)
+
+
 def require_regular(path: str | Path, what: str, or_pipe: bool = False) -> None:
     """Raises InputError where a path is a device, a socket or, unless `or_pipe`, a pipe.
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from shoal.data.regular_files import path_text
 from shoal.errors import CheckpointError
 
 SCHEMA = "shoal.stream-status/1"
@@ -161,7 +162,7 @@ def stream_status(checkpoint: str | Path, *, now: float | None = None) -> Stream
     Reads `status.json` alone: no record, no person, no lock, and the stream does not notice. now:
     seconds since 1970, by default the clock's. Raises CheckpointError where there is no status.
     """
-    path = Path(checkpoint) / NAME
+    path = Path(path_text(checkpoint, "checkpoint")) / NAME
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["schema"] != SCHEMA:

@@ -21,6 +21,7 @@ from shoal.connectors.parquet_parts import is_many
 from shoal.data import notebook
 from shoal.data.certificate import Certificate
 from shoal.data.notation import Notation, PublishedNumbers, map_cells
+from shoal.data.regular_files import path_text
 from shoal.data.release import PublishedColumn, read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.table import encode_text
@@ -102,7 +103,7 @@ def read_release(
     """
     _check_choice("numbers", numbers, ("published", "interval", "mid"))
     _check_choice("to", to, ("polars", "pandas", "pyarrow"))
-    path = str(path)
+    path = path_text(path, "path")
     if not (is_address(path) or Path(path).exists() or is_many(path)):
         raise InputError(f"release '{path}': is not there; check its name")
     proof = _certificate(path, certificate)

@@ -27,6 +27,7 @@ from shoal.connectors.signatures import SIGNATURE_BYTES, read_trusted
 from shoal.data import room
 from shoal.data.fault_words import fault_sentence
 from shoal.data.progress import Progress, no_progress
+from shoal.data.regular_files import path_text
 from shoal.data.table import Table
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.errors import InputError
@@ -79,10 +80,10 @@ def verify(
     table that does not fit is worked on in nameless files. Raises InputError where a file can't be
     read, MissingExtraError where trust is given and the extra `sign` is missing.
     """
-    path = str(path)
+    path = path_text(path, "path")
     require_there(path)
     asked = None if policy is None else Policy.of(policy)
-    source = None if original is None else str(original)
+    source = None if original is None else path_text(original, "original")
     with room.using(memory):
         return verify_by(path, Proof.of(path, certificate), asked, source, trust, progress)
 

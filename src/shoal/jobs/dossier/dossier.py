@@ -16,6 +16,7 @@ from typing import Any
 
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
+from shoal.data.regular_files import path_text
 from shoal.errors import InputError, PromiseError
 from shoal.jobs.audit.checks import Check
 from shoal.jobs.audit.proof import Proof
@@ -64,14 +65,15 @@ def build_dossier(
     profiles: whose clauses are listed, by default all. original: tells the initial risk. Raises
     PromiseError where the file fails `verify`, InputError where something can't be read.
     """
+    released = path_text(released, "released")
+    source = None if original is None else path_text(original, "original")
     asked = read_profiles(profiles)
     answered = read_context(context)
-    require_there(str(released))
-    proof = Proof.of(str(released), certificate)
+    require_there(released)
+    proof = Proof.of(released, certificate)
     stated = proof.certificate
     policy = None if policy is None else Policy.of(policy)
-    source = None if original is None else str(original)
-    checks = verify_by(str(released), proof, policy, source, trust, progress)
+    checks = verify_by(released, proof, policy, source, trust, progress)
     _require_verified(released, checks)
     roles = Roles.of(stated, policy)
     _require_known(answered, roles)

@@ -9,6 +9,7 @@ from shoal.connectors import engines
 from shoal.data import cores, room
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
+from shoal.data.regular_files import path_text
 from shoal.jobs.audit import audit as audit_job
 from shoal.jobs.publish import publish as publish_job
 from shoal.policy.policy import Policy, PolicyLike
@@ -42,9 +43,9 @@ def publish_file(
     """
     with cores.using(threads), room.using(memory), engines.using(engine):
         outcome = publish_job.publish_file(
-            str(table),
+            path_text(table, "table"),
             Policy.of(policy),
-            str(output),
+            path_text(output, "output"),
             replace=replace,
             require_together=require_together,
             progress=progress,
@@ -70,8 +71,8 @@ def audit_file(
     """
     with cores.using(threads), room.using(memory), engines.using(engine):
         return audit_job.audit_file(
-            str(released),
+            path_text(released, "released"),
             Policy.of(policy),
-            None if original is None else str(original),
+            None if original is None else path_text(original, "original"),
             progress=progress,
         ).certificate

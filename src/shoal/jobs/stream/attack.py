@@ -15,6 +15,7 @@ from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
+from shoal.data.regular_files import path_text
 from shoal.data.table import Table
 from shoal.jobs.attack.earlier import Earlier
 from shoal.jobs.attack.request import ALL, Asked, AttackRequest, asked_attacks
@@ -57,7 +58,7 @@ def attack_stream(
     request = asked_of(policy, AttackRequest(asked_attacks(attacks), outside, listed, others))
     table, source = table_of(released), table_of(original).frame
     read = StreamSource(source, np.arange(source.height), None)
-    lines = read_trace(str(trace))
+    lines = read_trace(path_text(trace, "trace"))
     result = audit_traced(table, policy, read, lines, progress)
     return _attacked(result, table, policy, _placed(request, lines), progress)
 
@@ -65,7 +66,7 @@ def attack_stream(
 def _earlier(each: Any, policy: Policy) -> Earlier:
     given = each if isinstance(each, tuple) else (each,)
     released, own, trace = (*given, None, None)[:3]
-    rows = None if trace is None else traced_records(str(trace))
+    rows = None if trace is None else traced_records(path_text(trace, "trace"))
     return Earlier(table_of(released), policy if own is None else Policy.of(own), rows)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from shoal.connectors import engines
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
+from shoal.data.regular_files import path_text
 from shoal.jobs.stream import run
 from shoal.jobs.stream.options import StreamOptions
 from shoal.jobs.stream.stream import DEFAULT_METHOD
@@ -43,10 +44,10 @@ def stream_file(
     if asked.model.method is None:
         asked = asked.with_method(DEFAULT_METHOD)
     options = StreamOptions(
-        str(source),
-        str(output),
-        None if checkpoint is None else Path(checkpoint),
-        reference=None if reference is None else str(reference),
+        path_text(source, "source"),
+        path_text(output, "output"),
+        None if checkpoint is None else Path(path_text(checkpoint, "checkpoint")),
+        reference=None if reference is None else path_text(reference, "reference"),
         follow=follow,
         shards=shards,
     )

@@ -17,6 +17,7 @@ from typing import IO
 import numpy as np
 
 from shoal.data.durable import sync
+from shoal.data.regular_files import path_text
 from shoal.errors import InputError, LedgerError, os_errors_as_input_errors
 from shoal.state.ledger import verify
 from shoal.state.ledger.chain import Chain
@@ -73,9 +74,7 @@ class Ledger(Chain):
     @classmethod
     def at(cls, path: str | Path) -> Ledger:
         """The ledger in a folder; raises InputError where there is none."""
-        if not isinstance(path, str | os.PathLike):
-            raise InputError(f"ledger: a path is needed, this is of type {type(path).__name__}")
-        ledger = cls(Path(path))
+        ledger = cls(Path(path_text(path, "ledger")))
         if not ledger.exists:
             raise InputError(f"ledger '{path}': is not a ledger; 'shoal republish' begins one")
         return ledger

@@ -1,0 +1,49 @@
+"""What is no path is refused by its type where a path is wanted: a frame's text holds cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import shoal
+from shoal.errors import InputError
+
+CELL = "secret-cell"
+COLUMNS = {"age": list(range(200)), "disease": [CELL] * 200}
+POLICY = {
+    "version": 1,
+    "attributes": {"age": {"role": "quasi"}, "disease": {"role": "sensitive"}},
+    "promises": [{"model": "k-anonymity", "k": 2}],
+}
+CALLS: dict[str, tuple[str, Callable[[Any], object]]] = {
+    "verify": ("path", shoal.verify),
+    "verify original": ("original", lambda frame: shoal.verify(__file__, original=frame)),
+    "read_release": ("path", shoal.read_release),
+    "publish_file": ("table", lambda frame: shoal.publish_file(frame, POLICY, "out.csv")),
+    "publish_file output": ("output", lambda frame: shoal.publish_file("in.csv", POLICY, frame)),
+    "audit_file": ("released", lambda frame: shoal.audit_file(frame, POLICY)),
+    "audit_file original": ("original", lambda frame: shoal.audit_file("o.csv", POLICY, frame)),
+    "dossier": ("released", lambda frame: shoal.dossier(frame, context={})),
+    "dossier original": (
+        "original",
+        lambda frame: shoal.dossier("o.csv", context={}, original=frame),
+    ),
+    "attack_stream": ("trace", lambda frame: shoal.attack_stream(frame, POLICY, frame, frame)),
+    "stream_file": ("source", lambda frame: shoal.stream_file(frame, POLICY, "out.csv")),
+    "stream_file output": ("output", lambda frame: shoal.stream_file("in.csv", POLICY, frame)),
+    "stream_status": ("checkpoint", shoal.stream_status),
+    "audit_ledger": ("ledger", shoal.audit_ledger),
+}
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+@pytest.mark.parametrize("call", CALLS)
+def test_a_frame_where_a_path_is_wanted_is_named_by_its_type(call, make):
+    what, asked = CALLS[call]
+    with pytest.raises(InputError) as refused:
+        asked(make(COLUMNS))
+    assert str(refused.value) == f"{what}: a path is needed, this is of type DataFrame"
