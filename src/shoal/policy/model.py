@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -239,6 +240,11 @@ class PolicyModel(_Strict):
     write: WriteOptions = Field(default_factory=lambda: WriteOptions.model_validate({}))
     seed: int = Field(0, ge=0, lt=2**63)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _numbers_are_pythons(cls, content: Any) -> Any:
+        return _with_plain_numbers(content)
+
     @field_validator("promises")
     @classmethod
     def _promises_are_named(cls, promises: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -252,3 +258,16 @@ class PolicyModel(_Strict):
         if method is not None and not isinstance(method.get("name"), str):
             raise ValueError("needs a 'name'")
         return method
+
+
+def _with_plain_numbers(content: Any) -> Any:
+    """The same with Python's numbers for NumPy's, which no policy file could hold."""
+    if isinstance(content, dict):
+        return {key: _with_plain_numbers(value) for key, value in content.items()}
+    if isinstance(content, list):
+        return [_with_plain_numbers(value) for value in content]
+    if isinstance(content, (int, float)) and type(content).__module__ != "numpy":
+        return content
+    if isinstance(content, Integral):
+        return int(content)
+    return float(content) if isinstance(content, Real) else content

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
+from numbers import Integral, Real
 from typing import Any
 
 from shoal.errors import InputError
@@ -85,7 +86,7 @@ def coerce_parameter(parameter: Parameter, value: Any) -> Any:
     elif kind is int:
         value = _as_int(value)
     elif kind is float:
-        if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        if isinstance(value, bool) or not isinstance(value, (Real, str)):
             raise ValueError("must be a number")
         try:
             value = float(value)
@@ -124,7 +125,7 @@ def _as_bool(value: Any) -> bool:
 
 
 def _as_int(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, str)):
+    if isinstance(value, bool) or not isinstance(value, (Integral, str)):
         raise ValueError("must be a whole number")
     try:
         return int(value)
