@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -55,3 +56,34 @@ def test_parameters_take_numbers_of_any_kind():
 def test_what_is_no_whole_number_is_still_refused(k):
     with pytest.raises(InputError, match="must be a whole number"):
         shoal.Policy.from_dict(POLICY).with_k(k)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"k": np.int64(5), "l": np.int64(2), "t": np.float64(0.5)},
+        {"k": 5, "l": 2, "t": np.float32(0.5), "plain": None, "drop": None, "subject": None},
+        {"quasi": pd.Index(["age"]), "sensitive": np.array(["disease"])},
+        {"quasi": pl.Series(["age"]), "sensitive": pd.Series(["disease"])},
+    ],
+)
+def test_words_are_taken_as_python_s_own(people, words):
+    plain = {"quasi": ["age"], "sensitive": ["disease"], "k": 5, "l": 2, "t": 0.5}
+    assert shoal.publish(people, **plain | words).policy == shoal.publish(people, **plain).policy
+
+
+def test_an_audit_takes_an_index_and_a_number_of_numpy(people):
+    release = people.with_columns(age=pl.lit("20-79"))
+    asked = shoal.audit(release, quasi=pd.Index(["age"]), sensitive="disease", k=np.int64(5))
+    assert dict(asked["promises"][0]) == dict(
+        shoal.audit(release, quasi="age", sensitive="disease", k=5)["promises"][0]
+    )
+
+
+@pytest.mark.filterwarnings("ignore::shoal.ReleaseWarning")
+def test_none_is_a_word_that_is_not_given(people):
+    with pytest.raises(InputError, match="no quasi-identifier"):
+        shoal.publish(people, quasi=None, k=5)
+    words = {"quasi": "age", "other": "drop", "k": 5}
+    without = shoal.publish(people, **words, sensitive=None)
+    assert without.policy == shoal.publish(people, **words).policy

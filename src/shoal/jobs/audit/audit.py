@@ -46,7 +46,12 @@ from shoal.jobs.audit.description import described
 from shoal.jobs.audit.downstream import downstream as downstream_of
 from shoal.jobs.audit.in_parts import measure_in_parts
 from shoal.jobs.audit.measure import certificate_in_parts, measure, measure_two_tables, scale_of
-from shoal.jobs.audit.without_policy import check_named, policy_of_columns, without_guesses
+from shoal.jobs.audit.without_policy import (
+    check_named,
+    given_words,
+    policy_of_columns,
+    without_guesses,
+)
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.utility.column_figures import ColumnFigures
 
@@ -97,8 +102,7 @@ def audit(
     compared as text, and no loss of information is measured.
     """
     columns = {"quasi": quasi, "k": k, "subject": subject, "sensitive": sensitive, "l": l, "t": t}
-    given = {key: value for key, value in columns.items() if value not in (None, (), [])}
-    policy = _policy_of(policy, given, original)
+    policy = _policy_of(policy, given_words(columns), original)
     with cores.using(threads):
         truth = None if original is None else original_table(table_of(original), policy)
         table, contradicted = published_table(released_table(released, policy), policy)

@@ -6,7 +6,7 @@ Cells are compared as text, and the mark is `*`; what a cell spans is not known,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -114,6 +114,24 @@ def without_guesses(certificate: Certificate) -> Certificate:
     columns = [column | dict.fromkeys(OF_COLUMNS) for column in certificate["columns"]]
     utility = certificate["utility"] | dict.fromkeys(SPANS)
     return certificate.extended(policy=None, columns=columns, utility=utility)
+
+
+def given_words(words: Mapping[str, Any]) -> dict[str, Any]:
+    """The words that say something, as Python's own values; None and empty lists say nothing."""
+    plain = {word: _plain(value) for word, value in words.items()}
+    return {
+        word: value
+        for word, value in plain.items()
+        if value is not None and not (isinstance(value, list | tuple) and not value)
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Of an array, an index or a series the list of its cells, of NumPy's number Python's."""
+    for way in ("tolist", "to_list"):  # NumPy and pandas, polars
+        if hasattr(value, way):
+            return getattr(value, way)()
+    return value
 
 
 def listed(names: str | Iterable[str]) -> list[str]:

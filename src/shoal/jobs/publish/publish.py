@@ -10,7 +10,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import polars as pl
 
@@ -122,6 +122,7 @@ def _policy_of(
     frame: Frame, policy: PolicyLike | None, columns: Columns
 ) -> tuple[Policy, list[ReleaseWarning]]:
     """The policy that is given, or the one that columns and numbers say; raises InputError."""
+    from shoal.jobs.audit.without_policy import given_words
     from shoal.jobs.publish.from_columns import Columns, policy_of_frame
 
     unknown = sorted(set(columns) - set(Columns.__annotations__))
@@ -131,14 +132,14 @@ def _policy_of(
             f"publish() got an unexpected keyword argument '{unknown[0]}'"
             + (f"; {hint}" if hint else "")
         )
-    given = {name: value for name, value in columns.items() if value not in (None, ())}
+    given = cast("Columns", given_words(columns))
     if policy is not None:
         if given:
             raise InputError("publish: takes a policy or columns, not both; leave out one of them")
         return Policy.of(policy), []
     if not given:
         raise InputError("publish: needs a policy, or 'quasi' and 'k'; give one of them")
-    return policy_of_frame(table_of(frame), ordered_categories(frame), columns)
+    return policy_of_frame(table_of(frame), ordered_categories(frame), given)
 
 
 def publish_file(
