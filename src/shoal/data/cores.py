@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from numbers import Integral
 from typing import TypeVar
 
 from shoal.errors import InputError
@@ -39,6 +40,8 @@ def threads() -> int:
 @contextmanager
 def using(asked: int | None) -> Iterator[None]:
     """So many threads inside the block; the process's cores for None. Raises InputError for 0."""
+    if asked is not None and (isinstance(asked, bool) or not isinstance(asked, Integral)):
+        raise InputError("threads: must be a whole number; give 1 or more, or leave it out")
     if asked is not None and asked < 1:
         raise InputError(f"threads: {asked} can't work; give 1 or more, or leave it out")
     token = _asked.set(asked)
