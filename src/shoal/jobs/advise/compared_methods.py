@@ -117,7 +117,7 @@ def _with_method(policy: Policy, text: str) -> Policy:
 # Values of k
 
 
-def checked_ks(ks: Sequence[int] | None, policy: Policy) -> list[int]:
+def checked_ks(ks: int | Sequence[int] | None, policy: Policy) -> list[int]:
     """The ks, ascending; raises InputError with everything that is wrong with them.
 
     None: some usual ones, and the policy's.
@@ -125,6 +125,8 @@ def checked_ks(ks: Sequence[int] | None, policy: Policy) -> list[int]:
     if ks is None:
         asked = [] if policy.required_k is None else [policy.required_k]
         return sorted({*DEFAULT_KS, *(k for k in asked if k >= 2)})
+    if isinstance(ks, int):
+        ks = [ks]
     findings = [] if len(ks) else ["ks: the list is empty; name at least one, for instance 5,10,50"]
     findings += [
         f"ks: {k} is not a whole number of 2 or more; nobody hides in a class of fewer"
