@@ -266,6 +266,12 @@ def test_attacks_are_asked_for_by_a_text_a_mapping_or_several(asked):
     assert set(shoal.attack(RELEASED, SIX, ORIGINAL, asked)["attacks"]) >= expected
 
 
+@pytest.mark.parametrize("asked", [None, True, 5, b"inference", ["inference", 5]], ids=repr)
+def test_what_names_no_attack_is_refused(asked):
+    with pytest.raises(InputError, match="attack: is not the name of an attack"):
+        shoal.publish(ORIGINAL, SIX, attack=asked)
+
+
 def test_a_parameter_out_of_range_is_refused():
     with pytest.raises(InputError, match="parameter 'tolerance' must be at most 1"):
         six("inference:tolerance=2")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -103,10 +103,18 @@ NO_ATTACK = AttackRequest()
 
 
 def asked_attacks(asked: Asked) -> tuple[str | Mapping[str, Any], ...]:
-    """The attacks that are asked for, each by itself."""
+    """The attacks that are asked for, each by itself; raises InputError for anything else."""
     if isinstance(asked, str):
         return attack_names([asked])
-    return (asked,) if isinstance(asked, Mapping) else tuple(asked)
+    if isinstance(asked, Mapping):
+        return (asked,)
+    several = tuple(asked) if isinstance(asked, Iterable) else (None,)
+    if not all(isinstance(each, (str, Mapping)) for each in several):
+        raise InputError(
+            "attack: is not the name of an attack, nor a mapping with one; give 'all', a name such"
+            " as 'inference', or a list of them"
+        )
+    return several
 
 
 def attack_names(texts: Sequence[str]) -> tuple[str, ...]:
