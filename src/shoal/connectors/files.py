@@ -92,8 +92,9 @@ def format_of(path: str) -> str:
     raise InputError(f"file '{path}': unknown format; use one of {', '.join(FORMATS)}")
 
 
-def format_to_read(path: str) -> str:
+def format_to_read(path: str | Path) -> str:
     """As `format_of`, of a table that is read: a file that is not there has no format."""
+    path = str(path)
     if not database.is_address(path):
         _refuse_unknown_scheme(path, "input", "read")
         _refuse_short_address(path)

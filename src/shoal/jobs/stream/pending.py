@@ -19,7 +19,8 @@ class PendingRecords:
         """The frame has the types of `schema`, or another one where nothing is known but nulls."""
         if len(seq):
             if self._frames and self.schema != frame.schema:
-                self._frames = [self.frame.cast(frame.schema)]
+                # what was restored with nobody waiting has no columns
+                self._frames = [self.frame.cast(frame.schema)] if self.count else []
             self._seqs.append(seq)
             self._frames.append(frame)
 
