@@ -156,7 +156,7 @@ def _random_settings() -> tuple[int, int, int, int]:
     that rule.
     """
     from shoal.algorithms.fusion.party_tds import PartyTds, PartyTdsLiteral, PartyTdsStepwise
-    from shoal.algorithms.steps.specialization import IndexedRequirement
+    from shoal.data.taxonomy import IndexedRequirement
 
     rules = PartyTdsStepwise(), PartyTdsLiteral(ahead=64), PartyTds(ahead=64)
     case, rounds = _Case("QID7", 2), np.zeros((56, 3), dtype=int)
@@ -255,8 +255,8 @@ class _Case:
     """Adult as three parties hold it, in one process."""
 
     def __init__(self, qids: str, k: int, rows: int | None = None) -> None:
-        from shoal.algorithms.steps.specialization import IndexedRequirement
         from shoal.data.table import encode_text
+        from shoal.data.taxonomy import IndexedRequirement
         from shoal.policy.agreement import Agreement
         from shoal.reproduce.fusion_bench import NAMES, bench
 

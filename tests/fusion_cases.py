@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from shoal.algorithms.fusion.ground import REFUSED, Ground
 from shoal.algorithms.fusion.secure_maximum import plain_maximum
 from shoal.algorithms.steps.candidates import Candidates
-from shoal.algorithms.steps.specialization import IndexedRequirement, Specialization, Taxonomy
+from shoal.algorithms.steps.specialization import Specialization
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 
 BLUE = ("Janitor", "Mover", "Carpenter", "Technician")
 JOB = Hierarchy.from_paths(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fusion_cases import TREES, Case
-from shoal.algorithms.steps.specialization import IndexedRequirement, Taxonomy
+from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import PartyError
 from shoal.policy import registry
 

@@ -12,8 +12,8 @@ import pytest
 from fusion_cases import Case, paper_case
 from shoal.algorithms.fusion.party_tds import PartyTds, PartyTdsLiteral, PartyTdsStepwise
 from shoal.algorithms.steps.candidates import UNIT, Candidates, gain_and_split
-from shoal.algorithms.steps.specialization import IndexedRequirement, Taxonomy
 from shoal.data.hierarchies.table import read_hierarchy
+from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import InputError
 from shoal.reproduce.data_sets import adult
 

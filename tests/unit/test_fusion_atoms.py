@@ -13,7 +13,7 @@ from fusion_cases import Case
 from naive_party_mondrian import groups_of
 from shoal.algorithms.fusion.party_mondrian import PartyMondrian
 from shoal.algorithms.fusion.party_tds import PartyTds
-from shoal.algorithms.steps.specialization import IndexedRequirement, Taxonomy
+from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.jobs.fuse.ledger import PastFusions, Recalled
 
 PEOPLE = 60

@@ -23,8 +23,8 @@ from shoal.algorithms.fusion.party_tds import (
     worth_bits,
 )
 from shoal.algorithms.steps.candidates import UNIT
-from shoal.algorithms.steps.specialization import IndexedRequirement, Taxonomy
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import PartyError
 
 

@@ -13,14 +13,8 @@ import shoal
 from fusion_cases import Case, cases
 from naive_specialization import NaiveTds
 from shoal.algorithms.steps.candidates import SCORES, best_split
-from shoal.algorithms.steps.specialization import (
-    IndexedRequirement,
-    Specialization,
-    Step,
-    Taxonomy,
-    spans_of,
-    without_implied,
-)
+from shoal.algorithms.steps.specialization import Specialization, Step, spans_of, without_implied
+from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 
 
 def naive_of(case, score):

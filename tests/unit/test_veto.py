@@ -17,7 +17,7 @@ from shoal.algorithms.fusion.batches import decode_steps
 from shoal.algorithms.fusion.ground import REFUSED, VALID
 from shoal.algorithms.fusion.party_mondrian import PartyMondrian
 from shoal.algorithms.fusion.party_tds import PartyTds, PartyTdsLiteral, PartyTdsStepwise
-from shoal.algorithms.steps.specialization import IndexedRequirement, Taxonomy
+from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import PartyError
 
 

@@ -17,11 +17,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shoal.algorithms.steps.specialization import IndexedRequirement
 from shoal.connectors.files import file_sha256
 from shoal.connectors.party.certificates import fingerprint_of
 from shoal.connectors.party.tls import Peer
 from shoal.data.regular_files import require_regular
+from shoal.data.taxonomy import IndexedRequirement
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.agreement_model import (

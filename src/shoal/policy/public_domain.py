@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.algorithms.steps.specialization import Taxonomy
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import parse_numbers
 from shoal.data.table import Column
+from shoal.data.taxonomy import Taxonomy
 from shoal.policy.agreement_model import FusedAttribute
 
 MOST_CELLS = 1 << 20

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.algorithms.steps.specialization import IndexedRequirement, Taxonomy
+from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 
 VALID, REFUSED = b"\1", b"\0"  # what a judge says of a proposal
 

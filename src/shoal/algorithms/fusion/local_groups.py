@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.algorithms.fusion.ground import Ground
-from shoal.algorithms.steps.specialization import Span, Taxonomy
+from shoal.data.taxonomy import Span, Taxonomy
 
 
 class LocalCut(NamedTuple):

@@ -57,7 +57,7 @@ from shoal.algorithms.fusion.local_groups import (
     parts_hold,
     parts_of,
 )
-from shoal.algorithms.steps.specialization import Span
+from shoal.data.taxonomy import Span
 from shoal.errors import PartyError
 from shoal.protocols import FusionMethod
 

@@ -55,15 +55,8 @@ from shoal.algorithms.steps.candidates import (
     Candidates,
     Taken,
 )
-from shoal.algorithms.steps.specialization import (
-    Candidate,
-    Done,
-    IndexedRequirement,
-    Span,
-    Specialization,
-    Step,
-    Taxonomy,
-)
+from shoal.algorithms.steps.specialization import Candidate, Done, Specialization, Step
+from shoal.data.taxonomy import IndexedRequirement, Span, Taxonomy
 from shoal.errors import PartyError
 from shoal.protocols import FusionMethod
 

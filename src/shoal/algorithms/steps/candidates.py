@@ -20,15 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.algorithms.steps.specialization import (
-    Candidate,
-    Done,
-    Span,
-    Specialization,
-    Step,
-    Taxonomy,
-    spans_of,
-)
+from shoal.algorithms.steps.specialization import Candidate, Done, Specialization, Step, spans_of
+from shoal.data.taxonomy import Span, Taxonomy
 from shoal.errors import InputError
 from shoal.kernels import specialize
 

@@ -24,9 +24,10 @@ import numpy as np
 from shoal.algorithms.steps.candidates import SCORES, Candidates
 from shoal.algorithms.steps.distinct_rows import on_distinct_rows
 from shoal.algorithms.steps.segments import require_people
-from shoal.algorithms.steps.specialization import IndexedRequirement, Specialization, Taxonomy
+from shoal.algorithms.steps.specialization import Specialization
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
+from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import InputError
 from shoal.protocols import Promises, Recoder
 
