@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from shoal.jobs.republish.history import audit_ledger
+from shoal.jobs.republish.attack import audit_ledger
 from shoal.jobs.republish.republish import republish_file
 from shoal.policy.policy import Policy
 from shoal.samples import wearables

@@ -43,8 +43,9 @@ _PUBLIC = {
     "shoal.jobs.beside.beside": ("BesideAudit", "audit_beside"),
     "shoal.jobs.publish.attack": ("attack",),
     "shoal.jobs.publish.from_files": ("audit_file", "publish_file"),
+    "shoal.jobs.republish.attack": ("audit_ledger",),
     "shoal.jobs.republish.export": ("ledger_table", "verify_ledger"),
-    "shoal.jobs.republish.history": ("LedgerAudit", "audit_ledger"),
+    "shoal.jobs.republish.history": ("LedgerAudit",),
     "shoal.jobs.republish.rehearsal": ("Rehearsal", "rehearse"),
     "shoal.jobs.republish.republish": ("Republication", "republish"),
     "shoal.jobs.republish.what_if": ("Prospect", "what_if"),
@@ -108,10 +109,10 @@ if TYPE_CHECKING:
     from shoal.jobs.publish.attack import attack as attack
     from shoal.jobs.publish.from_files import audit_file as audit_file
     from shoal.jobs.publish.from_files import publish_file as publish_file
+    from shoal.jobs.republish.attack import audit_ledger as audit_ledger
     from shoal.jobs.republish.export import ledger_table as ledger_table
     from shoal.jobs.republish.export import verify_ledger as verify_ledger
     from shoal.jobs.republish.history import LedgerAudit as LedgerAudit
-    from shoal.jobs.republish.history import audit_ledger as audit_ledger
     from shoal.jobs.republish.rehearsal import Rehearsal as Rehearsal
     from shoal.jobs.republish.rehearsal import rehearse as rehearse
     from shoal.jobs.republish.republish import Republication as Republication

@@ -13,7 +13,7 @@ from shoal.algorithms.republication.rebuild import TABLE_METHODS, Static1
 from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix
 from shoal.errors import PromiseError
-from shoal.jobs.republish.history import audit_ledger
+from shoal.jobs.republish.attack import audit_ledger
 from shoal.jobs.republish.placing import partition_table
 from shoal.jobs.republish.terms import returns_people
 from shoal.policy import registry

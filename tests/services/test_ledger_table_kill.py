@@ -39,8 +39,8 @@ from shoal.connectors.database.release_list import (
 )
 from shoal.connectors.database.session import DatabaseRefusal
 from shoal.errors import InputError, LedgerError
+from shoal.jobs.republish.attack import audit_ledger
 from shoal.jobs.republish.export import ledger_table, verify_ledger
-from shoal.jobs.republish.history import audit_ledger
 from shoal.state.ledger import Ledger
 from thorough import LONG, every
 

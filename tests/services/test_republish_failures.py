@@ -21,7 +21,7 @@ import pytest
 import shoal
 from file_limits import limited
 from republish_cases import POLICY, append, policy, wearers
-from shoal.jobs.republish.history import audit_ledger
+from shoal.jobs.republish.attack import audit_ledger
 from shoal.state.ledger import Ledger
 from thorough import every
 

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from republish_cases import POLICY, append, wearers
-from shoal.jobs.republish.history import audit_ledger
+from shoal.jobs.republish.attack import audit_ledger
 from shoal.jobs.republish.republish import republish
 from shoal.jobs.republish.terms import returns_people
 from shoal.policy import registry

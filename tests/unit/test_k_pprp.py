@@ -13,7 +13,7 @@ from shoal.algorithms.republication.k_pprp import KPprp
 from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix
 from shoal.errors import PromiseError
-from shoal.jobs.republish.history import audit_ledger
+from shoal.jobs.republish.attack import audit_ledger
 from shoal.kernels import box_growth
 from shoal.testing import OnlyK
 

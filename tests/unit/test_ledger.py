@@ -14,8 +14,8 @@ import pytest
 
 from republish_cases import POLICY, append, grown, policy, wearers
 from shoal.errors import InputError, LedgerError, PromiseError
+from shoal.jobs.republish.attack import audit_ledger
 from shoal.jobs.republish.export import verify_ledger
-from shoal.jobs.republish.history import audit_ledger
 from shoal.jobs.republish.republish import republish, republish_file
 from shoal.policy.policy import Policy
 from shoal.state.ledger import Ledger

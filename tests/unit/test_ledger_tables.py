@@ -22,8 +22,8 @@ from shoal.connectors.database.address import parse
 from shoal.connectors.database.release_tables import ReleaseRows
 from shoal.connectors.database.sqlite import SqliteSession
 from shoal.errors import InputError, LedgerError, PromiseError
+from shoal.jobs.republish.attack import audit_ledger
 from shoal.jobs.republish.export import ledger_table, verify_ledger
-from shoal.jobs.republish.history import audit_ledger
 from shoal.policy.policy import Policy
 from shoal.state.ledger import Ledger, TableNote
 from thorough import every, examples

@@ -13,7 +13,7 @@ from shoal.algorithms.steps.waiting import is_due
 from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.jobs.republish.history import audit_ledger
+from shoal.jobs.republish.attack import audit_ledger
 from sticky_cases import policy as again
 
 QUICK = {"waiting": "priced", "price": 0.0001, "deadline": 2}

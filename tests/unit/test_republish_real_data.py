@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from shoal.connectors import files
-from shoal.jobs.republish.history import audit_ledger
+from shoal.jobs.republish.attack import audit_ledger
 from shoal.jobs.republish.republish import republish_file
 from shoal.policy.policy import Policy
 

@@ -12,7 +12,7 @@ import pytest
 from republish_cases import POLICY, append, wearers
 from shoal.algorithms.republication import sticky
 from shoal.errors import InputError, PromiseError
-from shoal.jobs.republish.history import audit_ledger
+from shoal.jobs.republish.attack import audit_ledger
 from shoal.jobs.republish.identities import Identities
 from shoal.policy.policy import Policy
 from shoal.reports.history import write_history_report

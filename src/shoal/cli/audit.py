@@ -349,8 +349,9 @@ def _audit_ledger(
     asked: LedgerQuestion, output: str | None, as_json: bool, report: Path | None, quiet: bool
 ) -> int:
     """Audits a whole ledger; the exit status."""
+    from shoal.jobs.republish.attack import audit_ledger
     from shoal.jobs.republish.export import check_outside
-    from shoal.jobs.republish.history import audit_ledger, write_audit
+    from shoal.jobs.republish.history import write_audit
 
     check_outside(asked.ledger, report, output)
     options.check_outputs(output, report=report, inputs=[])

@@ -108,11 +108,11 @@ def republish(
                 # an increment that was published before, too: a signature may be interrupted
                 signer.sign(ledger / f"{done.release:04d}" / "certificate.json")
             if report is not None:
-                from shoal.jobs.republish.history import audit_ledger
+                from shoal.jobs.republish.history import audit_releases
                 from shoal.reports.history import write_history_report
 
                 progress("drawing the report")
-                write_history_report(audit_ledger(ledger), report)
+                write_history_report(audit_releases(ledger), report)
     if done.unfinished:  # also under --quiet: somebody has to make room
         print(f"shoal: {done.unfinished}", file=sys.stderr)
     if done.certificate is not None and not done.repeated:

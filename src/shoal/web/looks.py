@@ -226,10 +226,10 @@ class Looks:
 
     def look_ledger_history(self, folder: str) -> Answer:
         """What an audit of a ledger's history finds, release by release."""
-        from shoal.jobs.republish.history import audit_ledger
+        from shoal.jobs.republish.history import audit_releases
         from shoal.reports.text import history_sentences
 
-        found = audit_ledger(folder)
+        found = audit_releases(folder)
         releases = []
         for one in found.releases:
             stated = one.certificate

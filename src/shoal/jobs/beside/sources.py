@@ -13,7 +13,7 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.jobs.audit.audit import AuditResult
 from shoal.jobs.republish import terms
-from shoal.jobs.republish.history import audit_ledger
+from shoal.jobs.republish.history import audit_releases
 from shoal.jobs.republish.identities import token_of
 from shoal.jobs.republish.reading import read_as_published, rows_of_release
 from shoal.policy.policy import Policy
@@ -127,7 +127,7 @@ def of_ledger(path: str | Path, what: str) -> ReleaseBeside:
         raise InputError(
             f"{what}: its private part, which knows whose row is whose, is missing; restore it"
         )
-    audited = audit_ledger(path)
+    audited = audit_releases(path)
     if audited.damage:
         raise InputError(f"{what}: {audited.damage[0]}", list(audited.damage[1:]))
     cells = LedgerCells()

@@ -8,6 +8,7 @@ can't be tried.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,8 @@ from shoal.errors import InputError
 from shoal.jobs.attack.attack import AttackedRelease, in_boxes, scene_of, tried
 from shoal.jobs.attack.earlier import ABSENT, Newer, by_row, published_classes, row_order
 from shoal.jobs.attack.people import plain_columns
-from shoal.jobs.attack.request import AttackRequest
+from shoal.jobs.attack.request import Asked, AttackRequest, asked_attacks
+from shoal.jobs.republish.history import LedgerAudit, audit_releases, policy_with
 from shoal.jobs.republish.identities import Identities, as_text, read_originals
 from shoal.jobs.republish.reading import ReleaseReading, read_as_published, rows_of_release
 from shoal.policy.policy import Policy
@@ -40,6 +42,31 @@ from shoal.state.ledger import Ledger
 NO_CONTROL = "the releases of a ledger are not published again without some people"
 NO_ORIGINALS = "the ledger keeps no originals; attack the release's file with its original"
 INVENTED = "some rows of the newest release are invented, so there are no people behind them"
+
+
+def audit_ledger(
+    path: str | Path,
+    *,
+    k: int | None = None,
+    attack: Asked = (),
+    table: str | None = None,
+    progress: Progress = no_progress,
+) -> LedgerAudit:
+    """Every check on every release of a ledger, from the published files.
+
+    table: the address of the table in a database that the ledger writes; damage is also whatever
+    is otherwise there than in the ledger, so that all that is measured holds of the table, too.
+    attack: names, as in `shoal.attack`; tried on the newest release, beside all earlier ones.
+    Raises InputError where there is no ledger, and for an attack that can't be tried on one.
+    """
+    request = AttackRequest(asked_attacks(attack))
+    request.built()  # what is asked is judged before anything is read
+    audit = audit_releases(path, k=k, table=table, progress=progress)
+    if not attack or not audit.releases:
+        return audit
+    ledger = Ledger.at(path)
+    found = attack_ledger(ledger, policy_with(ledger, k), request, progress)
+    return replace(audit, attacks=found)
 
 
 def attack_ledger(

@@ -22,7 +22,6 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.schema import Missing, Role, Schema
 from shoal.errors import PromiseError
-from shoal.jobs.attack.request import Asked, AttackRequest, asked_attacks
 from shoal.jobs.audit.columns import column_roles
 from shoal.jobs.republish import terms
 from shoal.jobs.republish.identities import Identities, count_known
@@ -33,7 +32,7 @@ from shoal.jobs.republish.reading import (
     release_as_shown,
     rows_of_release,
 )
-from shoal.jobs.republish.table_output import table_damage
+from shoal.jobs.republish.table_damage import table_damage
 from shoal.jobs.republish.value_counts import Values, joined, values_of
 from shoal.policy.policy import Policy
 from shoal.privacy.history.comparison import compare
@@ -128,11 +127,10 @@ class LedgerAudit:
         }
 
 
-def audit_ledger(
+def audit_releases(
     path: str | Path,
     *,
     k: int | None = None,
-    attack: Asked = (),
     table: str | None = None,
     progress: Progress = no_progress,
 ) -> LedgerAudit:
@@ -140,11 +138,8 @@ def audit_ledger(
 
     table: the address of the table in a database that the ledger writes; damage is also whatever
     is otherwise there than in the ledger, so that all that is measured holds of the table, too.
-    attack: names, as in `shoal.attack`; tried on the newest release, beside all earlier ones.
-    Raises InputError where there is no ledger, and for an attack that can't be tried on one.
+    Raises InputError where there is no ledger.
     """
-    request = AttackRequest(asked_attacks(attack))
-    request.built()  # what is asked is judged before anything is read
     ledger = Ledger.at(path)
     progress("verifying the chain")
     damage = ledger.verify()
@@ -153,20 +148,20 @@ def audit_ledger(
         damage = [f"table: {finding}" for finding in table_damage(ledger, table)]
     if damage:
         return LedgerAudit([], damage)
-    policy = terms.policy_of(ledger)
-    policy = policy if k is None else policy.with_k(k)
+    policy = policy_with(ledger, k)
     tables = [n for n in ledger.releases() if ledger.certificate(n).get("covers") == "table"]
     history = LedgerHistory(ledger, policy, last_table=max(tables, default=0))
     audits = []
     for number in ledger.releases():
         progress(f"release {number}: auditing")
         audits.append(history.audit(number))
-    found: Mapping[str, Any] = {}
-    if attack and audits:
-        from shoal.jobs.republish.attack import attack_ledger
+    return LedgerAudit(audits, (), history.knows_people)
 
-        found = attack_ledger(ledger, policy, request, progress)
-    return LedgerAudit(audits, (), history.knows_people, found)
+
+def policy_with(ledger: Ledger, k: int | None) -> Policy:
+    """The policy that a ledger records, with another k where one is asked for."""
+    policy = terms.policy_of(ledger)
+    return policy if k is None else policy.with_k(k)
 
 
 def write_audit(audit: LedgerAudit, output: str) -> None:
