@@ -29,7 +29,7 @@ def main(out: Path = IMAGES) -> None:
     from page_pictures import compressed
     from playwright.sync_api import sync_playwright
 
-    from shoal.jobs.advise.sample import write_sample
+    from shoal.samples import write_sample
     from web.browsing import BROWSER, FLAGS, come_in
     from web.visitor import served
     from web.walk import walk

@@ -35,7 +35,7 @@ _PUBLIC = {
     "shoal.jobs.advise.profile": ("profile",),
     "shoal.jobs.advise.recommendation": ("Recommendation",),
     "shoal.jobs.advise.risk": ("risk",),
-    "shoal.jobs.advise.sample": ("sample",),
+    "shoal.samples": ("sample",),
     "shoal.jobs.audit.audit": ("audit",),
     "shoal.jobs.audit.checks": ("Check",),
     "shoal.jobs.audit.release_frame": ("ReleaseFrame", "read_release"),
@@ -98,7 +98,6 @@ if TYPE_CHECKING:
     from shoal.jobs.advise.propose import propose_policy as propose_policy
     from shoal.jobs.advise.recommendation import Recommendation as Recommendation
     from shoal.jobs.advise.risk import risk as risk
-    from shoal.jobs.advise.sample import sample as sample
     from shoal.jobs.audit.audit import audit as audit
     from shoal.jobs.audit.checks import Check as Check
     from shoal.jobs.audit.release_frame import ReleaseFrame as ReleaseFrame
@@ -133,6 +132,7 @@ if TYPE_CHECKING:
     from shoal.reports.publication import Publication as Publication
     from shoal.reports.publication import fuse as fuse
     from shoal.reports.publication import publish as publish
+    from shoal.samples import sample as sample
     from shoal.state.stream_status import StreamStatus as StreamStatus
     from shoal.state.stream_status import stream_status as stream_status
     from shoal.utility.marginal import Marginal as Marginal

@@ -23,14 +23,13 @@ from party_processes import bank_world
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.messages import FRAME_HEAD, MessageKind
 from shoal.data.certificate import Certificate
-from shoal.jobs.advise.sample import write_sample
 from shoal.jobs.fuse import processes
 from shoal.jobs.fuse.columns import shuffled_rows
 from shoal.jobs.fuse.containment import check_transcript
 from shoal.jobs.fuse.fuse import fuse_file
 from shoal.jobs.fuse.keys import Keys
 from shoal.policy.agreement import Agreement
-from shoal.samples import bank
+from shoal.samples import bank, write_sample
 from thorough import every
 
 pytestmark = pytest.mark.usefixtures("forked_parties")

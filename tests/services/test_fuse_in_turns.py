@@ -20,11 +20,10 @@ from services.test_hostile_messages import check_words, mutated
 from services.test_transcript import records, write_records
 from shoal.data.table import Table
 from shoal.errors import ShoalError
-from shoal.jobs.advise.sample import write_sample
 from shoal.jobs.fuse.containment import check_transcript
 from shoal.jobs.fuse.fuse import fuse_file
 from shoal.policy.agreement import Agreement
-from shoal.samples import bank
+from shoal.samples import bank, write_sample
 
 METHOD = {"name": "party-mondrian", "hulls": True}
 

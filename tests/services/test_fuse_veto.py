@@ -24,12 +24,11 @@ from shoal.connectors.party.messages import LENGTH, MessageKind
 from shoal.connectors.party.parser import Parser
 from shoal.data.table import Table
 from shoal.errors import PartyError, ShoalError
-from shoal.jobs.advise.sample import write_sample
 from shoal.jobs.fuse.containment import check_transcript
 from shoal.jobs.fuse.fuse import fuse_file
 from shoal.jobs.fuse.limits import terms_of
 from shoal.policy.agreement import Agreement
-from shoal.samples import bank
+from shoal.samples import bank, write_sample
 
 METHODS = ["party-tds", "party-mondrian"]
 SENSITIVE = {"attribute": "district", "l": 4, "veto": "seen"}

@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from shoal.connectors.party.messages import MessageKind
-from shoal.jobs.advise.sample import write_sample
 from shoal.jobs.fuse.containment import check_transcript
 from shoal.jobs.fuse.fuse import fuse_file
 from shoal.jobs.fuse.transcript import Recorder
+from shoal.samples import write_sample
 from thorough import every
 
 RECORD = struct.Struct("<16sBI")

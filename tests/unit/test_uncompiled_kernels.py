@@ -11,7 +11,6 @@ import yaml
 from numba import njit
 
 from shoal.connectors import record_ends
-from shoal.jobs.advise.sample import generators, sample
 from shoal.jobs.publish.publish import publish_file
 from shoal.jobs.republish.republish import republish_file
 from shoal.jobs.stream.options import StreamOptions
@@ -20,6 +19,7 @@ from shoal.kernels import uncompiled
 from shoal.kernels.compile import KERNELS
 from shoal.kernels.uncompiled import always, uncompiled_up_to
 from shoal.policy.policy import Policy
+from shoal.samples import generators, sample
 
 
 def marked():

@@ -16,7 +16,7 @@ import sys, tempfile
 from pathlib import Path
 from numba.core.registry import CPUDispatcher
 import shoal
-from shoal.jobs.advise.sample import write_sample
+from shoal.samples import write_sample
 from shoal.jobs.advise.warmup import warm_up
 from shoal.jobs.publish.publish import publish_file
 from shoal.policy.policy import Policy

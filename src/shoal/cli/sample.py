@@ -24,7 +24,7 @@ def sample(
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing.")] = False,
 ) -> None:
     """Write a table of invented people, with a policy that fits it beside it."""
-    from shoal.jobs.advise.sample import write_sample
+    from shoal.samples import write_sample
 
     written = write_sample(name, n, seed, output)
     if not quiet:

@@ -10,8 +10,9 @@ from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.truth import Truth
 from shoal.jobs.audit.audit import AuditResult
+from shoal.jobs.audit.publication import Found
 from shoal.jobs.audit.together import is_below
-from shoal.jobs.publish.publication import Outcome
+from shoal.jobs.publish.outcome import Outcome
 from shoal.policy.policy import Policy
 from shoal.policy.saving import as_yaml
 
@@ -37,11 +38,12 @@ class Measured:
         return unit(self.certificate)
 
 
-def measured_of(found: Outcome | AuditResult, policy: Policy) -> Measured:
+def measured_of(found: Found, policy: Policy) -> Measured:
     """What a publish or an audit found."""
     certificate, release = found.certificate, found.release
     if isinstance(found, AuditResult):
         return Measured(certificate, release, found.schema, policy, found.truth, {})
+    assert isinstance(found, Outcome)
     draft = found.draft
     return Measured(certificate, release, draft.schema, policy, draft.truth, draft.reasons)
 

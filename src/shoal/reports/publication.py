@@ -14,7 +14,7 @@ from shoal.data import cores
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
 from shoal.jobs.attack.request import Asked
-from shoal.jobs.publish import publication
+from shoal.jobs.audit import publication
 from shoal.jobs.publish import publish as job
 from shoal.jobs.publish.from_columns import Columns
 from shoal.policy.policy import PolicyLike

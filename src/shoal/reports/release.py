@@ -18,7 +18,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Kind, Role, Shown
 from shoal.jobs.audit.audit import AuditResult
-from shoal.jobs.publish.publication import Outcome
+from shoal.jobs.publish.outcome import Outcome
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports import charts

@@ -3,3 +3,90 @@
 A generator is a module with `generate(n, seed) -> polars.DataFrame` and `POLICY`, the text of a
 policy that fits it.
 """
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+from numbers import Integral
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import polars as pl
+
+from shoal.connectors import files
+from shoal.errors import InputError
+
+
+@cache
+def generators() -> dict[str, ModuleType]:
+    """Every generator by name."""
+    names = (info.name for info in pkgutil.iter_modules(__path__))
+    return {name: importlib.import_module(f"{__name__}.{name}") for name in sorted(names)}
+
+
+def sample(name: str, n: int = 1000, seed: int = 0) -> pl.DataFrame:
+    """n records of invented people, the same for the same seed.
+
+    Raises InputError for an unknown name or n < 1.
+    """
+    for what, number in (("n", n), ("seed", seed)):
+        if not isinstance(number, Integral) or (what == "seed" and number < 0):
+            raise InputError(
+                f"sample '{name}': {what} is not a whole number; give one, such as {what}=7"
+            )
+    if n < 1:
+        raise InputError(f"sample '{name}': n = {n} records; ask for 1 or more")
+    return _generator(name).generate(n, seed)
+
+
+def _generator(name: str) -> Any:
+    known = generators()
+    if name not in known:
+        raise InputError(f"sample '{name}': no such generator; choose one of {', '.join(known)}")
+    return known[name]
+
+
+def write_sample(name: str, n: int, seed: int, output: str) -> list[str]:
+    """Write n records, and a policy that fits them beside the table unless one is there already."""
+    generator = _generator(name)
+    if (
+        hasattr(generator, "generate_parts")
+        and not Path(output).suffix
+        and output != files.STANDARD
+    ):
+        Path(output).mkdir(parents=True, exist_ok=True)  # a folder for all of its tables
+        output = str(Path(output) / f"{name}.csv")
+    kind = files.format_of(output)
+    with files.atomic_write(output) as draft:
+        files.write(generator.generate(n, seed), draft, kind, compressed=output.endswith(".gz"))
+    if output == files.STANDARD:
+        return ["standard output"]
+    stem = Path(output).name.split(".")[0]
+    written = [output, _unless_there(Path(output).parent / f"{stem}.policy.yaml", generator.POLICY)]
+    if hasattr(generator, "generate_parts"):
+        written += _write_parts(generator, n, seed, Path(output), stem, kind)
+    return written
+
+
+def _write_parts(
+    generator: ModuleType, n: int, seed: int, output: Path, stem: str, kind: str
+) -> list[str]:
+    """The same people as several owners hold them: a table each, and their agreement."""
+    tables = {}
+    for owner, frame in generator.generate_parts(n, seed).items():
+        tables[owner] = f"{stem}.{owner}{output.name.removeprefix(stem)}"
+        with files.atomic_write(str(output.parent / tables[owner])) as draft:
+            files.write(frame, draft, kind, compressed=output.name.endswith(".gz"))
+    agreement = _unless_there(output.parent / f"{stem}.parties.yaml", generator.parties(tables))
+    return [*(str(output.parent / table) for table in tables.values()), agreement]
+
+
+def _unless_there(path: Path, text: str) -> str:
+    if path.exists():
+        return f"left {path} as it was"
+    with files.atomic_write(str(path)) as draft:
+        draft.write_text(text)
+    return str(path)

@@ -86,7 +86,7 @@ class Looks:
 
     def look_sample(self, table: str) -> Answer:
         """Writes 1,000 invented patients; no policy beside them, since the page proposes one."""
-        from shoal.jobs.advise.sample import sample
+        from shoal.samples import sample
 
         sample("patients", 1000, 7).write_csv(table)
         Path(table).chmod(0o600)

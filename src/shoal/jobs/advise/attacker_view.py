@@ -18,8 +18,9 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.jobs.advise.source import Source, read_source
 from shoal.jobs.audit.audit import bind_with_original
+from shoal.jobs.audit.publication import Publication
 from shoal.jobs.audit.reading import read_release
-from shoal.jobs.publish.publication import Outcome, Publication
+from shoal.jobs.publish.outcome import Outcome
 from shoal.jobs.publish.recode import by_content
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.attacker_view import AttackerView, AttackerViews, OriginalRows

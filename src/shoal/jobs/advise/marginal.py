@@ -10,10 +10,11 @@ from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError
 from shoal.jobs.advise.source import Source, read_source
+from shoal.jobs.audit.publication import Publication
 from shoal.jobs.audit.reading import read_release
 from shoal.jobs.publish.draft import RecodedDraft, prepare
 from shoal.jobs.publish.explain import without_quasi
-from shoal.jobs.publish.publication import Outcome, Publication
+from shoal.jobs.publish.outcome import Outcome
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.utility.marginal import (
     ColumnPrice,

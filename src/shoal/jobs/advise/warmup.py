@@ -20,7 +20,6 @@ import yaml
 from shoal.connectors import files
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.errors import InfeasibleError, InputError
-from shoal.jobs.advise.sample import generators, sample
 from shoal.jobs.publish.publish import publish_file
 from shoal.jobs.republish.republish import republish_file
 from shoal.jobs.stream.options import StreamOptions
@@ -29,6 +28,7 @@ from shoal.kernels.uncompiled import always
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.privacy.history.release_view import SIGNATURES
+from shoal.samples import generators, sample
 
 VERBS = ("publish", "stream", "republish", "fuse")
 CENTRAL_TWIN = "tds"  # of `fuse`: the same kernels in one process

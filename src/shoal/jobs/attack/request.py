@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.binding.files import read_beside, read_released
 from shoal.data.table import Table
 from shoal.errors import InputError
+from shoal.jobs.attack.accept import attacks_for
 from shoal.policy import registry
 from shoal.policy.parameters import build, suggestion
 from shoal.policy.policy import Policy
@@ -131,6 +132,15 @@ def attack_names(texts: Sequence[str]) -> tuple[str, ...]:
         elif part.strip():
             found.append(part.strip())
     return tuple(found)
+
+
+def asked_of(policy: Policy, request: AttackRequest) -> AttackRequest:
+    """The attacks that are asked for, with those that the policy itself asks for."""
+    request = replace(request, attacks=(*request.attacks, *attacks_for(policy)))
+    if request.attacks:
+        policy.refuse_two_tables("attack")
+    request.built()  # what is asked is judged before a table is read
+    return request
 
 
 def read_people(path: str, policy: Policy) -> Table:

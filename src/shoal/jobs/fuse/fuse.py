@@ -36,7 +36,7 @@ from shoal.jobs.fuse.processes import PartyProcess, free_ports, run_to_end
 from shoal.policy.agreement import Agreement, with_endpoints
 
 if TYPE_CHECKING:
-    from shoal.jobs.publish.publication import Publication
+    from shoal.jobs.audit.publication import Publication
 
 
 def fuse(
@@ -50,7 +50,7 @@ def fuse(
     """`shoal.fuse`, without its pages and figures; what there is to warn about stands in its
     certificate.
     """
-    from shoal.jobs.publish.publication import Publication
+    from shoal.jobs.audit.publication import Publication
 
     agreed = Agreement.of(agreement)
     frames = _frames_of(tables, agreed.owners)

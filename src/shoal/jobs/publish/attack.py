@@ -8,30 +8,25 @@ from typing import Any
 
 from shoal.binding.files import read_original, read_released
 from shoal.binding.past_memory import refuse_whole
-from shoal.binding.table import bind_original
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.attack_scene import Recoding
 from shoal.data.certificate import Certificate
-from shoal.data.encoding import EncodedTable, encode
+from shoal.data.encoding import EncodedTable
 from shoal.data.progress import Progress, no_progress
-from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.jobs.attack.accept import unmeasured
-from shoal.jobs.attack.attack import NOT_KNOWN, AttackedRelease, attacked, with_attacks
-from shoal.jobs.attack.control import Republish
+from shoal.jobs.attack.attack import AttackedRelease
+from shoal.jobs.attack.audited import Again, attack_audited, target
 from shoal.jobs.attack.earlier import Earlier
-from shoal.jobs.attack.request import ALL, Asked, AttackRequest, asked_attacks
+from shoal.jobs.attack.request import ALL, Asked, AttackRequest, asked_attacks, asked_of
 from shoal.jobs.audit.audit import AuditResult, audit_file, audit_table
-from shoal.jobs.publish.attack_draft import asked_of
 from shoal.jobs.publish.second_release import republisher
 from shoal.jobs.publish.stated_method import with_stated_method
 from shoal.jobs.publish.whole import replay_of
 from shoal.policy.policy import Policy, PolicyLike
-
-OTHER_METHOD = "the policy's method does not publish one table, so nothing is published again"
 
 
 def attack(
@@ -65,7 +60,7 @@ def attack(
     asked_of(policy, request)  # what is asked is judged before tables are read
     table, source = table_of(released), table_of(original)
     result = audit_table(table, policy, source, progress)
-    return attack_audited(result, table, source, policy, request, progress)
+    return attack_audited(result, table, source, policy, request, publish_again, progress)
 
 
 def _with_policy(each: Frame | tuple[Frame, PolicyLike | None], policy: Policy) -> Earlier:
@@ -116,7 +111,9 @@ def attack_file(
         released = Table(read_released(paths.released, policy).frame)
         original = Table(read_original(paths.original, policy).frame)
         known = with_stated_method(policy, paths.released)
-        certificate = attack_audited(result, released, original, known, request, progress)
+        certificate = attack_audited(
+            result, released, original, known, request, publish_again, progress
+        )
     if paths.output is not None:
         with files.atomic_write(paths.output) as draft:
             draft.write_text(certificate.to_json())
@@ -125,60 +122,26 @@ def attack_file(
     return replace(result, certificate=certificate)
 
 
-def attack_audited(
-    result: AuditResult,
-    released: Table,
-    original: Table,
-    policy: Policy,
-    request: AttackRequest,
-    progress: Progress = no_progress,
-) -> Certificate:
-    """The certificate of an audited release, with its attacks and the policy's thresholds."""
-    request = asked_of(policy, request)
-    target = _target(result, released, original, policy)
-    return with_attacks(result.certificate, attacked(target, policy, request, progress))
-
-
 def target_of(released: Any, policy: Policy, original: Any) -> AttackedRelease:
     """A released frame as attacks take it."""
     table, source = table_of(released), table_of(original)
-    return _target(audit_table(table, policy, source), table, source, policy)
+    return target(audit_table(table, policy, source), table, source, policy, publish_again)
 
 
-def _target(
-    result: AuditResult, released: Table, original: Table, policy: Policy
-) -> AttackedRelease:
-    truth = result.truth
-    encoded = _encoded(original, policy) if truth is None else truth.encoded
-    republish = _republish(original, result.schema, encoded, policy)
-    made = Recoding()
-    if republish is not None and truth is not None:
-        replay, why = replay_of(original, result.schema, encoded, truth.rows, policy)
-        made = Recoding(policy.method_name, replay=replay, no_replay=why)
-    why = NOT_KNOWN if policy.model.method is None else OTHER_METHOD
-    release, schema = result.release, result.schema
-    return AttackedRelease(
-        released, release, schema, original, encoded, truth, republish, made, why
-    )
-
-
-def _encoded(original: Table, policy: Policy) -> EncodedTable:
-    """The original, of which nobody knows which record of the release is whose."""
-    schema, findings = bind_original(original, policy)
-    encoded, unfit = (None, findings) if schema is None else encode(original, schema)
-    if encoded is None:
-        raise InputError.from_findings([f"original: {finding}" for finding in unfit])
-    return encoded
-
-
-def _republish(
-    original: Table, schema: Schema, encoded: EncodedTable, policy: Policy
-) -> Republish | None:
-    """How to publish a part of the original; None where the policy names no method for it."""
+def publish_again(
+    result: AuditResult, original: Table, encoded: EncodedTable, policy: Policy
+) -> Again:
+    """How to publish a part of the original, and how the method decides about a class alone, where
+    the policy names a method for it.
+    """
     if policy.model.method is None:
-        return None
+        return Again()
     try:
         policy.build_method("publish")
     except InputError:
-        return None
-    return republisher(original, schema, encoded, policy)
+        return Again()
+    republish = republisher(original, result.schema, encoded, policy)
+    if result.truth is None:
+        return Again(republish)
+    replay, why = replay_of(original, result.schema, encoded, result.truth.rows, policy)
+    return Again(republish, Recoding(policy.method_name, replay=replay, no_replay=why))

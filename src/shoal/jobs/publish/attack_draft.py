@@ -8,19 +8,9 @@ from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.data.release import Release
 from shoal.data.table import Table
-from shoal.jobs.attack.accept import attacks_for
 from shoal.jobs.attack.request import AttackRequest
 from shoal.jobs.publish.draft import RecodedDraft
 from shoal.policy.policy import Policy
-
-
-def asked_of(policy: Policy, request: AttackRequest) -> AttackRequest:
-    """The attacks that are asked for, with those that the policy itself asks for."""
-    request = replace(request, attacks=(*request.attacks, *attacks_for(policy)))
-    if request.attacks:
-        policy.refuse_two_tables("attack")
-    request.built()  # what is asked is judged before a table is read
-    return request
 
 
 def attack_draft(

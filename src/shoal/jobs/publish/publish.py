@@ -38,13 +38,20 @@ from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InputError
-from shoal.jobs.attack.request import NO_ATTACK, Asked, AttackRequest, asked_attacks
+from shoal.jobs.attack.request import (
+    NO_ATTACK,
+    Asked,
+    AttackRequest,
+    asked_attacks,
+    asked_of,
+)
 from shoal.jobs.audit.description import described, file_metadata
 from shoal.jobs.audit.measure import measure, measure_two_tables
+from shoal.jobs.audit.publication import Publication
 from shoal.jobs.audit.verdict import require_kept, require_together_kept
-from shoal.jobs.publish.attack_draft import asked_of, attack_draft
+from shoal.jobs.publish.attack_draft import attack_draft
 from shoal.jobs.publish.draft import WITHHELD, RecodedDraft, noticed, prepare, with_bound
-from shoal.jobs.publish.publication import Outcome, Publication
+from shoal.jobs.publish.outcome import Outcome
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.two_tables import joined

@@ -17,11 +17,10 @@ from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.table import Table
+from shoal.jobs.attack.audited import attack_audited, never_again
 from shoal.jobs.attack.earlier import Earlier
-from shoal.jobs.attack.request import ALL, Asked, AttackRequest, asked_attacks
+from shoal.jobs.attack.request import ALL, Asked, AttackRequest, asked_attacks, asked_of
 from shoal.jobs.audit.audit import AuditResult
-from shoal.jobs.publish.attack import attack_audited
-from shoal.jobs.publish.attack_draft import asked_of
 from shoal.jobs.stream.trace_audit import (
     StreamSource,
     audit_stream,
@@ -120,4 +119,5 @@ def _attacked(
     result: AuditResult, table: Table, policy: Policy, request: AttackRequest, progress: Progress
 ) -> Certificate:
     assert result.truth is not None
-    return attack_audited(result, table, result.truth.original, policy, request, progress)
+    original = result.truth.original
+    return attack_audited(result, table, original, policy, request, never_again, progress)

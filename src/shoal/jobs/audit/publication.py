@@ -1,43 +1,28 @@
-"""What a publish hands back: a release that kept its promises, and what it was measured on."""
+"""What a publication in Python hands back: a release that kept its promises."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic
+from typing import Generic, Protocol
 
 import numpy as np
 
 from shoal.connectors.frames import FrameT, table_of
 from shoal.data import notebook
 from shoal.data.certificate import Certificate
-from shoal.data.release import Release, held_release
+from shoal.data.release import Release
 from shoal.data.warnings import ReleaseWarning
-from shoal.jobs.publish.draft import RecodedDraft
 from shoal.policy.policy import Policy
 
-if TYPE_CHECKING:
-    from shoal.jobs.audit.audit import AuditResult
 
-
-@dataclass(frozen=True)
-class Outcome:
-    """A published table: its certificate, and what a report needs to be drawn from it."""
-
-    certificate: Certificate
-    held: Release | None
-    made: RecodedDraft | None
+class Found(Protocol):
+    """What a publish or an audit measured; pages and figures are drawn from it."""
 
     @property
-    def release(self) -> Release:
-        """The release; raises InputError where it was too large to be held."""
-        return held_release(self.held)
+    def certificate(self) -> Certificate: ...
 
     @property
-    def draft(self) -> RecodedDraft:
-        """What was published; raises InputError where it was too large to be held."""
-        held_release(self.held)
-        assert self.made is not None
-        return self.made
+    def release(self) -> Release: ...
 
 
 @dataclass(frozen=True)
@@ -55,7 +40,7 @@ class Publication(Generic[FrameT]):
     certificate: Certificate
     classes: np.ndarray
     policy: Policy = field(repr=False)
-    found: Outcome | AuditResult | None = field(repr=False, compare=False)
+    found: Found | None = field(repr=False, compare=False)
     sensitive: FrameT | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, object]:
