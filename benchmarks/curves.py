@@ -29,7 +29,7 @@ def tables(rows: Sequence[Row]) -> Iterator[str]:
         yield f"### {data}: {here[0]['records']:,} records"
         yield ""
         shown = f"Loss against CPU seconds on {data}, one panel for each k"
-        yield f"![{shown}](_generated/{file_name(data)})"
+        yield f"![{shown}]({file_name(data)})"
         yield ""
         yield "gcp in %, where seeds differ its least and most, and the CPU seconds in brackets;"
         yield "**bold** is the default."

@@ -13,7 +13,7 @@ VERDICT = {True: "kept", False: "**missed**", None: ""}
 
 def draw(results: Sequence[dict[str, Any]]) -> str:
     """Markdown, whatever the results were made with; the same results give the same text."""
-    lines = [f"<!-- {HEAD} -->", ""]
+    lines = [f"<!-- {HEAD} -->", "", "# What was measured", ""]
     lines += _summary(results)
     for result in results:
         lines += [f"## {result['title']}", "", result["claim"], ""]

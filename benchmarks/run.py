@@ -3,10 +3,10 @@ down.
 
 python benchmarks/run.py [--only NAME] [--rows N] [--repeats R]
 
-Every benchmark leaves benchmarks/results/<name>.json; the page docs/_generated/benchmarks.md and
-the pictures beside it are drawn from all of them. The whole takes about an hour and 8 GB of memory
-on two cores. `--rows N` tries it on smaller tables: then name other places with --results and
---page, so that committed figures stay.
+Every benchmark leaves benchmarks/results/<name>.json; README.md and the pictures
+beside it are drawn from all of them. The whole takes about an hour and 8 GB of memory on
+two cores. `--rows N` tries it on smaller tables: then name other places with --results and --page,
+so that committed figures stay.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NAMES = (
     "peers",
 )
 RESULTS = ROOT / "benchmarks" / "results"
-PAGE = ROOT / "docs" / "_generated" / "benchmarks.md"
+PAGE = RESULTS / "README.md"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -17,7 +17,7 @@ version = release = VERSION
 
 extensions = ["myst_parser", "registry_tables"]
 source_suffix = {".md": "markdown"}
-exclude_patterns = ["_build", "_ext", "_generated"]
+exclude_patterns = ["_build", "_ext"]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3

@@ -2,12 +2,10 @@
 
 ```{method-table} mondrian        source and parameters of a method
 ```{promise-table} k-anonymity    definition, source, kind and parameters of a promise
-```{benchmarks}             the measured figures, once they have been made
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -51,26 +49,6 @@ class PromiseTable(SphinxDirective):
             paragraph = nodes.paragraph("", "", nodes.strong("", f"{label}: "), nodes.Text(text))
             listed += nodes.list_item("", paragraph)
         return [listed, *_parameters(found["parameters"])]
-
-
-class Benchmarks(SphinxDirective):
-    """The file docs/_generated/benchmarks.md where it exists, else a line that says how to
-    make it.
-    """
-
-    def run(self) -> list[nodes.Node]:
-        path = Path(self.env.srcdir) / "_generated" / "benchmarks.md"
-        self.env.note_dependency(str(path))
-        if not path.is_file():
-            said = (
-                nodes.Text("No figures are committed yet; "),
-                nodes.literal("", "make bench"),
-                nodes.Text(" makes them."),
-            )
-            return [nodes.note("", nodes.paragraph("", "", *said))]
-        return self.parse_text_to_nodes(
-            path.read_text(encoding="utf-8"), allow_section_headings=True
-        )
 
 
 def _named(described: list[dict[str, Any]], key: str, name: str) -> dict[str, Any]:
@@ -123,5 +101,4 @@ def _row(cells: tuple[str, ...], literal_first: bool) -> nodes.row:
 def setup(app: Any) -> dict[str, Any]:
     app.add_directive("method-table", MethodTable)
     app.add_directive("promise-table", PromiseTable)
-    app.add_directive("benchmarks", Benchmarks)
     return {"parallel_read_safe": True}

@@ -16,7 +16,7 @@ from thorough import LONG
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
-PAGE = ROOT / "docs" / "_generated" / "benchmarks.md"
+PAGE = RESULTS / "README.md"
 COMMITTED = sorted(RESULTS.glob("*.json"))
 SETTINGS = {
     "commit",
@@ -238,4 +238,4 @@ def test_every_picture_of_the_page_is_there_and_is_svg(module, data_folder):
     rows = [r for result in module("run").committed(RESULTS) for r in result["rows"] if "data" in r]
     for name in {module("curves").file_name(row["data"]) for row in rows}:
         assert (PAGE.parent / name).read_text().rstrip().endswith("</svg>")
-        assert f"_generated/{name}" in PAGE.read_text()
+        assert f"]({name})" in PAGE.read_text()
