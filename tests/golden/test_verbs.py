@@ -1,0 +1,34 @@
+"""What every verb of the command line writes and says is what was recorded: moving code must change
+nothing.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from golden import verbs
+from thorough import LONG
+
+RECORDED = json.loads(verbs.RECORDED.read_text())
+
+
+@pytest.mark.parametrize("scene", sorted(verbs.SCENES))
+def test_every_output_of_a_scene_is_the_recorded_one(scene):
+    if scene in verbs.SLOW and not LONG:
+        pytest.skip("takes a minute; SHOAL_LONG=1 runs it")
+    differing = verbs.differences(RECORDED[scene], verbs.recorded(scene))
+    assert not differing, "not as recorded:\n" + "\n".join(differing)
+
+
+def test_every_scene_is_recorded():
+    assert RECORDED.keys() == verbs.SCENES.keys()
+
+
+def test_a_difference_names_its_command_and_its_output():
+    found = verbs.differences(
+        {"publish": {"status": 0, "out.csv": "1"}, "audit": {"status": 0}},
+        {"publish": {"status": 0, "out.csv": "2"}, "verify": {"status": 1}},
+    )
+    assert found == ["audit: status", "publish: out.csv", "verify: status"]
