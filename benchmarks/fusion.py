@@ -178,7 +178,7 @@ def _random_settings() -> tuple[int, int, int, int]:
 
 
 def _real(repeats: int, nanoseconds: float, figure: Any) -> list[Any]:
-    from shoal.reproduce.fusion_bench import bench
+    from shoal_papers.reproduce.fusion_bench import bench
 
     measured = bench(None, False)
     figures = []
@@ -258,7 +258,7 @@ class _Case:
         from shoal.algorithms.steps.specialization import IndexedRequirement
         from shoal.data.table import encode_text
         from shoal.policy.agreement import Agreement
-        from shoal.reproduce.fusion_bench import NAMES, bench
+        from shoal_papers.reproduce.fusion_bench import NAMES, bench
 
         joint = bench(None, False).joint
         asked = {name for qid in joint.qids[qids] for name in qid}

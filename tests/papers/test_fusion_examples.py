@@ -15,7 +15,7 @@ from shoal.algorithms.steps.candidates import UNIT, Candidates, gain_and_split
 from shoal.algorithms.steps.specialization import IndexedRequirement, Taxonomy
 from shoal.data.hierarchies.table import read_hierarchy
 from shoal.errors import InputError
-from shoal.reproduce.data_sets import adult
+from shoal_papers.reproduce.data_sets import adult
 
 NUMBERS = {
     "age": (17, 90),

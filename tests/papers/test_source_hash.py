@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from shoal.reproduce import papers, source
-from shoal.reproduce.source import essence, source_hash
+from shoal_papers.reproduce import papers, source
+from shoal_papers.reproduce.source import essence, source_hash
 
 WRITTEN = '''
 """A module."""

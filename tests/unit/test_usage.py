@@ -11,7 +11,7 @@ from shoal.cli.options import files_options
 from shoal.errors import InputError
 from shoal.jobs.advise.sample import generators
 from shoal.policy.loading import read_options
-from shoal.reproduce import papers
+from shoal_papers.reproduce import papers
 
 
 @pytest.mark.parametrize(

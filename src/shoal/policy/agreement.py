@@ -243,6 +243,8 @@ class Agreement:
     @property
     def bids(self) -> bool:
         """Whether owners bid for rounds, whose winner is computed; otherwise they take turns."""
+        if registry.is_missing(self.model.method["name"]):
+            return True  # as every comparator does
         return not self.rule().takes_turns
 
     @property
@@ -256,9 +258,8 @@ class Agreement:
         return [self.attribute(name).weight for name in self.quasi]
 
     def _parameters(self) -> dict[str, Any]:
-        rule = self.rule()
-        known = registry.method(self.model.method["name"], "fuse").parameters
-        return {parameter.name: getattr(rule, parameter.name) for parameter in known}
+        settings = {name: value for name, value in self.model.method.items() if name != "name"}
+        return registry.parameters_taken(self.model.method["name"], "fuse", settings)
 
     @cached_property
     def policy(self) -> Policy:

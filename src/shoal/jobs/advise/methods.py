@@ -9,8 +9,11 @@ from shoal.policy import registry
 from shoal.policy.parameters import Parameter, parameters_of
 
 
-def methods() -> list[dict[str, Any]]:
-    """Every method with its verb, paper, parameters and the promises it can keep."""
+def methods(with_comparators: bool = True) -> list[dict[str, Any]]:
+    """Every method with its verb, paper, parameters and the promises it can keep.
+
+    with_comparators: those of the papers, too, where they are installed.
+    """
     promises = sorted(registry.models())
     return [
         {
@@ -21,6 +24,7 @@ def methods() -> list[dict[str, Any]]:
             "parameters": [_parameter(p) for p in method.parameters],
         }
         for method in registry.methods().values()
+        if with_comparators or not method.is_comparator
     ]
 
 

@@ -28,7 +28,8 @@ from shoal.jobs.audit.audit import AuditResult, audit_file, audit_table
 from shoal.jobs.publish.attack_draft import asked_of
 from shoal.jobs.publish.second_release import republisher
 from shoal.jobs.publish.stated_method import with_stated_method
-from shoal.jobs.publish.whole import replay_of
+from shoal.jobs.publish.whole import NOT_INSTALLED, replay_of
+from shoal.policy import registry
 from shoal.policy.policy import Policy, PolicyLike
 
 OTHER_METHOD = "the policy's method does not publish one table, so nothing is published again"
@@ -155,11 +156,18 @@ def _target(
     if republish is not None and truth is not None:
         replay, why = replay_of(original, result.schema, encoded, truth.rows, policy)
         made = Recoding(policy.method_name, replay=replay, no_replay=why)
-    why = NOT_KNOWN if policy.model.method is None else OTHER_METHOD
+    why = _why_not(policy)
     release, schema = result.release, result.schema
     return AttackedRelease(
         released, release, schema, original, encoded, truth, republish, made, why
     )
+
+
+def _why_not(policy: Policy) -> str:
+    """Why nothing is published again, where nothing is."""
+    if policy.model.method is None:
+        return NOT_KNOWN
+    return NOT_INSTALLED if registry.is_missing(policy.method_name) else OTHER_METHOD
 
 
 def _encoded(original: Table, policy: Policy) -> EncodedTable:
