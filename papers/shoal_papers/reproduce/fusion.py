@@ -408,6 +408,7 @@ PAPER = Paper(
     ),
     code=(
         "shoal.algorithms.fusion.party_tds",
+        "shoal_papers.baselines.party_tds_variants",
         "shoal.connectors.party",
         "shoal.jobs.fuse.protocol",
         "shoal.jobs.fuse.secure_rounds",

@@ -65,21 +65,21 @@ class _Built(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name in VERBS:
             return _built(name, self._markup)
-        from shoal.policy import registry
+        from shoal.policy import plug_ins
 
-        return _brought(registry.command(name, VERBS), name, self._markup)
+        return _brought(plug_ins.command(name, VERBS), name, self._markup)
 
     def __contains__(self, name: object) -> bool:
         if name in VERBS:
             return True
-        from shoal.policy import registry
+        from shoal.policy import plug_ins
 
-        return name in registry.commands(VERBS)
+        return name in plug_ins.commands(VERBS)
 
     def __iter__(self) -> Iterator[str]:
-        from shoal.policy import registry
+        from shoal.policy import plug_ins
 
-        return iter((*COMMANDS, *registry.commands(VERBS), *GROUPS))
+        return iter((*COMMANDS, *plug_ins.commands(VERBS), *GROUPS))
 
     def __len__(self) -> int:
         return len(list(iter(self)))

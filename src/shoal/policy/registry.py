@@ -5,9 +5,8 @@ does is a method: nothing has to be listed anywhere. So it is with promises (`mo
 attacks (`name`) and hierarchy makers (`kind`) in their rooms.
 
 Plug-ins arrive by the entry points `shoal.algorithms`, `shoal.privacy`, `shoal.metrics`,
-`shoal.attacks` and `shoal.hierarchies`, and verbs of the command line by `shoal.commands`. One that
-can't be loaded, lacks a part or takes a name that is taken is refused in one line that names the
-package it came with.
+`shoal.attacks` and `shoal.hierarchies`. One that can't be loaded, lacks a part or takes a name that
+is taken is refused in one line that names the package it came with.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ import importlib
 import inspect
 import os
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, cast
@@ -30,6 +29,13 @@ from shoal.errors import InputError, ShoalError
 from shoal.policy import comparators
 from shoal.policy.comparators import COMPARATORS
 from shoal.policy.parameters import Parameter, build, parameters_of, suggestion, takes
+from shoal.policy.plug_ins import (
+    brought,
+    is_of_papers,
+    loaded,
+    package_of,
+    refusal,
+)
 from shoal.protocols import (
     Attack,
     Bucketizer,
@@ -290,8 +296,8 @@ def _by_entry_name(name: str) -> Method | None:
     if name not in COMPARATORS:
         return None
     entries = brought("shoal.algorithms").select(name=name)
-    plug_ins = (PlugIn(entry, _package_of(entry), _loaded(entry)) for entry in entries)
-    return next((_method_of(name, p) for p in plug_ins if _is_of_papers(p.entry)), None)
+    plug_ins = (PlugIn(entry, package_of(entry), loaded(entry)) for entry in entries)
+    return next((_method_of(name, p) for p in plug_ins if is_of_papers(p.entry)), None)
 
 
 def _modules_of(package_name: str) -> Iterator[ModuleType]:
@@ -320,17 +326,6 @@ def _named_classes(module: ModuleType, mark: str) -> Iterator[tuple[str, Any]]:
 MOST_NAMED = 3  # parts of a protocol that a message lists
 
 
-@cache
-def installed() -> EntryPoints:
-    """All entry points of all packages; to find them reads a file of each."""
-    return cast(EntryPoints, entry_points())  # in Python 3.11, their groups, which select alike
-
-
-def brought(group: str) -> EntryPoints:
-    """The entry points of a group."""
-    return installed().select(group=group)
-
-
 @dataclass(frozen=True)
 class PlugIn:
     """A class that another package brought. package: its name and version."""
@@ -341,7 +336,7 @@ class PlugIn:
 
     def refuse(self, reason: str) -> None:
         """Raises InputError: the reason in one line, and how to go on without the plug-in."""
-        raise InputError(_refusal(self.entry, reason))
+        raise InputError(refusal(self.entry, reason))
 
     def require(self, socket: type) -> None:
         """Raises InputError unless the class has every part that the protocol names."""
@@ -368,19 +363,19 @@ def _declared() -> None:
     """Declared, not defined."""
 
 
-def _plug_ins(group: str, mark: str, taken: set[str]) -> Iterator[tuple[str, PlugIn]]:
+def _plug_ins(group: str, mark: str, taken_names: set[str]) -> Iterator[tuple[str, PlugIn]]:
     """The classes of an entry point group by name; raises InputError for one that can't be used."""
-    owner = dict.fromkeys(taken, "Shoal itself")
+    owner = dict.fromkeys(taken_names, "Shoal itself")
     reserved = COMPARATORS if group == "shoal.algorithms" else ()
     for entry in sorted(brought(group), key=lambda entry: (entry.name, entry.value)):
-        plug_in = PlugIn(entry, _package_of(entry), _loaded(entry))
+        plug_in = PlugIn(entry, package_of(entry), loaded(entry))
         if not dataclasses.is_dataclass(plug_in.thing) or not isinstance(plug_in.thing, type):
             plug_in.refuse("is not a dataclass")
         name = getattr(plug_in.thing, mark, None)
         if not isinstance(name, str) or not name:
             plug_in.refuse(f"has no text as its '{mark}'")
             continue
-        if name in reserved and not _is_of_papers(entry):
+        if name in reserved and not is_of_papers(entry):
             plug_in.refuse(
                 f"takes the name '{name}', which belongs to '{comparators.DISTRIBUTION}'"
             )
@@ -390,47 +385,6 @@ def _plug_ins(group: str, mark: str, taken: set[str]) -> Iterator[tuple[str, Plu
         yield name, plug_in
 
 
-def commands(own: Iterable[str]) -> dict[str, EntryPoint]:
-    """What brings each verb of the command line that is not one of Shoal's own, in order.
-
-    Raises InputError for one that takes a name that is taken. Nothing is imported for it.
-    """
-    owner = dict.fromkeys(own, "Shoal itself")
-    found: dict[str, EntryPoint] = {}
-    for entry in sorted(brought("shoal.commands"), key=lambda entry: (entry.name, entry.value)):
-        if entry.name in comparators.COMMANDS and not _is_of_papers(entry):
-            raise _taken(entry, entry.name, f"'{comparators.DISTRIBUTION}'")
-        if entry.name in owner:
-            raise _taken(entry, entry.name, owner[entry.name])
-        owner[entry.name] = f"'{_package_of(entry)}'"
-        found[entry.name] = entry
-    return found
-
-
-def command(name: str, own: Iterable[str]) -> Callable[..., Any]:
-    """The function of a verb that another package brings.
-
-    Raises KeyError where there is none of that name, and InputError where it can't be used, or
-    comes with a package of Shoal's that is not installed.
-    """
-    entry = commands(own).get(name)
-    if entry is None and name in comparators.COMMANDS:
-        raise InputError(
-            f"shoal {name}: comes with the papers' comparators, which are not installed; run"
-            f" '{comparators.INSTALL}' in Shoal's repository"
-        )
-    if entry is None:
-        raise KeyError(name)
-    function = _loaded(entry)
-    if not callable(function):
-        raise InputError(_refusal(entry, "is not a function"))
-    return cast("Callable[..., Any]", function)
-
-
-def _taken(entry: EntryPoint, name: str, owner: str) -> InputError:
-    return InputError(_refusal(entry, f"takes the name '{name}', which belongs to {owner}"))
-
-
 def _method_of(name: str, plug_in: PlugIn) -> Method:
     """The method that a plug-in is; raises InputError where it lacks a part."""
     verb = str(getattr(plug_in.thing, "verb", ""))
@@ -438,31 +392,6 @@ def _method_of(name: str, plug_in: PlugIn) -> Method:
         plug_in.refuse(f"names no verb; it must be one of {', '.join(SOCKETS)}")
     plug_in.require(socket_of(plug_in.thing, verb))
     return Method(name, verb, plug_in.thing.paper, plug_in.thing, plug_in.package)
-
-
-def _is_of_papers(entry: EntryPoint) -> bool:
-    return entry.dist is not None and entry.dist.name == comparators.DISTRIBUTION
-
-
-def _loaded(entry: EntryPoint) -> Any:
-    try:
-        return entry.load()
-    except (Exception, SystemExit) as broken:  # whatever a stranger's module does when imported
-        what = " ".join(str(broken).split())[:200]
-        reason = f"can't be loaded ({type(broken).__name__}: {what})"
-        raise InputError(_refusal(entry, reason)) from None
-
-
-def _refusal(entry: EntryPoint, reason: str) -> str:
-    name = "its package" if entry.dist is None else f"'{entry.dist.name}'"
-    return (
-        f"plug-in '{entry.name}' ({entry.group}) of '{_package_of(entry)}': {reason}; update or"
-        f" uninstall {name}"
-    )
-
-
-def _package_of(entry: EntryPoint) -> str:
-    return "an unknown package" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
 
 
 def _parts_of(socket: type) -> list[str]:
