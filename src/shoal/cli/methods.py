@@ -21,7 +21,7 @@ def methods(
     from shoal.jobs.advise.methods import describe_promises
     from shoal.jobs.advise.methods import methods as listed
 
-    described = {"methods": listed(with_comparators=every), "promises": describe_promises()}
+    described = {"methods": listed(every=every), "promises": describe_promises()}
     if as_json:
         typer.echo(json.dumps(described, indent=2))
         return

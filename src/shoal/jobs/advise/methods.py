@@ -9,10 +9,10 @@ from shoal.policy import registry
 from shoal.policy.parameters import Parameter, parameters_of
 
 
-def methods(with_comparators: bool = True) -> list[dict[str, Any]]:
-    """Every method with its verb, paper, parameters and the promises it can keep.
+def methods(every: bool = False) -> list[dict[str, Any]]:
+    """The methods to choose from, each with its verb, paper, parameters and promises it can keep.
 
-    with_comparators: those of the papers, too, where they are installed.
+    every: the papers' comparators, too, where they are installed.
     """
     promises = sorted(registry.models())
     return [
@@ -24,7 +24,7 @@ def methods(with_comparators: bool = True) -> list[dict[str, Any]]:
             "parameters": [_parameter(p) for p in method.parameters],
         }
         for method in registry.methods().values()
-        if with_comparators or not method.is_comparator
+        if every or not method.is_comparator
     ]
 
 

@@ -117,12 +117,7 @@ def _prospects(
             ledger = Ledger(Path(folder) / "ledger")  # nothing is begun by asking
         with ledger.locked():
             check_ledger(ledger, policy, looks_back=True)
-            names = [
-                method.name
-                for method in registry.methods().values()
-                if method.verb == "republish"
-                and (not method.is_comparator or method.name == policy.method_name)
-            ]
+            names = [m.name for m in registry.methods().values() if m.verb == "republish"]
             for name in names:
                 _warm_up(source, policy.with_method(name, {}), Path(folder) / name)
             return [_prospect(name, source, policy, ledger, progress) for name in names]
