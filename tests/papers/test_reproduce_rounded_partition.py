@@ -92,7 +92,7 @@ def test_an_unknown_paper_is_refused_with_the_known_ones(shoal, tmp_path):
 INTERRUPTED = """
 import sys
 from shoal.cli.main import run
-from shoal import reproduce
+from shoal_papers import reproduce
 
 def stopped_by_hand(*arguments, **options):
     raise KeyboardInterrupt

@@ -331,7 +331,10 @@ PAPER = Paper(
             "How Static I and Static II anonymise: not said. Strict Mondrian; readings with other"
             " methods."
         ),
-        "K-PPRP: its paper was not available. A reconstruction; see docs/methods/comparators.md#k-pprp.",
+        (
+            "K-PPRP: its paper was not available. A reconstruction; see"
+            " docs/methods/comparators.md#k-pprp."
+        ),
         (
             "A leak: 'a later version that is more specific'. A record with a cell whose later span"
             " is a proper part of the earlier one, summed over attributes by record, between"

@@ -249,7 +249,7 @@ PAPER = Paper(
         "The captions of figures 7 and 8 are exchanged; the text's reading is followed.",
         (
             "CASTLE and FAANST: their papers were not at hand; see docs/methods/castle.md and"
-            " faanst.md."
+            " comparators.md#faanst."
         ),
     ),
     code=(
