@@ -18,7 +18,7 @@ from shoal_papers.reproduce import verdict_report
 from shoal_papers.reproduce.drawing import draw
 from shoal_papers.reproduce.paper import Bench, Paper, Row, Setting
 from shoal_papers.reproduce.rows import ROWS, RowFile, as_csv, fingerprint
-from shoal_papers.reproduce.source import source_hash
+from shoal_papers.reproduce.source import PACKAGES, source_hash
 from shoal_papers.reproduce.verdict_report import Provenance
 
 Progress = Callable[[str], None]
@@ -101,8 +101,9 @@ def _named(progress: Progress, name: str) -> Progress:
 
 
 def last_commit() -> str | None:
-    """The last commit that changed this package, None outside a checkout."""
-    command = ["git", "-C", str(Path(__file__).parents[2]), "log", "-1", "--format=%h", "--", "."]
+    """The last commit that changed Shoal or this package, None outside a checkout."""
+    here, changed = str(Path(__file__).parent), map(str, PACKAGES.values())
+    command = ["git", "-C", here, "log", "-1", "--format=%h", "--", *changed]
     try:
         said = subprocess.run(
             command, capture_output=True, text=True, timeout=10, check=True

@@ -86,6 +86,6 @@ def settled(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 def not_installed(name: str) -> InputError:
     """The refusal of a run that needs a comparator whose package is not there."""
     return InputError(
-        f"method '{name}': is one of the papers' comparators, which come apart; run '{INSTALL}' in"
-        " Shoal's repository, or choose another method"
+        f"method '{name}': is one of the papers' comparators, which are not installed; run"
+        f" '{INSTALL}' in Shoal's repository, or choose another method"
     )
