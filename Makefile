@@ -20,11 +20,11 @@ export SHOAL_DATA ?= $(abspath ../shared/data)
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 10
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml papers/pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "shoal needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "setting up $(VENV) (once, about a minute)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[dev]' -e ./papers
 	@# pip itself compiles on one core, and libraries' own tests, too
 	@$(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib || true
 	@touch $@
@@ -71,7 +71,7 @@ check: $(READY) ## lint, format, types
 bench: ## the figures that the docs claim, side by side with a floor or a peer
 	@# an environment of its own, with what a user installs: Numba starts slower where the tests' SciPy is there, too
 	@test -x $(BENCH)/python || $(PYTHON) -m venv .venv-bench
-	$(BENCH)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuse,postgres]'
+	$(BENCH)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuse,postgres]' -e ./papers
 	$(BENCH)/python benchmarks/run.py
 
 soak: export PYTHONPATH := src:tests
@@ -80,7 +80,7 @@ soak: $(READY) ## kill, damage and lie to streams, ledgers, fusions and runs pas
 
 mutants: ## changes in the auditor's code that no test notices: all of them (hours), or SAMPLE=100 of each part
 	@test -x $(MUTANTS)/mutmut || $(PYTHON) -m venv .venv-mutants
-	$(MUTANTS)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' mutmut
+	$(MUTANTS)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' -e ./papers mutmut
 	$(MUTANTS)/python benchmarks/mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
 
 soak-page: $(READY) ## leave a stream's page open for HOURS=24; watch its memory and the server's (needs Chromium)

@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from shoal.reproduce.drawing import RULES, STYLES
+from shoal_papers.reproduce.drawing import RULES, STYLES
 
 Row = dict[str, Any]
 REFINED = ("rounded-partition", "lattice-peeling")

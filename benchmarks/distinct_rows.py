@@ -59,11 +59,11 @@ def main(rows: int, repeats: int) -> dict[str, Any]:
 
     from shoal import Policy
     from shoal.algorithms.steps import distinct_rows
-    from shoal.algorithms.table.datafly import Datafly
     from shoal.algorithms.table.full_domain import FullDomain
-    from shoal.algorithms.table.incognito import Incognito
     from shoal.algorithms.table.tds import TopDownSpecialization
     from shoal.data import cores
+    from shoal_papers.baselines.datafly import Datafly
+    from shoal_papers.baselines.incognito import Incognito
 
     methods = {one.name: one() for one in (FullDomain, Datafly, Incognito, TopDownSpecialization)}
     policy = Policy.from_dict(adult.over_hierarchies(K) | {"label": "income"}, base=adult.DATA)

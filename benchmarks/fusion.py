@@ -131,7 +131,8 @@ def measure(asked: Any) -> Any:
 def _said() -> dict[str, dict[str, float]]:
     """Bytes and rounds of three parties in one process."""
     from shoal.algorithms.fusion.batches import batch_roots, decode_steps
-    from shoal.algorithms.fusion.party_tds import PartyTds, PartyTdsStepwise
+    from shoal.algorithms.fusion.party_tds import PartyTds
+    from shoal_papers.baselines.party_tds_variants import PartyTdsStepwise
 
     found = {}
     for name, k in (("QID5", 100), ("six pairs", 20)):
@@ -155,8 +156,9 @@ def _random_settings() -> tuple[int, int, int, int]:
     """Rounds step by step, by the literal rule and in batches; and how often batches take more than
     that rule.
     """
-    from shoal.algorithms.fusion.party_tds import PartyTds, PartyTdsLiteral, PartyTdsStepwise
+    from shoal.algorithms.fusion.party_tds import PartyTds
     from shoal.data.taxonomy import IndexedRequirement
+    from shoal_papers.baselines.party_tds_variants import PartyTdsLiteral, PartyTdsStepwise
 
     rules = PartyTdsStepwise(), PartyTdsLiteral(ahead=64), PartyTds(ahead=64)
     case, rounds = _Case("QID7", 2), np.zeros((56, 3), dtype=int)
@@ -178,7 +180,7 @@ def _random_settings() -> tuple[int, int, int, int]:
 
 
 def _real(repeats: int, nanoseconds: float, figure: Any) -> list[Any]:
-    from shoal.reproduce.fusion_bench import bench
+    from shoal_papers.reproduce.fusion_bench import bench
 
     measured = bench(None, False)
     figures = []
@@ -258,7 +260,7 @@ class _Case:
         from shoal.data.table import encode_text
         from shoal.data.taxonomy import IndexedRequirement
         from shoal.policy.agreement import Agreement
-        from shoal.reproduce.fusion_bench import NAMES, bench
+        from shoal_papers.reproduce.fusion_bench import NAMES, bench
 
         joint = bench(None, False).joint
         asked = {name for qid in joint.qids[qids] for name in qid}

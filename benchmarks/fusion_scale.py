@@ -132,7 +132,7 @@ def prepare(folder: Path, rows: int, k: int, joining: str) -> None:
 
     from shoal.jobs.fuse.keys import Keys
     from shoal.jobs.fuse.processes import free_ports
-    from shoal.reproduce.fusion_bench import NAMES, TOP7, bench
+    from shoal_papers.reproduce.fusion_bench import NAMES, TOP7, bench
 
     joint = bench(None, False).joint
     rng = np.random.default_rng(1)

@@ -21,13 +21,13 @@ import waiting
 from measure import Asked, Result, settings
 
 from shoal.algorithms.steps.segments import losses_of
-from shoal.algorithms.table.k_member import KMember
 from shoal.algorithms.table.mondrian import Mondrian
 from shoal.algorithms.table.rounded_partition import RoundedPartition
 from shoal.data.matrix import Matrix
-from shoal.reproduce import joint_bench, wearer_tables
 from shoal.samples import wearables
 from shoal.testing import OnlyK
+from shoal_papers.baselines.k_member import KMember
+from shoal_papers.reproduce import joint_bench, wearer_tables
 
 TITLE = "Further methods beside their prototypes"
 CLAIM = (

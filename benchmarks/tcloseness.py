@@ -25,9 +25,7 @@ from shoal.algorithms.steps.points import points_of
 from shoal.algorithms.steps.repair import repair
 from shoal.algorithms.table.mdav import Mdav
 from shoal.algorithms.table.tcloseness import TClosenessByExchange as Ours
-from shoal.algorithms.table.tcloseness_k_first import TClosenessKFirst
 from shoal.algorithms.table.tcloseness_kmeanspp import TClosenessKMeansPP
-from shoal.algorithms.table.tcloseness_t_first import TClosenessTFirst
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
@@ -35,6 +33,8 @@ from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.promises import BoundPromises
 from shoal.privacy.t_closeness import TCloseness as Promise
 from shoal.protocols import Partitioner, Promises
+from shoal_papers.baselines.tcloseness_k_first import TClosenessKFirst
+from shoal_papers.baselines.tcloseness_t_first import TClosenessTFirst
 
 TITLE = "t-closeness"
 CLAIM = (

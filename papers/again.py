@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from shoal.reproduce import papers
-from shoal.reproduce.committed import renew
+from shoal_papers.reproduce import papers
+from shoal_papers.reproduce.committed import renew
 
 HERE = Path(__file__).parent
 

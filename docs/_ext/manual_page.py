@@ -14,6 +14,7 @@ import typer
 import typer.main
 
 from shoal.cli.main import app
+from shoal.cli.verbs import VERBS
 
 PAGE = Path(__file__).resolve().parents[2] / "share" / "man" / "man1" / "shoal.1"
 
@@ -74,8 +75,13 @@ def manual_page() -> str:
 
 
 def _commands(group, context: typer.Context) -> Iterator[tuple]:
-    """Every command with its context, in the help's order; groups give way to their members."""
+    """Every command with its context, in the help's order; groups give way to their members.
+
+    Those that other packages bring are not Shoal's to describe.
+    """
     for name in group.list_commands(context):
+        if context.parent is None and name not in VERBS:
+            continue
         command = group.get_command(context, name)
         inside = typer.Context(command, info_name=name, parent=context)
         if hasattr(command, "list_commands"):

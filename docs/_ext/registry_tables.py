@@ -20,7 +20,7 @@ class MethodTable(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         from shoal.jobs.advise.methods import methods
 
-        found = _named(methods(), "name", self.arguments[0])
+        found = _named(methods(every=True), "name", self.arguments[0])
         source = nodes.paragraph("", "", nodes.strong("", "Source: "), nodes.Text(found["paper"]))
         return [source, *_parameters(found["parameters"])]
 

@@ -208,9 +208,11 @@ def test_every_command_is_in_the_manual_page():
     import typer.main
 
     from shoal.cli.main import app
+    from shoal.cli.verbs import VERBS
 
     page = MANUAL.read_text().replace("\\-", "-")
-    for name, command in typer.main.get_command(app).commands.items():
+    commands = typer.main.get_command(app).commands
+    for name, command in ((name, commands[name]) for name in VERBS):
         for path in [f"{name} {below}" for below in getattr(command, "commands", {})] or [name]:
             assert f"\n.SS shoal {path} [OPTIONS]" in page
     for status in (0, 1, 2, 3, 4, 70, 130):

@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 from republish_cases import append
-from shoal.algorithms.republication.rebuild import TABLE_METHODS, Static1
 from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix
 from shoal.errors import PromiseError
@@ -20,6 +19,7 @@ from shoal.policy import registry
 from shoal.policy.parameters import coerce_parameter
 from shoal.policy.policy import Policy
 from shoal.testing import OnlyK
+from shoal_papers.baselines.rebuild import TABLE_METHODS, Static1
 from thorough import examples
 
 METHODS = [m for m in registry.methods().values() if m.verb == "republish"]

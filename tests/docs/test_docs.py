@@ -295,15 +295,28 @@ def test_every_command_and_option_has_help_and_its_place_in_the_docs(path, comma
         )
 
 
-def section_of(page: Path, heading: str) -> str:
+def section_of(page: Path, heading: str, level: str = "##", mark: str = "`") -> str:
     found = re.search(
-        rf"^## `{re.escape(heading)}`$(.*?)(?=^## |\Z)", page.read_text(), re.MULTILINE | re.DOTALL
+        rf"^{level} {mark}{re.escape(heading)}{mark}$(.*?)(?=^##|\Z)",
+        page.read_text(),
+        re.MULTILINE | re.DOTALL,
     )
     assert found, f"{name_of(page)}: no heading `{heading}`"
     return found[1]
 
 
-@pytest.mark.parametrize("method", sorted(registry.methods()))
+COMPARATORS = [m.name for m in registry.methods().values() if m.is_comparator]
+
+
+@pytest.mark.parametrize("method", COMPARATORS)
+def test_every_comparator_stands_on_their_page(method):
+    section = section_of(DOCS / "methods" / "comparators.md", method, level="###", mark="")
+    said, table, _ = section.partition(f"```{{method-table}} {method}\n")
+    assert table, "the table of its parameters"
+    assert len(said.split()) > 30
+
+
+@pytest.mark.parametrize("method", sorted(registry.methods().keys() - COMPARATORS))
 def test_every_method_has_its_page(method):
     text = (DOCS / "methods" / f"{method}.md").read_text()
     assert f"```{{method-table}} {method}\n" in text, "the table of its parameters"

@@ -251,7 +251,7 @@ def _fusions(name: str, agreement: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 def _methods(verb: str) -> list[str]:
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        status_of(["methods", "--json"])
+        status_of(["methods", "--all", "--json"])
     return [
         method["name"] for method in json.loads(out.getvalue())["methods"] if method["verb"] == verb
     ]

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shoal.reproduce import papers
-from shoal.reproduce.committed import cheapest, differing, is_current, load
-from shoal.reproduce.source import source_hash
+from shoal_papers.reproduce import papers
+from shoal_papers.reproduce.committed import cheapest, differing, is_current, load
+from shoal_papers.reproduce.source import source_hash
 from thorough import LONG
 
 PAPERS = Path(__file__).parents[2] / "papers"

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from matplotlib.textpath import TextPath
 
-from shoal.reproduce import fusion, papers
-from shoal.reproduce.committed import load
-from shoal.reproduce.drawing import MOST, STYLES
-from shoal.reproduce.verdict_report import judge
+from shoal_papers.reproduce import fusion, papers
+from shoal_papers.reproduce.committed import load
+from shoal_papers.reproduce.drawing import MOST, STYLES
+from shoal_papers.reproduce.verdict_report import judge
 
 PAPERS = Path(__file__).parents[2] / "papers"
 EVERY = pytest.mark.parametrize("name", papers())

@@ -10,12 +10,13 @@ import polars as pl
 import pytest
 
 from fusion_cases import Case, paper_case
-from shoal.algorithms.fusion.party_tds import PartyTds, PartyTdsLiteral, PartyTdsStepwise
+from shoal.algorithms.fusion.party_tds import PartyTds
 from shoal.algorithms.steps.candidates import UNIT, Candidates, gain_and_split
 from shoal.data.hierarchies.table import read_hierarchy
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import InputError
-from shoal.reproduce.data_sets import adult
+from shoal_papers.baselines.party_tds_variants import PartyTdsLiteral, PartyTdsStepwise
+from shoal_papers.reproduce.data_sets import adult
 
 NUMBERS = {
     "age": (17, 90),

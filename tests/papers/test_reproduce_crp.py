@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from shoal.reproduce import reproduce_paper
-from shoal.reproduce.crp import METHODS, PAPER, QUICK_SIZES, RETURNING, grid
-from shoal.reproduce.crp_claims import (
+from shoal_papers.reproduce import reproduce_paper
+from shoal_papers.reproduce.crp import METHODS, PAPER, QUICK_SIZES, RETURNING, grid
+from shoal_papers.reproduce.crp_claims import (
     CLAIMS,
     CRP,
     GROWING,
@@ -28,8 +28,8 @@ from shoal.reproduce.crp_claims import (
     only_leaks,
     stays_flat,
 )
-from shoal.reproduce.paper import Verdict, View
-from shoal.reproduce.republication_bench import (
+from shoal_papers.reproduce.paper import Verdict, View
+from shoal_papers.reproduce.republication_bench import (
     GROWTH,
     QUICK_MONTHS,
     RETURN,
@@ -37,10 +37,10 @@ from shoal.reproduce.republication_bench import (
     _operations,
     classes_of,
 )
-from shoal.reproduce.returning_bench import alone
-from shoal.reproduce.rows import ROWS, RowFile
-from shoal.reproduce.verdict_report import judge
-from shoal.reproduce.wearer_tables import stretched
+from shoal_papers.reproduce.returning_bench import alone
+from shoal_papers.reproduce.rows import ROWS, RowFile
+from shoal_papers.reproduce.verdict_report import judge
+from shoal_papers.reproduce.wearer_tables import stretched
 
 COMMITTED = Path(__file__).parents[2] / "papers" / "crp" / "results.json"
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from shoal.data.stream import Arrivals
-from shoal.reproduce import reproduce_paper
-from shoal.reproduce.fads import PAPER, grid
-from shoal.reproduce.fads_claims import (
+from shoal_papers.reproduce import reproduce_paper
+from shoal_papers.reproduce.fads import PAPER, grid
+from shoal_papers.reproduce.fads_claims import (
     CASTLE,
     CLAIMS,
     FADS,
@@ -29,10 +29,10 @@ from shoal.reproduce.fads_claims import (
     tau_hardly_moves_loss,
     time_over_k,
 )
-from shoal.reproduce.paper import View
-from shoal.reproduce.rows import ROWS, RowFile
-from shoal.reproduce.stream_bench import _KAndL
-from shoal.reproduce.verdict_report import judge
+from shoal_papers.reproduce.paper import View
+from shoal_papers.reproduce.rows import ROWS, RowFile
+from shoal_papers.reproduce.stream_bench import _KAndL
+from shoal_papers.reproduce.verdict_report import judge
 
 COMMITTED = Path(__file__).parents[2] / "papers" / "fads" / "results.json"
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from shoal.reproduce.fusion import (
+from shoal_papers.reproduce.fusion import (
     CLAIMS,
     OWN,
     QIDS,
@@ -21,8 +21,8 @@ from shoal.reproduce.fusion import (
     takes_less_time,
     time_falls,
 )
-from shoal.reproduce.fusion_bench import TIMES, FusionBench, bench
-from shoal.reproduce.paper import Verdict, View
+from shoal_papers.reproduce.fusion_bench import TIMES, FusionBench, bench
+from shoal_papers.reproduce.paper import Verdict, View
 
 
 def view(own: list[float], base: list[float], column: str = "seconds") -> View:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.reproduce import reproduce_paper
-from shoal.reproduce.joint import CLAIMS, JOINT, MARGINAL, PAPER, READINGS, curve, grid
-from shoal.reproduce.joint_bench import attacked, policy_of
-from shoal.reproduce.paper import Verdict, View
-from shoal.reproduce.rows import ROWS, RowFile
+from shoal_papers.reproduce import reproduce_paper
+from shoal_papers.reproduce.joint import CLAIMS, JOINT, MARGINAL, PAPER, READINGS, curve, grid
+from shoal_papers.reproduce.joint_bench import attacked, policy_of
+from shoal_papers.reproduce.paper import Verdict, View
+from shoal_papers.reproduce.rows import ROWS, RowFile
 
 
 @pytest.fixture(scope="module")

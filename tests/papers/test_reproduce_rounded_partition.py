@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from shoal.errors import InputError
-from shoal.reproduce import harness, papers, reproduce_paper
-from shoal.reproduce.claims import is_never_slowest, lies_above, lies_below, rises
-from shoal.reproduce.paper import DataSet, Reading, Verdict, View, crossed
-from shoal.reproduce.rounded_partition import (
+from shoal_papers.reproduce import harness, papers, reproduce_paper
+from shoal_papers.reproduce.claims import is_never_slowest, lies_above, lies_below, rises
+from shoal_papers.reproduce.paper import DataSet, Reading, Verdict, View, crossed
+from shoal_papers.reproduce.rounded_partition import (
     BOTTOM_UP,
     CLAIMS,
     FLEXIBLE,
@@ -29,9 +29,9 @@ from shoal.reproduce.rounded_partition import (
     grid,
     theorem_2,
 )
-from shoal.reproduce.rows import ROWS, RowFile, fingerprint
-from shoal.reproduce.table_bench import bench
-from shoal.reproduce.verdict_report import judge
+from shoal_papers.reproduce.rows import ROWS, RowFile, fingerprint
+from shoal_papers.reproduce.table_bench import bench
+from shoal_papers.reproduce.verdict_report import judge
 
 TIMES = {"seconds", "seconds_least", "seconds_most", "repeats"}
 COMMITTED = Path(__file__).parents[2] / "papers" / "rounded_partition" / "results.json"
@@ -92,7 +92,7 @@ def test_an_unknown_paper_is_refused_with_the_known_ones(shoal, tmp_path):
 INTERRUPTED = """
 import sys
 from shoal.cli.main import run
-from shoal import reproduce
+from shoal_papers import reproduce
 
 def stopped_by_hand(*arguments, **options):
     raise KeyboardInterrupt
@@ -157,7 +157,7 @@ def test_figures_name_the_four_methods_as_the_paper_does(quick):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from shoal.reproduce import reproduce_paper
+from shoal_papers.reproduce import reproduce_paper
 
 def progress(stage):
     if f"run {sys.argv[2]} of" in stage:

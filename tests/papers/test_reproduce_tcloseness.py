@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from shoal.reproduce import reproduce_paper
-from shoal.reproduce.closeness_bench import bench
-from shoal.reproduce.paper import Figure, Verdict, View
-from shoal.reproduce.rows import ROWS, RowFile
-from shoal.reproduce.tcloseness import (
+from shoal_papers.reproduce import reproduce_paper
+from shoal_papers.reproduce.closeness_bench import bench
+from shoal_papers.reproduce.paper import Figure, Verdict, View
+from shoal_papers.reproduce.rows import ROWS, RowFile
+from shoal_papers.reproduce.tcloseness import (
     CLAIMS,
     K_FIRST,
     KS,
@@ -32,7 +32,7 @@ from shoal.reproduce.tcloseness import (
     rises_with_k,
     takes_less_time,
 )
-from shoal.reproduce.verdict_report import judge
+from shoal_papers.reproduce.verdict_report import judge
 
 COMMITTED = Path(__file__).parents[2] / "papers" / "tcloseness" / "results.json"
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.algorithms.table.mondrian_relaxed import MondrianRelaxed
 from shoal.algorithms.table.rounded_partition import RoundedPartition
 from shoal.data.matrix import Matrix
 from shoal.testing import OnlyK
+from shoal_papers.baselines.mondrian_relaxed import MondrianRelaxed
 
 # Table 1 without its names
 TABLE_1 = pl.DataFrame(

@@ -6,12 +6,13 @@ import ast
 
 import pytest
 
-from shoal.reproduce import papers, source
-from shoal.reproduce.source import essence, source_hash
+from shoal_papers.reproduce import papers, source
+from shoal_papers.reproduce.source import essence, source_hash
 
 WRITTEN = '''
 """A module."""
 from dataclasses import dataclass, field
+from shoal.kernels import cuts
 
 @dataclass
 class Method:
@@ -39,6 +40,7 @@ class Method:
         ("are too few", "do not suffice"),
         ("rounded down", "the lower one"),
         ("        return", "\n        return"),
+        ("from shoal.kernels import", "from shoal.search import"),
     ],
 )
 def test_words_leave_the_hash_as_it_is(here, other):
@@ -74,7 +76,7 @@ def package(tmp_path, monkeypatch):
     for name, text in files.items():
         (tmp_path / name).with_suffix(".py").parent.mkdir(exist_ok=True)
         (tmp_path / name).with_suffix(".py").write_text(text)
-    monkeypatch.setattr(source, "PACKAGE", tmp_path)
+    monkeypatch.setattr(source, "PACKAGES", {"shoal": tmp_path, "shoal_papers": tmp_path})
 
     def hash_with(name: str, text: str) -> str:
         (tmp_path / name).with_suffix(".py").write_text(text)
@@ -100,6 +102,6 @@ def test_a_module_that_is_gone_is_missed(package):
 
 def test_every_paper_hashes_the_files_of_its_methods():
     for paper in papers().values():
-        assert any(name.startswith("shoal.algorithms.") for name in paper.code)
+        assert any(name.startswith(source.FOLLOWED) for name in paper.code)
         assert any(name.endswith("_bench") for name in paper.code)
         assert len(source_hash(paper.code)) == 16

@@ -11,12 +11,12 @@ from test_full_domain import SHARES, bound, tables
 import naive_lattice
 import shoal
 from shoal.algorithms.steps.lattice_costs import METRICS
-from shoal.algorithms.table.datafly import Datafly
 from shoal.algorithms.table.full_domain import FullDomain
-from shoal.algorithms.table.incognito import Incognito
 from shoal.errors import InfeasibleError
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.l_diversity import LDiversity
+from shoal_papers.baselines.datafly import Datafly
+from shoal_papers.baselines.incognito import Incognito
 
 
 @settings(max_examples=100, deadline=None)

@@ -19,8 +19,9 @@ from shoal.algorithms.steps.points import points_of, sensitive_points
 from shoal.binding.table import bind
 from shoal.data.classes import SensitiveColumn
 from shoal.data.table import Table
-from shoal.kernels import centres, greedy_clusters
+from shoal.kernels import centres
 from shoal.policy.policy import Policy
+from shoal_papers.baselines.kernels import fuzzy_centres, greedy_clusters, one_pass
 
 UNIFORM = st.floats(0, 0.99)
 
@@ -58,9 +59,9 @@ def test_k_means_pp_draws_far_centres():
 @settings(max_examples=100, deadline=None)
 def test_fuzzy_shares_add_up_and_groups_are_equally_large(case, k, data):
     uniform = np.array(data.draw(st.lists(UNIFORM, min_size=k, max_size=k)))
-    share = centres.fuzzy_shares(case.points, k, uniform, 2.0, 50)
+    share = fuzzy_centres.fuzzy_shares(case.points, k, uniform, 2.0, 50)
     assert share.sum(axis=1) == pytest.approx(np.ones(case.records))
-    group = centres.equal_groups(np.argsort(-share.ravel(), kind="stable"), k, case.records)
+    group = fuzzy_centres.equal_groups(np.argsort(-share.ravel(), kind="stable"), k, case.records)
     sizes = np.bincount(group, minlength=k)
     assert sizes.sum() == case.records
     assert sizes.max() - sizes.min() <= 1
@@ -71,7 +72,7 @@ def test_fuzzy_shares_add_up_and_groups_are_equally_large(case, k, data):
 def test_one_pass_k_means_makes_as_many_classes_as_there_can_be(case, k, data):
     assume(case.records >= k)
     order = np.array(data.draw(st.permutations(range(case.records))))
-    sizes = np.bincount(centres.one_pass(case.points, order, k))
+    sizes = np.bincount(one_pass.one_pass(case.points, order, k))
     assert len(sizes) == case.records // k
     assert sizes.min() >= k
 

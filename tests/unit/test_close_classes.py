@@ -15,10 +15,10 @@ import naive_clustering
 from clustering_cases import Case, asked_of, cases, classes_of, in_order
 from naive_clustering import Asked
 from shoal.algorithms.steps.targets import least_size
-from shoal.algorithms.table.tcloseness_t_first import _in_runs, subsets
 from shoal.kernels import around_extremes, from_subsets, merge_far, value_chains
 from shoal.kernels.closeness import TargetArrays, count_members, runs_of
 from shoal.kernels.exchange import Aim, _excess_if, _membership, _refresh
+from shoal_papers.baselines.tcloseness_t_first import _in_runs, subsets
 
 EVERYBODY = 10**6
 NOBODY = np.zeros(0, dtype=np.int32)

@@ -155,11 +155,19 @@ def test_means_propose_microaggregation_and_nothing_that_can_not_show_them(sampl
     assert "mdav" in [each.method_name for each in proposed_methods(policy)]
 
 
-def test_all_stands_for_every_method_that_publishes_one_table(sample_policy):
-    known = [m for m in registry.methods().values() if m.verb == "publish"]
+def test_all_stands_for_every_method_of_the_product_that_publishes_one_table(sample_policy):
+    known = [m for m in registry.methods().values() if m.verb == "publish" and not m.is_comparator]
     every = [m.name for m in known if not m.renders_two_tables]
     policies = with_methods(Policy.from_dict(sample_policy), ["all"])
     assert [policy.method_name for policy in policies] == every
+
+
+def test_comparators_are_compared_where_they_are_named_and_never_proposed(sample_policy):
+    policy = Policy.from_dict(sample_policy)
+    named = with_methods(policy, ["datafly", "oka"])
+    assert [each.method_name for each in named] == ["datafly", "oka"]
+    proposed = {each.method_name for each in proposed_methods(policy)}
+    assert not [name for name in proposed if registry.methods()[name].is_comparator]
 
 
 def test_the_usual_ks_and_the_policys_are_compared_when_none_is_named(sample_policy):

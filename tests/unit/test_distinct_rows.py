@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 
 from shoal.algorithms.steps import distinct_rows
 from shoal.algorithms.steps.distinct_rows import DistinctRows, RowPromises, of_records
-from shoal.algorithms.table.datafly import Datafly
 from shoal.algorithms.table.full_domain import FullDomain
-from shoal.algorithms.table.incognito import Incognito
 from shoal.algorithms.table.tds import TopDownSpecialization
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.cut import Cut
@@ -26,6 +24,8 @@ from shoal.kernels.distinct_rows import distinct_rows as kernel
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.l_diversity import LDiversity
 from shoal.privacy.promises import BoundPromises
+from shoal_papers.baselines.datafly import Datafly
+from shoal_papers.baselines.incognito import Incognito
 
 METHODS = (
     FullDomain(),

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from republish_cases import append, policy, wearers
-from shoal.algorithms.republication.k_pprp import KPprp
 from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix
 from shoal.errors import PromiseError
 from shoal.jobs.republish.attack import audit_ledger
-from shoal.kernels import box_growth
 from shoal.testing import OnlyK
+from shoal_papers.baselines.k_pprp import KPprp
+from shoal_papers.baselines.kernels import join_boxes
 
 
 def plain_join(item_lo, item_hi, weight, lo, hi, sizes, grows, scale):
@@ -55,7 +55,7 @@ def test_items_join_the_box_that_the_rule_names(seed, grows):
     wanted = plain_join(item[0], item[1], weight, box[0], box[1], sizes, grows, scale)
     lo, hi, grown = box[0].copy(), box[1].copy(), sizes.copy()
     costs = np.column_stack([scale, np.full(d, -1.0), np.zeros(d)])
-    found = box_growth.join_boxes(item[0], item[1], weight, lo, hi, grown, grows, costs)
+    found = join_boxes.join_boxes(item[0], item[1], weight, lo, hi, grown, grows, costs)
     assert (found.tolist(), lo.tolist(), hi.tolist(), grown.tolist()) == wanted
 
 

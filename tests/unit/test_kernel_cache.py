@@ -24,7 +24,11 @@ from shoal.kernels import (
     needs_cache_place,
     sorted_cut,
 )
-from shoal.kernels.compile import KERNELS, imported_kernels
+from shoal.kernels.compile import KERNELS, digest, imported_kernels
+from shoal_papers.baselines import kernels
+from shoal_papers.baselines.kernels import fuzzy_centres, one_pass
+
+OF_PAPERS = Path(kernels.__file__).parent
 
 
 def test_a_writable_home_or_package_is_enough(tmp_path):
@@ -176,19 +180,54 @@ def test_without_the_compiler_kernels_are_plain_functions(tmp_path):
     assert run.stdout == "function 2\n"
 
 
-@pytest.mark.parametrize("source", sorted(KERNELS.glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "source",
+    sorted([*KERNELS.glob("*.py"), *OF_PAPERS.glob("[!_]*.py")]),
+    ids=lambda path: path.stem,
+)
 def test_every_import_of_a_kernel_is_followed_and_kernels_import_nothing_else_of_ours(source):
     """The digest reads import statements as text; the parser says what they are."""
     names = set()
     for node in ast.walk(ast.parse(source.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module == "shoal.kernels":
-            names |= {f"shoal.kernels.{alias.name}" for alias in node.names}
+        if isinstance(node, ast.ImportFrom) and str(node.module).endswith(".kernels"):
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             names.add(node.module)
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
     ours = {name for name in names if name.startswith("shoal")}
-    assert ours == {f"shoal.kernels.{path.stem}" for path in imported_kernels(source)}
+    package = {KERNELS: "shoal.kernels", OF_PAPERS: "shoal_papers.baselines.kernels"}
+    assert ours == {f"{package[path.parent]}.{path.stem}" for path in imported_kernels(source)}
+
+
+def test_a_comparators_kernel_is_compiled_again_when_one_of_shoals_changes(tmp_path):
+    """Of a package of kernels in another distribution, the whole way is followed."""
+    folder = tmp_path / "far" / "kernels"
+    folder.mkdir(parents=True)
+    for package in (folder, folder.parent):
+        (package / "__init__.py").write_text("")
+    (folder / "inside.py").write_text("from shoal.kernels import spans\n")
+    (folder / "caller.py").write_text("from far.kernels.inside import one\n")
+    script = (
+        "from pathlib import Path; from shoal.kernels.compile import imported_kernels as of;"
+        f" caller = Path({str(folder / 'caller.py')!r}); (inside,) = of(caller);"
+        " print(inside.name, *(path.name for path in of(inside)))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout == "inside.py spans.py\n"
+
+
+def test_compiled_code_of_the_comparators_is_kept_on_disk():
+    for kernel in (one_pass.one_pass, fuzzy_centres.fuzzy_shares):
+        source = Path(kernel.py_func.__code__.co_filename)
+        assert source.parent == OF_PAPERS
+        assert kernel._cache._stamp == digest(source)
 
 
 def names_in(kernel) -> set[str]:

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from naive_peers import DistinctValues, JustK, classes_of, people, relaxed_mondrian
 from peer_cases import adult, discernibility, gcp, matrices
-from shoal.algorithms.table.mondrian_relaxed import MondrianRelaxed
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError
+from shoal_papers.baselines.mondrian_relaxed import MondrianRelaxed
 
 methods = st.builds(MondrianRelaxed, ties=st.sampled_from(["rows", "codes"]))
 ks = st.integers(1, 6)

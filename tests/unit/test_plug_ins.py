@@ -10,7 +10,7 @@ import pytest
 import shoal
 from shoal.cli.main import status_of
 from shoal.errors import InputError
-from shoal.policy import registry
+from shoal.policy import plug_ins, registry
 
 METRIC = """
 from dataclasses import dataclass
@@ -40,7 +40,8 @@ class Thing:
 def install(tmp_path, monkeypatch):
     """Puts a package with one entry point where Python finds it."""
     found = (
-        registry.installed,
+        plug_ins.installed,
+        registry._by_entry_name,
         registry.methods,
         registry.models,
         registry.model,
@@ -55,14 +56,14 @@ def install(tmp_path, monkeypatch):
         for name in modules:
             sys.modules.pop(name, None)
 
-    def add(group: str, code: str, package: str = "their-package"):
+    def add(group: str, code: str, package: str = "their-package", entry: str = "thing"):
         module = package.replace("-", "_")
         modules.append(module)
         (tmp_path / f"{module}.py").write_text(code)
         about = tmp_path / f"{module}-1.2.dist-info"
         about.mkdir()
         (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.2\n")
-        (about / "entry_points.txt").write_text(f"[{group}]\nthing = {module}:Thing\n")
+        (about / "entry_points.txt").write_text(f"[{group}]\n{entry} = {module}:Thing\n")
         importlib.invalidate_caches()
         forget()
 
@@ -117,6 +118,11 @@ def test_a_metric_from_elsewhere_is_found(install):
             "takes the name 'mondrian', which belongs to Shoal itself",
         ),
         (
+            "shoal.algorithms",
+            METHOD.format(name="datafly", verb="publish", field="partition: int = 1"),
+            "takes the name 'datafly', which belongs to 'shoal-papers'",
+        ),
+        (
             "shoal.privacy",
             METRIC.format(name="x").replace("name:", "model:"),
             "lacks against, asked, attributes and ",
@@ -150,6 +156,42 @@ def test_the_command_line_shows_one_line_and_no_traceback(install, capsys):
     told = capsys.readouterr().err
     assert "of 'their-package 1.2': can't be loaded" in told.replace("\n", " ")
     assert "Traceback" not in told
+
+
+COMMAND = """
+import typer
+
+def Thing(count: int = typer.Option(1, "--count", help="How many.")) -> None:
+    '''Count.'''
+    typer.echo(f"counted {count}")
+"""
+
+
+def test_a_verb_from_elsewhere_is_run_and_in_the_help(install, shoal):
+    install("shoal.commands", COMMAND, entry="count-them")
+    assert shoal("count-them", "--count", "3").out == "counted 3\n"
+    assert "count-them" in shoal("--help").out
+    assert "no whole number" in shoal("count-them", "--count", "x").err.replace("not a", "no")
+
+
+@pytest.mark.parametrize(
+    ("entry", "code", "reason"),
+    [
+        ("count", "import no_such_module", "can't be loaded (ModuleNotFoundError: No "),
+        ("count", "Thing = 1", "is not a function"),
+        ("publish", COMMAND, "takes the name 'publish', which belongs to Shoal itself"),
+        ("reproduce", COMMAND, "takes the name 'reproduce', which belongs to "),
+    ],
+)
+def test_a_verb_that_can_not_be_used_is_refused_by_its_package(install, shoal, entry, code, reason):
+    install("shoal.commands", code, entry=entry)
+    for words in (("--help",), ("count",)):
+        refused = shoal(*words)
+        assert refused.status == 2
+        (line,) = refused.err.splitlines()
+        assert line.startswith(f"shoal: plug-in '{entry}' (shoal.commands) of 'their-package 1.2'")
+        assert reason in line
+    assert shoal("publish", "--help").status == 0
 
 
 FAILING = """

@@ -17,6 +17,7 @@ from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 from shoal.jobs.advise.propose import propose
+from shoal.policy.comparators import COMPARATORS
 from shoal.policy.loading import json_schema
 from shoal.policy.policy import Policy
 from shoal.policy.sound_part import sound_part
@@ -217,19 +218,22 @@ def test_doctor_lists_everything_and_shows_values_only_when_asked(workplace, sho
 def test_methods_as_text_and_as_json(shoal):
     text, as_json = shoal("methods").out, json.loads(shoal("methods", "--json").out)
     names = {m["name"] for m in as_json["methods"]}
-    assert names >= {
-        "rounded-partition",
-        "mondrian",
-        "mondrian-relaxed",
-        "bottom-up",
-        "top-down-greedy",
-    }
+    assert names >= {"rounded-partition", "mondrian", "lattice-peeling", "fads", "crp"}
     assert all(name in text for name in names)
     assert {p["model"] for p in as_json["promises"]} >= {
         "k-anonymity",
         "l-diversity",
         "t-closeness",
     }
+
+
+def test_comparators_are_listed_when_all_methods_are_asked_for(shoal):
+    chosen, every = (
+        {m["name"] for m in json.loads(shoal("methods", *more, "--json").out)["methods"]}
+        for more in ((), ("--all",))
+    )
+    assert every - chosen == set(COMPARATORS)
+    assert "datafly  (publish)" in shoal("methods", "--all").out
 
 
 def test_samples_are_the_same_for_the_same_seed(tmp_path, shoal):

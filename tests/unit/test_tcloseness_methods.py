@@ -21,16 +21,16 @@ from shoal.algorithms.steps.segments import loss_of
 from shoal.algorithms.table.mdav import Mdav
 from shoal.algorithms.table.rounded_partition import RoundedPartition
 from shoal.algorithms.table.tcloseness import TClosenessByExchange
-from shoal.algorithms.table.tcloseness_fcm import TClosenessFcm
-from shoal.algorithms.table.tcloseness_k_first import TClosenessKFirst
 from shoal.algorithms.table.tcloseness_kmeanspp import TClosenessKMeansPP, squared_error
-from shoal.algorithms.table.tcloseness_merge import TClosenessMerge
-from shoal.algorithms.table.tcloseness_t_first import TClosenessTFirst
 from shoal.data.classes import SensitiveColumn
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
 from shoal.testing import OnlyK
+from shoal_papers.baselines.tcloseness_fcm import TClosenessFcm
+from shoal_papers.baselines.tcloseness_k_first import TClosenessKFirst
+from shoal_papers.baselines.tcloseness_merge import TClosenessMerge
+from shoal_papers.baselines.tcloseness_t_first import TClosenessTFirst
 
 METHODS = [
     TClosenessMerge(),

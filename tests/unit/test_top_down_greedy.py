@@ -10,11 +10,11 @@ from peer_cases import adult, gcp, matrices
 from shoal.algorithms.steps.costs import costs_of
 from shoal.algorithms.steps.repair import repair
 from shoal.algorithms.steps.segments import marks_of, rows_of
-from shoal.algorithms.table import top_down_greedy
-from shoal.algorithms.table.top_down_greedy import RULES, TopDownGreedy, _lopsided
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError
-from shoal.kernels import greedy_split
+from shoal_papers.baselines import top_down_greedy
+from shoal_papers.baselines.kernels import greedy_split
+from shoal_papers.baselines.top_down_greedy import RULES, TopDownGreedy, _lopsided
 
 methods = st.builds(
     TopDownGreedy, assignment=st.sampled_from(list(RULES)), rounds=st.integers(1, 6)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import importlib
 from copy import deepcopy
+from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 from numba import njit
 
+import shoal.kernels
+import shoal_papers.baselines.kernels
 from shoal.connectors import record_ends
 from shoal.jobs.publish.publish import publish_file
 from shoal.jobs.republish.republish import republish_file
 from shoal.jobs.stream.options import StreamOptions
 from shoal.jobs.stream.run import stream_file
 from shoal.kernels import uncompiled
-from shoal.kernels.compile import KERNELS
 from shoal.kernels.uncompiled import always, uncompiled_up_to
 from shoal.policy.policy import Policy
 from shoal.samples import generators, sample
@@ -25,7 +27,9 @@ from shoal.samples import generators, sample
 def marked():
     """All kernels that may run as plain Python, by name."""
     modules = [
-        importlib.import_module(f"shoal.kernels.{path.stem}") for path in KERNELS.glob("*.py")
+        importlib.import_module(f"{package.__name__}.{path.stem}")
+        for package in (shoal.kernels, shoal_papers.baselines.kernels)
+        for path in Path(package.__file__).parent.glob("[!_]*.py")
     ]
     found = (kernel for module in [*modules, record_ends] for kernel in vars(module).values())
     return {
@@ -45,7 +49,7 @@ def test_nothing_compiled_is_left_in_a_plain_kernel(name):
         for called in function.__code__.co_names:
             value = function.__globals__.get(called)
             assert not hasattr(value, "py_func")
-            assert getattr(value, "__name__", "").count("shoal.kernels.") == 0  # no module of ours
+            assert getattr(value, "__name__", "").count(".kernels.") == 0  # no module of ours
             if getattr(value, "__module__", "").startswith("shoal") and hasattr(value, "__code__"):
                 waiting += [value] if value not in seen else []
 

@@ -10,8 +10,8 @@ import yaml
 from shoal.cli.options import files_options
 from shoal.errors import InputError
 from shoal.policy.loading import read_options
-from shoal.reproduce import papers
 from shoal.samples import generators
+from shoal_papers.reproduce import papers
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,10 @@ from naive_party_mondrian import groups_of
 from shoal.algorithms.fusion.batches import decode_steps
 from shoal.algorithms.fusion.ground import REFUSED, VALID
 from shoal.algorithms.fusion.party_mondrian import PartyMondrian
-from shoal.algorithms.fusion.party_tds import PartyTds, PartyTdsLiteral, PartyTdsStepwise
+from shoal.algorithms.fusion.party_tds import PartyTds
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import PartyError
+from shoal_papers.baselines.party_tds_variants import PartyTdsLiteral, PartyTdsStepwise
 
 
 @st.composite

@@ -16,7 +16,7 @@ from shoal.errors import InfeasibleError, InputError
 
 METHODS = (
     "Methods parted by commas, each with parameters of its own if need be: mondrian:cut=nearest."
-    " About four that suit the policy when left out; 'all' for every one that publishes a table."
+    " About four that suit the policy when left out; 'all' for every one of Shoal's."
 )
 
 

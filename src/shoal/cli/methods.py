@@ -10,14 +10,18 @@ import typer
 
 def methods(
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="The papers' comparators, too, where they are installed."),
+    ] = False,
 ) -> None:
-    """List every method: verb, paper, parameters with defaults and ranges, and every promise it can
-    keep.
+    """List the methods to choose from: verb, paper, parameters with defaults and ranges, and every
+    promise they can keep.
     """
     from shoal.jobs.advise.methods import describe_promises
     from shoal.jobs.advise.methods import methods as listed
 
-    described = {"methods": listed(), "promises": describe_promises()}
+    described = {"methods": listed(every=every), "promises": describe_promises()}
     if as_json:
         typer.echo(json.dumps(described, indent=2))
         return

@@ -42,8 +42,8 @@ def _without_its_group(usage: Any) -> str | None:
         return None
     within = [
         f"'shoal {group} {unknown[1]}'"
-        for group, command in context.command.commands.items()
-        if unknown[1] in getattr(command, "commands", ())
+        for group in GROUPS
+        if unknown[1] in getattr(context.command.commands[group], "commands", ())
     ]
     return f"{unknown[0]}; did you mean {' or '.join(within)}" if within else None
 

@@ -1,10 +1,14 @@
 """All verbs by name. Each is imported and built when it is first asked for: a run needs one, and to
 build all takes longer than to publish a small table.
+
+Other packages bring verbs by the entry point group `shoal.commands`: a function each, which is
+loaded when it is asked for. To list them reads a file of every package, so only the help does, and
+who asks for a verb that is not Shoal's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from functools import cache
 from importlib import import_module
 from typing import Any, cast
@@ -32,7 +36,6 @@ COMMANDS = (
     "fuse",
     "ui",
     "methods",
-    "reproduce",
     "sample",
     "sweep",
     "warmup",
@@ -60,15 +63,26 @@ class _Built(Mapping[str, Any]):
         self._markup = markup
 
     def __getitem__(self, name: str) -> Any:
-        if name not in VERBS:
-            raise KeyError(name)
-        return _built(name, self._markup)
+        if name in VERBS:
+            return _built(name, self._markup)
+        from shoal.policy import plug_ins
+
+        return _brought(plug_ins.command(name, VERBS), name, self._markup)
+
+    def __contains__(self, name: object) -> bool:
+        if name in VERBS:
+            return True
+        from shoal.policy import plug_ins
+
+        return name in plug_ins.commands(VERBS)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(VERBS)
+        from shoal.policy import plug_ins
+
+        return iter((*COMMANDS, *plug_ins.commands(VERBS), *GROUPS))
 
     def __len__(self) -> int:
-        return len(VERBS)
+        return len(list(iter(self)))
 
 
 @cache
@@ -80,6 +94,18 @@ def _built(name: str, markup: Any) -> Any:
         alone.add_typer(module.app, name=name)
     else:
         alone.command(name, cls=getattr(module, "COMMAND_CLASS", None))(getattr(module, function))
+    return _command_of(alone, name)
+
+
+@cache
+def _brought(function: Callable[..., Any], name: str, markup: Any) -> Any:
+    """The command that a function of another package makes."""
+    alone = typer.Typer(add_completion=False, rich_markup_mode=markup)
+    alone.command(name)(function)
+    return _command_of(alone, name)
+
+
+def _command_of(alone: typer.Typer, name: str) -> Any:
     # with a callback, Typer makes a group of one command, too
     alone.callback()(lambda: None)
     return cast(TyperGroup, get_command(alone)).commands[name]

@@ -21,6 +21,11 @@ def _home() -> Path:
         return Path("/nonexistent")
 
 
-if "NUMBA_CACHE_DIR" not in os.environ and needs_cache_place(Path(__file__).parent, _home()):
-    # fresh and private: what is loaded from it is code
-    os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="shoal-kernels-")
+def ensure_cache_place(package: Path) -> None:
+    """Gives compiled code a fresh folder where the package and the home folder are read-only."""
+    if "NUMBA_CACHE_DIR" not in os.environ and needs_cache_place(package, _home()):
+        # fresh and private: what is loaded from it is code
+        os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="shoal-kernels-")
+
+
+ensure_cache_place(Path(__file__).parent)

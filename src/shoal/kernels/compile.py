@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable
 from functools import cache, cached_property
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,7 +31,10 @@ from numba.cpython import hashing  # noqa: F401  gives compiled code its functio
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 KERNELS = Path(__file__).parent
-IMPORT = re.compile(r"^\s*(?:from|import)\s+shoal\.kernels\b([^\n(#]*(?:\([^)]*\))?)", re.MULTILINE)
+IMPORT = re.compile(
+    r"^\s*(?:from|import)\s+(\w+(?:\.\w+)*?\.kernels)\b([^\n(#]*(?:\([^)]*\))?)", re.MULTILINE
+)
+"""An import of kernels: the package that holds them, whosever it is, and what follows."""
 
 LOADS_ALONE = ((0, 61), (0, 68))
 """The first and the last version of Numba tried whose compiled code needs no more of it than its
@@ -87,17 +91,27 @@ def imported_kernels(source: Path) -> frozenset[Path]:
 def _contents(path: Path) -> tuple[bytes, frozenset[Path]]:
     """A file's digest, and the kernel files whose names stand in its import statements."""
     contents = path.read_bytes()
-    words = {
-        word for names in IMPORT.findall(contents.decode()) for word in re.findall(r"\w+", names)
+    imported = {
+        known[word]
+        for package, names in IMPORT.findall(contents.decode())
+        if (known := _kernels_of(package))
+        for word in known.keys() & re.findall(r"\w+", names)
     }
-    return sha256(contents).digest(), frozenset(
-        KERNELS / f"{word}.py" for word in words & _kernel_names()
-    )
+    return sha256(contents).digest(), frozenset(imported)
 
 
 @cache
-def _kernel_names() -> frozenset[str]:
-    return frozenset(path.stem for path in KERNELS.glob("*.py"))
+def _kernels_of(package: str) -> dict[str, Path]:
+    """The kernel files of a package by name: of this one, or of another distribution's."""
+    if package == __package__:
+        folders = [str(KERNELS)]
+    else:
+        try:
+            found = find_spec(package)
+        except ModuleNotFoundError:  # words that only look like an import
+            found = None
+        folders = [] if found is None else list(found.submodule_search_locations or ())
+    return {path.stem: path for folder in folders for path in Path(folder).glob("*.py")}
 
 
 class _Index(IndexDataCacheFile):

@@ -243,7 +243,7 @@ class Agreement:
     @property
     def bids(self) -> bool:
         """Whether owners bid for rounds, whose winner is computed; otherwise they take turns."""
-        return not self.rule().takes_turns
+        return not self._says("takes_turns")
 
     @property
     def has_hulls(self) -> bool:
@@ -255,10 +255,15 @@ class Agreement:
         """How much the loss of each quasi-identifier matters, in the order of `quasi`."""
         return [self.attribute(name).weight for name in self.quasi]
 
+    def _says(self, mark: str) -> bool:
+        """What the method says of itself; a comparator that is not installed says no to all."""
+        return not registry.is_missing(self.model.method["name"]) and bool(
+            getattr(self.rule(), mark)
+        )
+
     def _parameters(self) -> dict[str, Any]:
-        rule = self.rule()
-        known = registry.method(self.model.method["name"], "fuse").parameters
-        return {parameter.name: getattr(rule, parameter.name) for parameter in known}
+        settings = {name: value for name, value in self.model.method.items() if name != "name"}
+        return registry.parameters_taken(self.model.method["name"], "fuse", settings)
 
     @cached_property
     def policy(self) -> Policy:
@@ -346,7 +351,7 @@ class Agreement:
     def _unfit(self) -> list[str]:
         """What only the built method, promises and domains show."""
         try:
-            self.rule()
+            self._parameters()
             promises = self.policy.build_promises()
             domains = self.domains
         except InputError as unfit:
@@ -365,7 +370,7 @@ class Agreement:
             *(["agreement, sensitive: counts values"] if self.judge else []),
             *(["agreement, before: compares people"] if self.model.before else []),
         ]
-        if not is_over_all and not self.rule().over_all:
+        if not is_over_all and not self._says("over_all"):
             findings += [
                 f"{what} in groups over all quasi-identifiers; ask for k-anonymity over all of"
                 " them, too, by a promise without 'attributes'"

@@ -209,8 +209,7 @@ def build_promise(promise: dict[str, Any]) -> Any:
 
 def recodes_globally(model: PolicyModel) -> bool:
     """Whether it names a method that generalizes every value the same way in all records."""
-    known = None if model.method is None else registry.methods().get(model.method["name"])
-    return known is not None and known.recodes_globally
+    return model.method is not None and registry.recodes_globally(model.method["name"])
 
 
 def attributes_with_means(model: PolicyModel) -> list[str]:

@@ -362,6 +362,12 @@ class Policy:
             for p in registry.method(self.method_name, verb).parameters
         }
 
+    def parameters_taken(self, verb: str) -> dict[str, Any]:
+        """Every parameter of the verb's method with the value that it takes, for who reads a
+        release and need not have the method.
+        """
+        return registry.parameters_taken(self.method_name, verb, self.method_settings)
+
     def build_promises(self) -> list[Any]:
         """The promises, as measuring instruments."""
         return [build_promise(promise) for promise in self.model.promises]

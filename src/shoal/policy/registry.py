@@ -20,13 +20,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, cast
 
 from shoal.errors import InputError, ShoalError
-from shoal.policy.parameters import Parameter, parameters_of, suggestion, takes
+from shoal.policy import comparators
+from shoal.policy.comparators import COMPARATORS
+from shoal.policy.parameters import Parameter, build, parameters_of, suggestion, takes
+from shoal.policy.plug_ins import (
+    brought,
+    is_of_papers,
+    loaded,
+    package_of,
+    refusal,
+)
 from shoal.protocols import (
     Attack,
     Bucketizer,
@@ -62,6 +71,11 @@ class Method:
     """The package that brought it, with its version; empty for Shoal's own."""
 
     @property
+    def is_comparator(self) -> bool:
+        """Whether it came with the papers, to compare with, and nobody chooses it to publish."""
+        return self.package.partition(" ")[0] == comparators.DISTRIBUTION
+
+    @property
     def parameters(self) -> tuple[Parameter, ...]:
         return parameters_of(self.implementation)
 
@@ -90,11 +104,7 @@ def methods() -> dict[str, Method]:
             own |= _methods_of(module, verb)
     found = dict(own)
     for name, plug_in in _plug_ins("shoal.algorithms", "name", set(own)):
-        verb = str(getattr(plug_in.thing, "verb", ""))
-        if verb not in SOCKETS:
-            plug_in.refuse(f"names no verb; it must be one of {', '.join(SOCKETS)}")
-        plug_in.require(socket_of(plug_in.thing, verb))
-        found[name] = Method(name, verb, plug_in.thing.paper, plug_in.thing, plug_in.package)
+        found[name] = _method_of(name, plug_in)
     return dict(sorted(found.items()))
 
 
@@ -142,14 +152,17 @@ def makers() -> dict[str, type[HierarchyMaker]]:
 
 def method(name: str, verb: str) -> Method:
     """The method of that name, which must serve the verb."""
-    if found := _by_file_name(name, verb):
-        return found
+    if found := _by_file_name(name, verb) or _by_entry_name(name):
+        if found.verb == verb:
+            return found
+    elif name in COMPARATORS and COMPARATORS[name].verb == verb:
+        raise comparators.not_installed(name)
     known = methods()
     if name not in known or known[name].verb != verb:
         fitting = [m.name for m in known.values() if m.verb == verb]
         choice = f"choose one of {', '.join(fitting)}"
-        if name in known:
-            raise InputError(f"method '{name}': serves 'shoal {known[name].verb}' only; {choice}")
+        if served := verb_of(name):
+            raise InputError(f"method '{name}': serves 'shoal {served}' only; {choice}")
         raise InputError(f"method '{name}': is unknown; {suggestion(name, fitting)}{choice}")
     return known[name]
 
@@ -217,12 +230,44 @@ def is_own_method(name: str, verb: str) -> bool:
     return _module_of_method(name, verb) is not None
 
 
+def is_known_method(name: str, verb: str) -> bool:
+    """Whether a method of that name for the verb is Shoal's own or one of the papers' comparators,
+    installed or not; nothing is imported for it.
+    """
+    return is_own_method(name, verb) or (name in COMPARATORS and COMPARATORS[name].verb == verb)
+
+
 def verb_of(name: str) -> str | None:
-    """The verb that a method serves; None where there is none of that name."""
-    own = next((verb for verb in ROOMS.values() if is_own_method(name, verb)), None)
+    """The verb that a method serves, installed or not; None where there is none of that name."""
+    own = next((verb for verb in ROOMS.values() if is_known_method(name, verb)), None)
     if own is not None:
         return own
     return methods()[name].verb if name in methods() else None
+
+
+def recodes_globally(name: str) -> bool:
+    """Whether a method, installed or not, generalizes every value the same way in all records."""
+    if name in COMPARATORS:
+        return COMPARATORS[name].recodes_globally
+    return name in methods() and methods()[name].recodes_globally
+
+
+def is_missing(name: str) -> bool:
+    """Whether it is one of the papers' comparators, and they are not installed."""
+    return name in COMPARATORS and _by_entry_name(name) is None
+
+
+def parameters_taken(name: str, verb: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Every parameter of a method, installed or not, with the value that it takes.
+
+    Of a comparator that is not installed, those that readers of releases need. Raises InputError
+    where one does not fit.
+    """
+    if is_missing(name) and is_known_method(name, verb):
+        return comparators.settled(name, settings)
+    known = method(name, verb)
+    built = build(known.implementation, f"method '{name}'", dict(settings))
+    return {p.name: getattr(built, p.name) for p in known.parameters}
 
 
 def _module_of_method(name: str, verb: str) -> str | None:
@@ -243,6 +288,16 @@ def _by_file_name(name: str, verb: str) -> Method | None:
     """The method whose file has its name: no other file has to be imported for it."""
     module = _module_of_method(name, verb)
     return None if module is None else _methods_of(importlib.import_module(module), verb).get(name)
+
+
+@cache
+def _by_entry_name(name: str) -> Method | None:
+    """The comparator that an entry point names: no other method has to be imported for it."""
+    if name not in COMPARATORS:
+        return None
+    entries = brought("shoal.algorithms").select(name=name)
+    plug_ins = (PlugIn(entry, package_of(entry), loaded(entry)) for entry in entries)
+    return next((_method_of(name, p) for p in plug_ins if is_of_papers(p.entry)), None)
 
 
 def _modules_of(package_name: str) -> Iterator[ModuleType]:
@@ -271,17 +326,6 @@ def _named_classes(module: ModuleType, mark: str) -> Iterator[tuple[str, Any]]:
 MOST_NAMED = 3  # parts of a protocol that a message lists
 
 
-@cache
-def installed() -> EntryPoints:
-    """All entry points of all packages; to find them reads a file of each."""
-    return cast(EntryPoints, entry_points())  # in Python 3.11, their groups, which select alike
-
-
-def brought(group: str) -> EntryPoints:
-    """The entry points of a group."""
-    return installed().select(group=group)
-
-
 @dataclass(frozen=True)
 class PlugIn:
     """A class that another package brought. package: its name and version."""
@@ -292,7 +336,7 @@ class PlugIn:
 
     def refuse(self, reason: str) -> None:
         """Raises InputError: the reason in one line, and how to go on without the plug-in."""
-        raise InputError(_refusal(self.entry, reason))
+        raise InputError(refusal(self.entry, reason))
 
     def require(self, socket: type) -> None:
         """Raises InputError unless the class has every part that the protocol names."""
@@ -319,42 +363,35 @@ def _declared() -> None:
     """Declared, not defined."""
 
 
-def _plug_ins(group: str, mark: str, taken: set[str]) -> Iterator[tuple[str, PlugIn]]:
+def _plug_ins(group: str, mark: str, taken_names: set[str]) -> Iterator[tuple[str, PlugIn]]:
     """The classes of an entry point group by name; raises InputError for one that can't be used."""
-    owner = dict.fromkeys(taken, "Shoal itself")
+    owner = dict.fromkeys(taken_names, "Shoal itself")
+    reserved = COMPARATORS if group == "shoal.algorithms" else ()
     for entry in sorted(brought(group), key=lambda entry: (entry.name, entry.value)):
-        plug_in = PlugIn(entry, _package_of(entry), _loaded(entry))
+        plug_in = PlugIn(entry, package_of(entry), loaded(entry))
         if not dataclasses.is_dataclass(plug_in.thing) or not isinstance(plug_in.thing, type):
             plug_in.refuse("is not a dataclass")
         name = getattr(plug_in.thing, mark, None)
         if not isinstance(name, str) or not name:
             plug_in.refuse(f"has no text as its '{mark}'")
             continue
+        if name in reserved and not is_of_papers(entry):
+            plug_in.refuse(
+                f"takes the name '{name}', which belongs to '{comparators.DISTRIBUTION}'"
+            )
         if name in owner:
             plug_in.refuse(f"takes the name '{name}', which belongs to {owner[name]}")
         owner[name] = f"'{plug_in.package}'"
         yield name, plug_in
 
 
-def _loaded(entry: EntryPoint) -> Any:
-    try:
-        return entry.load()
-    except (Exception, SystemExit) as broken:  # whatever a stranger's module does when imported
-        what = " ".join(str(broken).split())[:200]
-        reason = f"can't be loaded ({type(broken).__name__}: {what})"
-        raise InputError(_refusal(entry, reason)) from None
-
-
-def _refusal(entry: EntryPoint, reason: str) -> str:
-    name = "its package" if entry.dist is None else f"'{entry.dist.name}'"
-    return (
-        f"plug-in '{entry.name}' ({entry.group}) of '{_package_of(entry)}': {reason}; update or"
-        f" uninstall {name}"
-    )
-
-
-def _package_of(entry: EntryPoint) -> str:
-    return "an unknown package" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+def _method_of(name: str, plug_in: PlugIn) -> Method:
+    """The method that a plug-in is; raises InputError where it lacks a part."""
+    verb = str(getattr(plug_in.thing, "verb", ""))
+    if verb not in SOCKETS:
+        plug_in.refuse(f"names no verb; it must be one of {', '.join(SOCKETS)}")
+    plug_in.require(socket_of(plug_in.thing, verb))
+    return Method(name, verb, plug_in.thing.paper, plug_in.thing, plug_in.package)
 
 
 def _parts_of(socket: type) -> list[str]:

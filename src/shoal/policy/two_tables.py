@@ -20,7 +20,7 @@ NEEDED = (
 def renders_two_tables(model: PolicyModel) -> bool:
     """Whether the policy names a method that publishes two tables; imports no method for it."""
     name = None if model.method is None else model.method["name"]
-    if name is None or registry.is_own_method(name, "publish"):
+    if name is None or registry.is_known_method(name, "publish"):
         return name in OWN_METHODS
     if registry.verb_of(name) != "publish":
         return False

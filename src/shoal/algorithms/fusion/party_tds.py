@@ -61,23 +61,23 @@ from shoal.errors import PartyError
 from shoal.protocols import FusionMethod
 
 MOST_LABELS = 1 << 16
-_SCORE = {
+SCORE = {
     "help": "what makes a specialization good: the paper's gain ratio, or gain",
     "choices": SCORES[:2],
 }
-_AHEAD = {
+AHEAD = {
     "help": "steps that a party plans for each secure round; the winner does at most so many",
     "low": 1,
     "high": MOST_AHEAD,
 }
-_PAPER = (
+PAPER = (
     "Yang, Wang. Research on data fusion algorithm for multi-party based on k-anonymity. "
     "Computer Technology and Development 27(5), 2017."
 )
 
 
-class _Tds:
-    """What the three rules have in common: a party, and what others take from it."""
+class TdsRule:
+    """What every rule for batches has in common: a party, and what others take from it."""
 
     only_new: ClassVar[bool]
     score: str
@@ -112,48 +112,15 @@ class _Tds:
 
 
 @dataclass(frozen=True)
-class PartyTds(_Tds, FusionMethod):
+class PartyTds(TdsRule, FusionMethod):
     """Exact batching: the table of the step-by-step rule in fewer rounds."""
 
     name: ClassVar[str] = "party-tds"
-    paper: ClassVar[str] = _PAPER
+    paper: ClassVar[str] = PAPER
     only_new: ClassVar[bool] = False
 
-    score: str = field(default="gain-ratio", metadata=_SCORE)
-    ahead: int = field(default=8, metadata=_AHEAD)
-
-
-@dataclass(frozen=True)
-class PartyTdsLiteral(_Tds, FusionMethod):
-    """The paper's rule to the letter: a batch continues with new children only."""
-
-    name: ClassVar[str] = "party-tds-literal"
-    paper: ClassVar[str] = _PAPER
-    only_new: ClassVar[bool] = True
-
-    score: str = field(default="gain-ratio", metadata=_SCORE)
-    ahead: int = field(default=8, metadata=_AHEAD)
-
-
-@dataclass(frozen=True)
-class PartyTdsStepwise(_Tds, FusionMethod):
-    """The baseline: one step to a round."""
-
-    name: ClassVar[str] = "party-tds-stepwise"
-    paper: ClassVar[str] = (
-        "Mohammed, Fung, Debbabi. Anonymity meets game theory: secure data integration with"
-        " malicious participants. The VLDB Journal 20(4), 2011."
-    )
-    only_new: ClassVar[bool] = False
-    ahead: ClassVar[int] = 1
-
-    score: str = field(
-        default="gain-ratio",
-        metadata={
-            "help": "what makes a specialization good: gain ratio, gain, or gain per loss",
-            "choices": SCORES,
-        },
-    )
+    score: str = field(default="gain-ratio", metadata=SCORE)
+    ahead: int = field(default=8, metadata=AHEAD)
 
 
 class Party:
@@ -167,7 +134,7 @@ class Party:
 
     def __init__(
         self,
-        rule: _Tds,
+        rule: TdsRule,
         taxonomies: Sequence[Taxonomy],
         own: Mapping[int, np.ndarray],
         classes: np.ndarray,

@@ -28,7 +28,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.republication.rebuild import TABLE_METHODS
+from shoal.algorithms.republication.table_methods import TABLE_METHODS
 from shoal.algorithms.steps.blocks import BLOCK, rows_of_blocks
 from shoal.algorithms.steps.costs import costs_of
 from shoal.algorithms.steps.points import points_of

@@ -26,7 +26,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.republication.rebuild import TABLE_METHODS
+from shoal.algorithms.republication.table_methods import TABLE_METHODS
 from shoal.algorithms.steps.part_promises import PartPromises
 from shoal.algorithms.steps.points import points_of
 from shoal.algorithms.steps.repair import repair

@@ -26,6 +26,11 @@ BLOCK = {
     "low": 0,
 }
 
+CANDIDATES = {
+    "help": "nearest records tried to bring a class within t; 0 is all, as printed",
+    "low": 0,
+}
+
 
 def in_blocks(
     matrix: Matrix, points: np.ndarray, targets: Targets, block: int, k: int, cluster: Cluster

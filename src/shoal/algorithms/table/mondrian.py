@@ -71,6 +71,10 @@ class Mondrian(Partitioner):
         },
     )
 
+    def decides_locally(self, over_trees: bool) -> bool:
+        """Whether a class is cut by its own records alone, whatever was cut before."""
+        return True
+
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
         """Classes of at least `promises.k` people; equal records are always in one class."""
         require_people(matrix, promises)

@@ -236,6 +236,10 @@ class RoundedPartition(Partitioner):
                     f" {option}={' or '.join(allowed)} only; leave '{option}' out"
                 )
 
+    def decides_locally(self, over_trees: bool) -> bool:
+        """Whether a class is cut by its own records alone, whatever was cut before."""
+        return self.refine == "none" and (self.rare == "mixed" or not over_trees)
+
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
         """As `search`, while nobody watches."""
         return self.search(matrix, promises, rng, no_progress)

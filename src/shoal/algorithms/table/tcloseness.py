@@ -34,13 +34,13 @@ import numpy as np
 
 from shoal.algorithms.steps.blocks import BLOCK, blocks_of, in_blocks
 from shoal.algorithms.steps.efforts import Effort
+from shoal.algorithms.steps.merging import merged
 from shoal.algorithms.steps.points import SCALE, points_of, principal
 from shoal.algorithms.steps.repair import repair
 from shoal.algorithms.steps.segments import loss_of, require_people
 from shoal.algorithms.steps.targets import Targets, least_size, targets_of
 from shoal.algorithms.table.lattice_peeling import LatticePeeling
 from shoal.algorithms.table.rounded_partition import RoundedPartition
-from shoal.algorithms.table.tcloseness_merge import merged
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress

@@ -33,12 +33,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.steps.blocks import BLOCK, in_blocks
+from shoal.algorithms.steps.blocks import BLOCK, CANDIDATES, in_blocks
+from shoal.algorithms.steps.merging import merged
 from shoal.algorithms.steps.points import SCALE, points_of, sensitive_points
 from shoal.algorithms.steps.segments import require_people
 from shoal.algorithms.steps.targets import Targets, targets_of
-from shoal.algorithms.table.tcloseness_k_first import CANDIDATES
-from shoal.algorithms.table.tcloseness_merge import merged
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import assign_leftovers, centres, from_subsets

@@ -100,10 +100,10 @@ def check(policy: PolicyLike, frame: Frame | None = None) -> list[AttributeFindi
 
 def _method_findings(policy: Policy) -> list[str]:
     """Why the method does not fit the policy, whichever verb it serves."""
-    known = registry.methods().get(policy.method_name)
+    verb = registry.verb_of(policy.method_name) or "publish"
     try:
-        method = policy.build_method("publish" if known is None else known.verb)
-        if known is not None and known.verb == "republish":
+        method = policy.build_method(verb)
+        if verb == "republish":
             terms.check_policy(policy, method)
     except InputError as unfit:
         return _said(unfit)
@@ -112,8 +112,7 @@ def _method_findings(policy: Policy) -> list[str]:
 
 def _stream_findings(policy: Policy, table: Table) -> list[str]:
     """What a stream of such records would be refused for, the table being its reference."""
-    known = registry.methods().get(policy.method_name)
-    if known is None or known.verb != "stream":
+    if registry.verb_of(policy.method_name) != "stream":
         return []
     try:
         StreamCore(policy, table.names, table)

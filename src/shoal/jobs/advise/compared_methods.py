@@ -20,7 +20,7 @@ MOST_PROPOSED = 4
 EVERY = "all"
 CLOSENESS = "tcloseness:aim=spans:scale=range"
 MEANS = "mdav"  # microaggregation keeps records near the mean that they show
-BASELINES = ("mondrian:cut=nearest", "top-down-greedy")
+OTHERS = ("mondrian:cut=nearest", MEANS)
 
 
 def label_of(policy: Policy) -> str:
@@ -47,7 +47,7 @@ def proposed_methods(policy: Policy) -> list[Policy]:
         *([MEANS] if attributes_with_means(policy.model) else []),
         DEFAULT_METHOD,
         DEFAULT_OVER_HIERARCHIES,
-        *BASELINES,
+        *OTHERS,
     ]
     found = [policy]
     seen = {_identity(policy)}
@@ -69,7 +69,11 @@ def with_methods(policy: Policy, methods: Sequence[str]) -> list[Policy]:
         known = registry.methods().items()
         publish = {name: method for name, method in known if method.verb == "publish"}
         # two tables keep no k, and lose nothing that is compared here
-        methods = [name for name, method in publish.items() if not method.renders_two_tables]
+        methods = [
+            name
+            for name, method in publish.items()
+            if not method.renders_two_tables and not method.is_comparator
+        ]
     policies: list[Policy] = []
     seen: set[Any] = set()
     findings: list[str] = []

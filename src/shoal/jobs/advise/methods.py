@@ -9,8 +9,11 @@ from shoal.policy import registry
 from shoal.policy.parameters import Parameter, parameters_of
 
 
-def methods() -> list[dict[str, Any]]:
-    """Every method with its verb, paper, parameters and the promises it can keep."""
+def methods(every: bool = False) -> list[dict[str, Any]]:
+    """The methods to choose from, each with its verb, paper, parameters and promises it can keep.
+
+    every: the papers' comparators, too, where they are installed.
+    """
     promises = sorted(registry.models())
     return [
         {
@@ -21,6 +24,7 @@ def methods() -> list[dict[str, Any]]:
             "parameters": [_parameter(p) for p in method.parameters],
         }
         for method in registry.methods().values()
+        if every or not method.is_comparator
     ]
 
 

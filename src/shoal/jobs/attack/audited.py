@@ -24,11 +24,12 @@ OTHER_METHOD = "the policy's method does not publish one table, so nothing is pu
 @dataclass(frozen=True)
 class Again:
     """What only the method of a release knows: how to publish some rows as the release was, and
-    how it decides about a class alone. Without it, nothing is published again.
+    how it decides about a class alone. why_not: why nothing is published again, where nothing is.
     """
 
     republish: Republish | None = None
     recoding: Recoding = field(default_factory=Recoding)
+    why_not: str = NOT_KNOWN
 
 
 PublishAgain = Callable[[AuditResult, Table, EncodedTable, Policy], Again]
@@ -38,7 +39,7 @@ def never_again(
     result: AuditResult, original: Table, encoded: EncodedTable, policy: Policy
 ) -> Again:
     """For releases that are not made a second time, as those of streams."""
-    return Again()
+    return Again(why_not=NOT_KNOWN if policy.model.method is None else OTHER_METHOD)
 
 
 def attack_audited(
@@ -72,7 +73,7 @@ def target(
         truth,
         made.republish,
         made.recoding,
-        NOT_KNOWN if policy.model.method is None else OTHER_METHOD,
+        made.why_not,
     )
 
 

@@ -276,7 +276,7 @@ def _unmatched(
 def _unsaid(stated: Stated) -> str:
     """That the certificate alone says what keeps rows from being matched with the original."""
     method = stated.at("method", "name")
-    known = registry.is_own_method(str(method), stated.verb)
+    known = registry.is_known_method(str(method), stated.verb)
     such = f", --method {method}" if known else ", --method"
     return (
         f"that 'shoal {stated.verb}' made it, whose rows can't be matched with the original, is"

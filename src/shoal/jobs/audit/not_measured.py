@@ -19,7 +19,7 @@ def not_measured(stated: Stated, has_policy: bool, has_original: bool) -> Check:
     figures = [*_names((path for path in left if path[0] not in ABOUT), stated)]
     about = list(dict.fromkeys(str(path[0]) for path in left if path[0] in ABOUT))
     method = stated.at("method", "name")
-    if method is not None and not registry.is_own_method(method, stated.verb):
+    if method is not None and not registry.is_known_method(method, stated.verb):
         about = [f"{key} (not one of Shoal's)" if key == "method" else key for key in about]
     parts = []
     if figures:

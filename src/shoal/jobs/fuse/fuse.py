@@ -125,6 +125,7 @@ def fuse_file(
     nothing.
     """
     agreement = Agreement.of(agreement)
+    agreement.rule()  # a method that is not installed is refused before a party is started
     tables = _tables_of(agreement)
     if agreement.bids and agreement.model.maximum.name == "mpyc" and len(agreement.owners) > 1:
         check_computing(len(agreement.computing))

@@ -46,6 +46,7 @@ def take_part(
     if not math.isfinite(patience):
         raise InputError("patience: must be a number of seconds; no party waits for ever")
     agreement = Agreement.load(parties_path)
+    agreement.rule()  # refused where it is not installed
     party = agreement.party(name)
     if agreed is not None and agreed.lower().removeprefix("sha256:") != agreement.hash.hex():
         raise InputError(

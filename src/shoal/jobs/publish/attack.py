@@ -19,13 +19,14 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.jobs.attack.accept import unmeasured
 from shoal.jobs.attack.attack import AttackedRelease
-from shoal.jobs.attack.audited import Again, attack_audited, target
+from shoal.jobs.attack.audited import OTHER_METHOD, Again, attack_audited, target
 from shoal.jobs.attack.earlier import Earlier
 from shoal.jobs.attack.request import ALL, Asked, AttackRequest, asked_attacks, asked_of
 from shoal.jobs.audit.audit import AuditResult, audit_file, audit_table
 from shoal.jobs.publish.second_release import republisher
 from shoal.jobs.publish.stated_method import with_stated_method
-from shoal.jobs.publish.whole import replay_of
+from shoal.jobs.publish.whole import NOT_INSTALLED, replay_of
+from shoal.policy import registry
 from shoal.policy.policy import Policy, PolicyLike
 
 
@@ -139,7 +140,8 @@ def publish_again(
     try:
         policy.build_method("publish")
     except InputError:
-        return Again()
+        missing = registry.is_missing(policy.method_name)
+        return Again(why_not=NOT_INSTALLED if missing else OTHER_METHOD)
     republish = republisher(original, result.schema, encoded, policy)
     if result.truth is None:
         return Again(republish)

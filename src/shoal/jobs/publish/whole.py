@@ -15,10 +15,12 @@ from shoal.data.matrix import Matrix
 from shoal.data.schema import Schema
 from shoal.data.sensitive import encode_sensitive_columns
 from shoal.data.table import Table
+from shoal.policy import comparators, registry
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
 from shoal.protocols import Promises
 
+NOT_INSTALLED = f"its method is not installed; {comparators.INSTALL}"
 NO_ACCOUNT = "no account of what this method would have done otherwise"
 WHOLE_TABLE = "a promise compares classes with the whole table"
 
@@ -30,6 +32,8 @@ def replay_of(
 
     rows: the original's row of every published record, None where they are the same.
     """
+    if registry.is_missing(policy.method_name):
+        return None, NOT_INSTALLED
     promises = policy.build_promises()
     if not decides_locally(policy, encoded):
         return None, NO_ACCOUNT
@@ -77,14 +81,9 @@ def decides_locally(policy: Policy, encoded: EncodedTable) -> bool:
     if encoded.subjects is not None or encoded.suppressed.any():
         return False
     method = policy.build_method("publish")
-    if policy.method_name == "mondrian":
-        return True
-    if policy.method_name == "mondrian-relaxed":
-        return bool(method.ties == "codes")
-    if policy.method_name == "rounded-partition":
-        has_trees = any(a.attribute.hierarchy is not None for a in encoded.attributes)
-        return method.refine == "none" and (method.rare == "mixed" or not has_trees)
-    return False
+    has_trees = any(a.attribute.hierarchy is not None for a in encoded.attributes)
+    says = getattr(method, "decides_locally", None)
+    return says is not None and bool(says(has_trees))
 
 
 def _part(encoded: EncodedTable, rows: np.ndarray) -> Matrix:

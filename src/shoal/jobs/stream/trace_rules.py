@@ -19,6 +19,7 @@ from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.jobs.audit.reference import Measures
+from shoal.jobs.stream.traced_methods import TracedMethod, traced_method
 from shoal.policy.policy import Policy
 
 SHOWN = ("new", "reuse", "suppress")
@@ -55,7 +56,11 @@ class TracedRelease:
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
-        return self.policy.parameters_for("stream")
+        return self.policy.parameters_taken("stream")
+
+    @property
+    def method(self) -> TracedMethod:
+        return traced_method(self.policy.method_name)
 
     @cached_property
     def kind(self) -> np.ndarray:
@@ -168,7 +173,7 @@ def _not_tight(traced: TracedRelease) -> int:
     cover, which is checked elsewhere.
     """
     new = traced.kind == "new"
-    if not new.any() or traced.parameters.get("snap") or traced.policy.method_name == "sky":
+    if not new.any() or traced.parameters.get("snap") or not traced.method.publishes_hulls:
         return 0
     numbers = np.unique(traced.cluster[new], return_inverse=True)[1]
     loose = np.zeros(int(numbers.max()) + 1, dtype=bool)
@@ -230,10 +235,10 @@ def _reused_before_made(traced: TracedRelease) -> int:
 
 
 def _reuse_by_rule(traced: TracedRelease) -> dict[str, int]:
-    """Rows under a cluster that was not alive; for FADS, rows that missed a better one (I5)."""
-    if traced.policy.method_name == "fads":
-        return _reuse_by_fads(traced)
-    if traced.policy.method_name != "fads-tuple":
+    """Rows under a cluster that was not alive, and rows that missed a better one (I5)."""
+    if traced.method.takes_best:
+        return _reuse_of_best(traced)
+    if not traced.method.expires:
         return {"stale": 0, "missed": 0}
     cluster = traced.cluster
     reuse = traced.kind == "reuse"
@@ -247,8 +252,8 @@ def _reuse_by_rule(traced: TracedRelease) -> dict[str, int]:
     return {"stale": int((age > longest).sum()), "missed": 0}
 
 
-def _reuse_by_fads(traced: TracedRelease) -> dict[str, int]:
-    """The same for FADS: of the clusters that lose less than tau, the newest are alive."""
+def _reuse_of_best(traced: TracedRelease) -> dict[str, int]:
+    """Rows of FADS: of the clusters that lose less than tau, the newest are alive."""
     cluster, release, parameters = traced.cluster, traced.release, traced.parameters
     reuse = traced.kind == "reuse"
     new = np.flatnonzero(traced.kind == "new")
@@ -294,8 +299,8 @@ def _least_covering(
 
 def _needless(traced: TracedRelease) -> int:
     """Releases of FADS that suppress k people, who could have had a cluster of their own (I7)."""
-    is_fads = traced.policy.method_name == "fads"
-    if not is_fads or not traced.counts_people_only or not traced.parameters["strict"]:
+    is_owed = traced.method.takes_best and traced.parameters["strict"]
+    if not is_owed or not traced.counts_people_only:
         return 0
     lacking = traced.truth.aligned(traced.truth.encoded.suppressed)
     starred = (traced.kind == "suppress") & ~lacking
@@ -326,11 +331,9 @@ def _unshuffled(traced: TracedRelease) -> int:
 
 def _late(traced: TracedRelease) -> int:
     """Records that waited longer than the method promises (I6)."""
-    method, parameters = traced.policy.method_name, traced.parameters
-    waits_on = method == "faanst" and parameters.get("delay") == "none"
-    if parameters.get("leftovers") == "hold" or waits_on:
+    if traced.method.waits_on(traced.parameters):
         return 0
-    longest = int(parameters.get("delta", 0)) - (method not in ("castle", "b-castle"))
+    longest = int(traced.parameters.get("delta", 0)) - traced.method.spare
     published = traced.trace.filter(pl.col("row").is_not_null())
     return int((published["emitted"] - published["arrival"] > longest).sum())
 

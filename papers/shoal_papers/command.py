@@ -1,0 +1,57 @@
+"""shoal reproduce"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli.progress import shown
+
+
+def reproduce(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="A paper, or 'all': crp, fads, fusion, joint, rounded-partition, tcloseness.",
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder; each paper gets a folder in it.")
+    ] = Path("reproduced"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small setting on made-up data, in seconds.")
+    ] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data", metavar="DIR", help="The data sets; else SHOAL_DATA or ../shared/data."
+        ),
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Measure everything anew, finished runs too.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> None:
+    """Repeat a paper's experiments: its tables and figures, and a verdict on each of its claims.
+
+    An interrupted run goes on where it stopped.
+    """
+    from shoal_papers.reproduce import reproduce_paper
+
+    try:
+        with shown(quiet) as progress:
+            written = reproduce_paper(
+                name, out, quick=quick, data=data, fresh=fresh, progress=progress
+            )
+    except KeyboardInterrupt:
+        typer.echo(
+            f"shoal: interrupted; finished runs are kept in '{out}', the same command goes on from"
+            " there",
+            err=True,
+        )
+        raise SystemExit(130) from None  # typer.Exit(130) would print "nothing was written"
+    for path in written:
+        typer.echo(f"wrote {path}", err=True)

@@ -1,0 +1,260 @@
+"""What the papers' comparators published is audited, verified and handed on without them; only who
+publishes needs them, and is told what to install.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import EntryPoints, distributions
+from pathlib import Path
+
+import pytest
+import yaml
+
+from shoal.cli.main import status_of
+from shoal.errors import InputError
+from shoal.policy import comparators, plug_ins, registry
+from shoal.policy.agreement import Agreement
+from shoal.policy.comparators import COMPARATORS, INSTALL
+from shoal.policy.policy import Policy
+from shoal.samples import patients
+
+TABLE = "datafly"
+STREAMS = [name for name, known in COMPARATORS.items() if known.verb == "stream"]
+LEDGER = "static-2"
+FUSION = "party-tds-literal"
+CHANGES = ("date", "seconds", "build")
+
+
+def run(*arguments: object) -> int:
+    return status_of([str(argument) for argument in arguments])
+
+
+def forget() -> None:
+    for cached in (plug_ins.installed, registry.methods, registry._by_entry_name):
+        cached.cache_clear()
+
+
+@pytest.fixture
+def hidden(monkeypatch):
+    """The distribution is not installed, and nothing of it can be imported."""
+    others = [each for each in distributions() if each.name != comparators.DISTRIBUTION]
+    found = EntryPoints(entry for each in others for entry in each.entry_points)
+    monkeypatch.setattr(plug_ins, "entry_points", lambda: found)
+    for name in [name for name in sys.modules if name.split(".")[0] == "shoal_papers"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "shoal_papers", None)
+    forget()
+    yield
+    forget()
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory) -> Path:
+    """A folder with what comparators of each kind have published."""
+    folder = tmp_path_factory.mktemp("released")
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        _publish_all()
+    finally:
+        os.chdir(before)
+    return folder
+
+
+def _publish_all() -> None:
+    for name, records in (("patients", 600), ("purchases", 1200), ("wearables", 300)):
+        assert run("sample", name, "-n", records, "--seed", 7, "-o", f"{name}.csv", "-q") == 0
+    with_method("patients.policy.yaml", "table.yaml", name=TABLE)
+    assert run("publish", "patients.csv", "-p", "table.yaml", "-o", "table.csv", "-q") == 0
+    for method in STREAMS:
+        with_method("purchases.policy.yaml", f"{method}.yaml", name=method, delta=300)
+        told = ("-p", f"{method}.yaml", "-o", f"{method}.csv", "--trace", f"{method}.jsonl", "-q")
+        assert run("stream", "purchases.csv", *told) == 0
+    with_method("wearables.policy.yaml", "ledger.yaml", name=LEDGER)
+    assert run("sample", "wearables", "-n", 300, "--seed", 8, "-o", "more.csv", "-q") == 0
+    for table in ("wearables.csv", "more.csv"):
+        told = ("-p", "ledger.yaml", "--ledger", "ledger", "--allow-leaks", "-q")
+        assert run("republish", table, *told) == 0
+    assert run("sample", "bank", "-n", 200, "--seed", 7, "-o", "bank.csv", "-q") == 0
+    with_method("bank.parties.yaml", "fusion.yaml", name=FUSION)
+    assert run("fuse", "fusion.yaml", "-o", "fused.csv", "--transcript", "transcript", "-q") == 0
+
+    Path("context.yaml").write_text("version: 1\n")
+
+
+def with_method(source: str, path: str, **method: object) -> None:
+    content = yaml.safe_load(Path(source).read_text())
+    Path(path).write_text(json.dumps(content | {"method": method}))
+
+
+@pytest.fixture
+def there(released, monkeypatch) -> Path:
+    monkeypatch.chdir(released)
+    return released
+
+
+def of_stream(method: str) -> tuple[str, ...]:
+    told = ("-p", f"{method}.yaml", "--original", "purchases.csv", "--trace", f"{method}.jsonl")
+    return ("audit", f"{method}.csv", *told, "--json")
+
+
+READERS = {
+    "audit of a table": ("audit", "table.csv", "-p", "table.yaml", "--json"),
+    "audit of a table beside its original": (
+        *("audit", "table.csv", "-p", "table.yaml", "--original", "patients.csv", "--json"),
+    ),
+    "verify a table": ("verify", "table.csv", "-p", "table.yaml", "--original", "patients.csv"),
+    "verify a stream": ("verify", "sky.csv", "-p", "sky.yaml", "--original", "purchases.csv"),
+    "verify a fusion": ("verify", "fused.csv", "-p", "fusion.yaml"),
+    "audit of a transcript": ("audit", "--transcript", "transcript"),
+    "audit of a ledger": ("audit", "--ledger", "ledger", "--json"),
+    "verify a ledger": ("ledger", "verify", "ledger"),
+    "export of a ledger": ("ledger", "export", "ledger", "-o", "-"),
+    "verify a release of a ledger": (
+        *("verify", "ledger/0002/data.csv", "ledger/0002/certificate.json", "-p", "ledger.yaml"),
+    ),
+    "dossier": (
+        *("dossier", "table.csv", "-p", "table.yaml", "--context", "context.yaml"),
+        *("-o", "dossier.html", "-q"),
+    ),
+    **{f"audit of a trace of {method}": of_stream(method) for method in STREAMS},
+}
+
+
+def said(result) -> object:
+    """What a command printed, without what no run repeats."""
+    try:
+        content = json.loads(result.out)
+    except ValueError:
+        return result.status, result.out
+    return result.status, {key: value for key, value in content.items() if key not in CHANGES}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_readers_say_the_same_without_the_method(reader, there, shoal, request):
+    with_it = said(shoal(*READERS[reader]))
+    request.getfixturevalue("hidden")
+    assert said(shoal(*READERS[reader])) == with_it
+    # the second release of a ledger by static-2 leaks, which is what its audit says
+    assert with_it[0] == (1 if "ledger" in reader and reader.startswith("audit") else 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        (TABLE, ("publish", "patients.csv", "-p", "table.yaml", "-o", "no.csv")),
+        ("swaf", ("stream", "purchases.csv", "-p", "swaf.yaml", "-o", "no.csv")),
+        (LEDGER, ("republish", "more.csv", "-p", "ledger.yaml", "--ledger", "no")),
+        (FUSION, ("fuse", "fusion.yaml", "-o", "no.csv")),
+        (FUSION, ("party", "run", "north", "fusion.yaml", "-o", "no.csv")),
+        (TABLE, ("policy", "check", "table.yaml")),
+        ("swaf", ("policy", "check", "swaf.yaml")),
+        (LEDGER, ("policy", "check", "ledger.yaml", "more.csv")),
+        (TABLE, ("compare", "patients.csv", "-p", "table.yaml")),
+        ("oka", ("compare", "patients.csv", "-p", "patients.policy.yaml", "--methods", "oka")),
+        ("k-member", ("publish", "patients.csv", "-p", "table.yaml", "-o", "no.csv")),
+    ],
+)
+def test_whoever_publishes_is_told_what_to_install(name, command, there, shoal, hidden):
+    more = ("--method", name) if name == "k-member" else ()
+    refused = shoal(*command, *more)
+    assert refused.status == 2
+    assert refused.err.splitlines()[-1].startswith(f"shoal: method '{name}': is one of the papers'")
+    assert INSTALL in refused.err
+    assert not Path("no.csv").exists()
+    assert not Path("no").exists()
+
+
+def test_another_verbs_comparator_is_refused_for_that(there, shoal, hidden):
+    refused = shoal("publish", "patients.csv", "-p", "swaf.yaml", "-o", "no.csv")
+    assert refused.status == 2
+    assert "method 'swaf': serves 'shoal stream' only" in refused.err
+
+
+def test_a_republication_by_a_comparator_is_told_what_to_install(there, shoal, hidden):
+    content = yaml.safe_load(Path("wearables.policy.yaml").read_text())
+    content["method"] = {"name": "sticky", "cluster": "k-member"}
+    Path("by.yaml").write_text(json.dumps(content))
+    refused = shoal("republish", "more.csv", "-p", "by.yaml", "--ledger", "no")
+    assert refused.status == 2
+    assert INSTALL in refused.err
+
+
+def test_without_them_none_is_listed(hidden):
+    assert not set(registry.methods()) & set(COMPARATORS)
+
+
+@pytest.mark.parametrize("name", COMPARATORS)
+def test_what_is_known_of_each_without_it_is_what_it_says_itself(name):
+    known, method = COMPARATORS[name], registry.methods()[name]
+    assert known.verb == method.verb
+    assert known.recodes_globally == method.recodes_globally
+    assert not method.renders_two_tables
+    assert not getattr(method.implementation, "takes_turns", False)
+    if known.verb in ("stream", "fuse"):
+        assert known.defaults == {p.name: p.default for p in method.parameters}
+        assert list(known.defaults) == [p.name for p in method.parameters]
+
+
+def test_the_distribution_brings_these_and_no_other():
+    assert {m.name for m in registry.methods().values() if m.is_comparator} == set(COMPARATORS)
+
+
+def test_settings_are_read_as_the_method_reads_them(hidden):
+    policy = Policy.from_dict(yaml.safe_load(patients.POLICY)).with_method("swaf", {"delta": "20"})
+    assert policy.parameters_taken("stream")["delta"] == 20
+    with pytest.raises(InputError, match="unknown parameter 'gamma'"):
+        registry.parameters_taken("swaf", "stream", {"gamma": 1})
+
+
+def test_an_agreement_has_the_same_hash_without_its_method(there, request):
+    with_it = Agreement.load(Path("fusion.yaml")).hash
+    request.getfixturevalue("hidden")
+    assert Agreement.load(Path("fusion.yaml")).hash == with_it
+
+
+# The verb that comes with them
+
+HIDING = """
+import importlib.metadata as metadata
+others = [each for each in metadata.distributions() if each.name != "shoal-papers"]
+left = metadata.EntryPoints(entry for each in others for entry in each.entry_points)
+metadata.entry_points = lambda **wanted: left.select(**wanted) if wanted else left
+"""
+
+
+def started(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Shoal in a process that knows nothing of the distribution."""
+    (folder / "sitecustomize.py").write_text(HIDING)
+    return subprocess.run(
+        [sys.executable, "-m", "shoal", *arguments],
+        env=os.environ | {"PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_reproduce_is_a_verb_only_where_it_is_installed(tmp_path, shoal):
+    assert " reproduce " in shoal("--help").out
+    assert " reproduce " not in started(tmp_path, "--help").stdout
+
+
+def test_reproduce_without_the_distribution_says_what_to_install(tmp_path):
+    refused = started(tmp_path, "reproduce", "crp")
+    assert refused.returncode == 2
+    (line,) = refused.stderr.splitlines()
+    assert line.startswith("shoal: shoal reproduce: comes with")
+    assert INSTALL in line
+
+
+def test_own_verbs_look_for_no_plug_ins():
+    script = (
+        "import sys; from shoal.cli.main import status_of; status_of(['publish', '--help']);"
+        " sys.exit('shoal.policy.plug_ins' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True)
+    assert done.returncode == 0
