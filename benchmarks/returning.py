@@ -13,9 +13,9 @@ from measure import Asked, Figure, Result, settings
 
 from shoal.algorithms.republication.sticky import Sticky
 from shoal.data.panel import CARRIED, LIVE, LOCKSTEP, TOGETHER, Panel
-from shoal.jobs.republish.identities import tokens_of
 from shoal.jobs.republish.rehearsal import OVER_TIME, Run
 from shoal.jobs.republish.returning import in_order_of_names
+from shoal.jobs.republish.tokens import tokens_of
 from shoal.policy.policy import Policy
 from shoal.samples import wearables
 from shoal.state.panel import PanelState

@@ -13,9 +13,9 @@ from shoal.algorithms.republication.sticky import Sticky
 from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix
 from shoal.data.panel import CARRIED, LIVE, Panel
-from shoal.jobs.republish.identities import Identities
 from shoal.jobs.republish.placing import partition_table
 from shoal.policy.policy import Policy
+from shoal.state.identities import Identities
 from shoal.state.ledger import DATA, Ledger
 from shoal.state.panel import PanelState
 from shoal.testing import OnlyK

@@ -14,7 +14,7 @@ import naive_attacks as naive
 import shoal
 from republish_cases import append, grown, policy, wearers
 from shoal.errors import InputError
-from shoal.jobs.republish.identities import Identities
+from shoal.state.identities import Identities
 from shoal.state.ledger import Ledger
 
 QUASI = ("age", "height", "sex")

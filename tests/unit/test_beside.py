@@ -302,7 +302,8 @@ def test_a_ledger_is_one_release_by_the_classes_of_all_its_increments(tmp_path):
 
 def ledger_classes(folder):
     """Token -> class, from the published files and the private rows; names by their tokens."""
-    from shoal.jobs.republish.identities import Identities, token_of
+    from shoal.jobs.republish.identities import token_of
+    from shoal.state.identities import Identities
     from shoal.state.ledger import Ledger
 
     ledger = Ledger.at(folder)

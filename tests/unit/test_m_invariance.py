@@ -17,8 +17,8 @@ from shoal.algorithms.republication.m_invariance import _assign
 from shoal.errors import InfeasibleError, InputError, PromiseError, ShoalError
 from shoal.jobs.republish.attack import audit_ledger
 from shoal.jobs.republish.history import LedgerHistory
-from shoal.jobs.republish.identities import Identities
 from shoal.policy.policy import Policy
+from shoal.state.identities import Identities
 from shoal.state.ledger import Ledger
 from thorough import examples
 

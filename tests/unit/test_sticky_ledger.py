@@ -13,10 +13,10 @@ from republish_cases import POLICY, append, wearers
 from shoal.algorithms.republication import sticky
 from shoal.errors import InputError, PromiseError
 from shoal.jobs.republish.attack import audit_ledger
-from shoal.jobs.republish.identities import Identities
 from shoal.policy.policy import Policy
 from shoal.reports.history import write_history_report
 from shoal.reports.ledger_in_short import ledger_in_short
+from shoal.state.identities import Identities
 from shoal.state.ledger import DATA, Ledger
 from sticky_cases import policy
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import polars as pl
 
-from shoal.jobs.republish.identities import Identities
 from shoal.jobs.republish.republish import republish_file
 from shoal.policy.policy import Policy
+from shoal.state.identities import Identities
 from shoal.state.ledger import DATA, Ledger
 from shoal_papers.reproduce import returning_bench, wearer_tables
 from shoal_papers.reproduce.paper import DataSet, Setting

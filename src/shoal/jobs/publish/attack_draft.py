@@ -22,9 +22,7 @@ def attack_draft(
     request: AttackRequest,
     progress: Progress,
 ) -> Certificate:
-    """The certificate with what attacks found; the same where none is asked for."""
-    if not request.attacks:
-        return certificate
+    """The certificate with what the attacks found that are asked for."""
     # most releases are not attacked, and all attacks are imported with these
     from shoal.data.attack_scene import Recoding
     from shoal.jobs.attack.attack import AttackedRelease, attacked, with_attacks

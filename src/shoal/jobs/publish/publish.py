@@ -97,9 +97,10 @@ def publication(
         both = joined(released, sensitive, policy.hidden)
     published, contradicted = published_frame(both, policy)
     certificate, release = _measured(Table(published), draft, policy, progress, started)
-    certificate = attack_draft(
-        certificate, Table(published), release, draft, policy, attack, progress
-    )
+    if attack.attacks:
+        certificate = attack_draft(
+            certificate, Table(published), release, draft, policy, attack, progress
+        )
     certificate = with_contradicted(certificate, contradicted).warned(*noted, *remarks)
     require_kept(certificate, WITHHELD)
     if request.require_together:
@@ -210,9 +211,10 @@ def publish_file(
         written = read_draft(place, kind, policy, dialect, beside_it)
         published = Table(written.frame)
         certificate, release = _measured(published, draft, policy, progress, started)
-        certificate = attack_draft(
-            certificate, published, release, draft, policy, request, progress
-        )
+        if request.attacks:
+            certificate = attack_draft(
+                certificate, published, release, draft, policy, request, progress
+            )
         notation, render = policy.notation.written, draft.schema.render
         certificate = (
             with_contradicted(certificate, written.contradicted)

@@ -33,11 +33,13 @@ from shoal.jobs.attack.earlier import ABSENT, Newer, by_row, published_classes, 
 from shoal.jobs.attack.people import plain_columns
 from shoal.jobs.attack.request import Asked, AttackRequest, asked_attacks
 from shoal.jobs.republish.history import LedgerAudit, audit_releases, policy_with
-from shoal.jobs.republish.identities import Identities, as_text, read_originals
+from shoal.jobs.republish.identities import as_text
 from shoal.jobs.republish.reading import ReleaseReading, read_as_published, rows_of_release
 from shoal.policy.policy import Policy
 from shoal.protocols import Attack
+from shoal.state.identities import Identities
 from shoal.state.ledger import Ledger
+from shoal.state.originals import read_originals
 
 NO_CONTROL = "the releases of a ledger are not published again without some people"
 NO_ORIGINALS = "the ledger keeps no originals; attack the release's file with its original"

@@ -20,11 +20,11 @@ from shoal.jobs.audit.measure import measure
 from shoal.jobs.audit.reading import read_release
 from shoal.jobs.republish import terms
 from shoal.jobs.republish.history import LedgerHistory, stated
-from shoal.jobs.republish.identities import Identities
 from shoal.jobs.republish.planned_release import PlannedRelease
 from shoal.jobs.republish.reading import read_as_published
 from shoal.policy.policy import Policy
 from shoal.privacy.history.release_view import HistoryFinding
+from shoal.state.identities import Identities
 from shoal.state.ledger import DATA, Ledger
 
 COUNTERFEITS = "counterfeits.csv"

@@ -8,7 +8,7 @@ import polars as pl
 from shoal.data.ledger_view import Placement
 from shoal.data.partition import Partition
 from shoal.data.schema import Schema
-from shoal.jobs.republish.identities import Identities
+from shoal.state.identities import Identities
 
 
 def with_counterfeits(

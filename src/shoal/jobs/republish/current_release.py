@@ -15,8 +15,8 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.jobs.audit.reading import read_release
 from shoal.jobs.republish.export import parts_of, table_as_of
-from shoal.jobs.republish.identities import Identities
 from shoal.policy.policy import Policy
+from shoal.state.identities import Identities
 from shoal.state.ledger import Ledger
 
 

@@ -24,7 +24,7 @@ from shoal.data.schema import Missing, Role, Schema
 from shoal.errors import PromiseError
 from shoal.jobs.audit.columns import column_roles
 from shoal.jobs.republish import terms
-from shoal.jobs.republish.identities import Identities, count_known
+from shoal.jobs.republish.identities import count_known
 from shoal.jobs.republish.reading import (
     ReleaseReading,
     classes_shown,
@@ -48,6 +48,7 @@ from shoal.privacy.history.release_view import (
 from shoal.privacy.history.returning import PeopleHistory
 from shoal.privacy.history.signatures import too_frequent, values_shown
 from shoal.privacy.promises import BoundPromises
+from shoal.state.identities import Identities
 from shoal.state.ledger import Ledger
 from shoal.utility.gcp import GlobalCertaintyPenalty
 

@@ -1,31 +1,14 @@
-"""What a ledger's private part remembers of people: who stands behind each published row.
-
-Subjects are kept as keyed tokens, never as they are named. Whole records are kept only while they
-wait, and by methods that publish the whole table anew.
-"""
+"""Who was ever published in a ledger, and by which token each person is known there."""
 
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from shoal.data.person_names import person_name
-from shoal.policy.policy import Policy
 from shoal.privacy.history.people import KnownPeople
-from shoal.state.deferred import ARRIVALS, PENDING, WAITED
-from shoal.state.identities import Identities as Identities
-from shoal.state.ledger import RUN, Ledger
-from shoal.state.originals import ORIGINALS
-from shoal.state.originals import carry_over as carry_over
-from shoal.state.originals import read_originals as read_originals
-from shoal.state.originals import write_originals as write_originals
-
-TRANSIENT_FILES = (PENDING, ORIGINALS, WAITED, ARRIVALS)
-"""The files that each step replaces; those of the step before are removed."""
-
+from shoal.state.ledger import Ledger
 
 # Everybody who was ever published
 
@@ -35,58 +18,9 @@ def count_known(ledger: Ledger, people: np.ndarray) -> int:
     return int(KnownPeople(list(ledger.runs().values())).holds(np.unique(people)).sum())
 
 
-def write_known(ledger: Ledger, identities: Identities, folder: Path) -> tuple[int, ...]:
-    """Adds the release's people to those ever published; the steps whose runs stay in use.
-
-    A run is merged with later ones of no greater size, so that there are few and each token is
-    seldom written again: an increment writes the same however many people the ledger holds.
-    """
-    if identities.subjects is None:
-        return ()
-    runs = ledger.runs()
-    people = np.unique(identities.subjects[identities.is_real])
-    fresh = people[~KnownPeople(list(runs.values())).holds(people)]
-    stay = list(runs)
-    while stay and len(fresh) and len(runs[stay[-1]]) <= len(fresh):
-        fresh = np.sort(np.concatenate([runs[stay.pop()], fresh]), kind="stable")
-    if len(fresh):
-        fresh.astype("<u8", copy=False).tofile(folder / RUN)
-    return tuple(stay)
-
-
-# Tokens
-
-
-def with_tokens(frame: pl.DataFrame, policy: Policy, ledger: Ledger) -> pl.DataFrame:
-    """The subject column, which is text, as tokens under the ledger's key."""
-    if policy.subject is None or not frame.height:
-        return frame
-    return tokens_of(frame, policy, ledger.key)
-
-
-def tokens_of(frame: pl.DataFrame, policy: Policy, key: bytes) -> pl.DataFrame:
-    """The same under any key; the policy has a subject."""
-    assert policy.subject is not None
-    names = frame[policy.subject]
-    absent = {"", *policy.model.missing_values}
-    distinct = names.unique()
-    people = [name and person_name(name) for name in distinct.to_list()]
-    tokens = [None if name is None or name in absent else token_of(name, key) for name in people]
-    column = names.replace_strict(
-        distinct, pl.Series(tokens, dtype=pl.String), return_dtype=pl.String
-    )
-    return frame.with_columns(column)
-
-
 def token_of(name: str, key: bytes) -> str:
     """64 bits of BLAKE2, in hexadecimal."""
     return hashlib.blake2b(name.encode(), digest_size=8, key=key).hexdigest()
-
-
-def as_numbers(tokens: pl.Series) -> np.ndarray:
-    """(n,) uint64 of sixteen hexadecimal digits each; 0 for none."""
-    text = tokens.fill_null("0" * 16).to_list()
-    return np.frombuffer(bytes.fromhex("".join(text)), dtype=">u8").astype(np.uint64)
 
 
 def as_text(frame: pl.DataFrame) -> pl.DataFrame:

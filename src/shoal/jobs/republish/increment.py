@@ -12,17 +12,13 @@ import polars as pl
 from shoal.algorithms.steps.waiting import PRICED
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError, PromiseError
-from shoal.jobs.republish.identities import (
-    Identities,
-    as_numbers,
-    as_text,
-    count_known,
-    read_originals,
-    with_tokens,
-)
+from shoal.jobs.republish.identities import as_text, count_known
+from shoal.jobs.republish.tokens import as_numbers, with_tokens
 from shoal.policy.policy import Policy
 from shoal.state.deferred import DeferredRecords as DeferredRecords
+from shoal.state.identities import Identities
 from shoal.state.ledger import Ledger
+from shoal.state.originals import read_originals
 
 LAST_INCREMENTS = 4
 """Increments by which it is judged how many records the next one has."""

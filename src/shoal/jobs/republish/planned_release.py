@@ -13,8 +13,8 @@ from shoal.data.panel import PanelChange
 from shoal.data.schema import Schema
 from shoal.data.truth import Truth
 from shoal.jobs.publish.recode import shuffled_order
-from shoal.jobs.republish.identities import Identities
 from shoal.jobs.republish.increment import DeferredRecords
+from shoal.state.identities import Identities
 from shoal.state.panel import PanelState
 
 NO_ROOM = "no class has room for them yet"

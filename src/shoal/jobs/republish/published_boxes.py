@@ -19,12 +19,12 @@ from shoal.data.schema import Attribute, Role, Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.jobs.republish.current_release import CurrentRelease
-from shoal.jobs.republish.identities import Identities
 from shoal.jobs.republish.increment import CandidateRecords, DeferredRecords
 from shoal.jobs.republish.placing import bound_table, partition_table, place
 from shoal.jobs.republish.planned_release import NO_ROOM, PlannedRelease, row_order
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import nearest_feasible
+from shoal.state.identities import Identities
 from shoal.state.ledger import Ledger
 
 

@@ -16,8 +16,8 @@ from shoal.data.table import Table
 from shoal.errors import InputError, LedgerError
 from shoal.jobs.audit.measure import measure
 from shoal.jobs.audit.reading import read_release
-from shoal.jobs.republish.identities import Identities
 from shoal.policy.policy import Policy
+from shoal.state.identities import Identities
 from shoal.state.ledger import DATA, Ledger
 from shoal.utility.column_figures import ColumnFigures
 

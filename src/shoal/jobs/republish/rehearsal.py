@@ -24,7 +24,6 @@ from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
 from shoal.jobs.republish import terms
-from shoal.jobs.republish.identities import tokens_of
 from shoal.jobs.republish.increment import LAST_INCREMENTS, DeferredRecords, waits_for_a_price
 from shoal.jobs.republish.planned_release import PlannedPanel
 from shoal.jobs.republish.republish import (
@@ -34,6 +33,7 @@ from shoal.jobs.republish.republish import (
     with_defaults,
 )
 from shoal.jobs.republish.returning import Again, in_order_of_names, placed_again, records_of
+from shoal.jobs.republish.tokens import tokens_of
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.state.panel import PanelState
 

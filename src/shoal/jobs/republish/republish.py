@@ -21,17 +21,19 @@ from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
 from shoal.jobs.audit.verdict import require_kept
-from shoal.jobs.republish import identities, terms
+from shoal.jobs.republish import terms
 from shoal.jobs.republish.audited_draft import AuditedDraft, write_and_audit
 from shoal.jobs.republish.history import refusal
-from shoal.jobs.republish.identities import TRANSIENT_FILES
+from shoal.jobs.republish.identities import as_text
 from shoal.jobs.republish.increment import DeferredRecords
 from shoal.jobs.republish.next_release import plan
 from shoal.jobs.republish.planned_release import PlannedRelease
 from shoal.jobs.republish.table_output import LedgerTable, check_table
+from shoal.jobs.republish.tokens import TRANSIENT_FILES, write_known
 from shoal.jobs.republish.value_counts import compared, with_table
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.state.ledger import CERTIFICATE, DATA, Ledger, ReleaseDraft
+from shoal.state.originals import carry_over, write_originals
 from shoal.state.panel import PANEL_FILES
 
 DEFAULT_METHOD = "crp"
@@ -200,7 +202,7 @@ def read_increment(path: str, policy: Policy) -> files.SourceFile:
 def increment_of(frame: Frame, policy: Policy) -> files.SourceFile:
     """The increment in a frame of any kind, recognized by the text of its cells; may be empty."""
     records = table_of(frame, allow_empty=True).frame
-    text = identities.as_text(records).write_csv()
+    text = as_text(records).write_csv()
     records = original_frame(records, policy)
     return files.SourceFile(records, hashlib.sha256(text.encode()).hexdigest())
 
@@ -245,7 +247,7 @@ def _defer(
 ) -> Republication[Frame]:
     """The records wait in the private part; no release."""
     waiting.write_pending(draft.private)
-    identities.carry_over(ledger, draft.private)
+    carry_over(ledger, draft.private)
     if waiting.panel is not None:
         waiting.panel.write(draft.private)
     if not ledger.exists:
@@ -285,8 +287,8 @@ def _write_private_state(
     audited.identities.write_rows(folder)
     planned.waiting.write_pending(folder)
     if method.needs == "originals":
-        identities.write_originals(planned.originals, audited.identities, folder)
+        write_originals(planned.originals, audited.identities, folder)
     if planned.panel is not None:
         release = ledger.last_step().releases + 1
         planned.panel.after(release, audited.identities).write(folder)
-    return identities.write_known(ledger, audited.identities, folder)
+    return write_known(ledger, audited.identities, folder)

@@ -22,7 +22,7 @@ from shoal.data.progress import Progress
 from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError
 from shoal.jobs.republish import terms
-from shoal.jobs.republish.identities import as_numbers, as_text, count_known, with_tokens
+from shoal.jobs.republish.identities import as_text, count_known
 from shoal.jobs.republish.increment import (
     CandidateRecords,
     DeferredRecords,
@@ -32,6 +32,7 @@ from shoal.jobs.republish.increment import (
 from shoal.jobs.republish.placing import bound_table, partition_table, place
 from shoal.jobs.republish.planned_release import PlannedPanel, PlannedRelease
 from shoal.jobs.republish.recoding import recoded
+from shoal.jobs.republish.tokens import as_numbers, with_tokens
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import nearest_feasible
 from shoal.state.ledger import Ledger

@@ -15,9 +15,9 @@ import polars as pl
 from shoal.connectors import files
 from shoal.data.release import is_withheld
 from shoal.jobs.republish.export import parts_of
-from shoal.jobs.republish.identities import Identities
 from shoal.policy.policy import Policy
 from shoal.privacy.t_closeness import TABLE
+from shoal.state.identities import Identities
 from shoal.state.ledger import DATA, Ledger
 
 Values = Mapping[str, Counter[str]]

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shoal.privacy.history.numbering import numbered
-from shoal.privacy.history.people import people_per
+from shoal.privacy.history.numbering import numbered, people_per
 from shoal.privacy.history.release_view import CELLS, HistoryFinding
 from shoal.privacy.history.transition import Transition, distinct
 

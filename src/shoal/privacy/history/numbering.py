@@ -51,3 +51,13 @@ def lists_by_key(keys: np.ndarray, items: np.ndarray) -> dict[int, list[int]]:
     for key, item in zip(keys.tolist(), items.tolist(), strict=True):
         lists.setdefault(key, []).append(item)
     return lists
+
+
+def people_per(groups: np.ndarray, count: int, subjects: np.ndarray | None) -> np.ndarray:
+    """Distinct subjects of each group, (count,) int64."""
+    if subjects is None:
+        return np.bincount(groups, minlength=count)
+    number, many = numbered(groups, subjects)
+    of_pair = np.zeros(many, dtype=np.int64)
+    of_pair[number] = groups
+    return np.bincount(of_pair, minlength=count)

@@ -1,12 +1,10 @@
-"""Everybody who was published so far, and how many people a group holds."""
+"""Everybody who was published so far."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-
-from shoal.privacy.history.numbering import numbered
 
 
 class KnownPeople:
@@ -37,13 +35,3 @@ class KnownPeople:
         if len(fresh):
             self._runs.append(fresh)
         return int(is_known.sum())
-
-
-def people_per(groups: np.ndarray, count: int, subjects: np.ndarray | None) -> np.ndarray:
-    """Distinct subjects of each group, (count,) int64."""
-    if subjects is None:
-        return np.bincount(groups, minlength=count)
-    number, many = numbered(groups, subjects)
-    of_pair = np.zeros(many, dtype=np.int64)
-    of_pair[number] = groups
-    return np.bincount(of_pair, minlength=count)
