@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from shoal.data.person_numbers import person_numbers
 from shoal.data.table import Column, Table
-from shoal.data.warnings import WRITTEN_ALIKE, ReleaseWarning
+from shoal.data.warnings import PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
 from shoal.policy.policy import Policy
 
 
@@ -47,3 +48,12 @@ def _counts(column: Column, missing_values: list[str]) -> tuple[int, int]:
     sizes = values.str.strip_chars().str.to_lowercase().value_counts()["count"]
     several = sizes.filter(sizes > 1)
     return int(several.sum()), len(several)
+
+
+def input_warnings(table: Table, policy: Policy) -> list[ReleaseWarning]:
+    """What the original gives reason to say: columns that seem to number people, where every record
+    is taken to be its own person, and values that look alike.
+    """
+    evidence = person_numbers(table) if policy.subject is None else []
+    assumed = [ReleaseWarning(PEOPLE_ASSUMED, str(one)) for one in evidence]
+    return [*assumed, *written_alike(table, policy)]

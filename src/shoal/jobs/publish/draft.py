@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from shoal.binding.table import BoundTable, bind
-from shoal.binding.written_alike import written_alike
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.data.person_numbers import person_numbers
 from shoal.data.progress import Progress, no_progress
 from shoal.data.recoding import GlobalRecoding
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
-from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning
 from shoal.errors import InputError
 from shoal.jobs.audit.reading import compares_with_input
 from shoal.jobs.publish.recode import find_classes, ordered, recode
@@ -159,15 +156,6 @@ def with_bound(certificate: Certificate, policy: Policy, classes: Classes) -> Ce
     if bound is None:
         return certificate
     return certificate.extended(classes=certificate["classes"] | {"bound": bound})
-
-
-def noticed(table: Table, policy: Policy) -> list[ReleaseWarning]:
-    """What the original gives reason to say: columns that seem to number people, where every record
-    is taken to be its own person, and values that look alike.
-    """
-    evidence = person_numbers(table) if policy.subject is None else []
-    assumed = [ReleaseWarning(PEOPLE_ASSUMED, str(one)) for one in evidence]
-    return [*assumed, *written_alike(table, policy)]
 
 
 class RecodingDecision(NamedTuple):

@@ -20,6 +20,7 @@ from shoal.binding.coded_files import read_original_coded, read_written_coded
 from shoal.binding.files import output_dialect, written_frame
 from shoal.binding.past_memory import floor, require_memory
 from shoal.binding.table import BoundTable, bind
+from shoal.binding.written_alike import input_warnings
 from shoal.connectors import files
 from shoal.connectors.coded_files import write_blocks
 from shoal.connectors.dialect import DELIMITED, UTF8
@@ -53,7 +54,7 @@ from shoal.jobs.audit.description import file_metadata
 from shoal.jobs.audit.in_parts import measure_in_parts
 from shoal.jobs.audit.measure import certificate_in_parts, scale_of
 from shoal.jobs.audit.verdict import require_kept, require_together_kept
-from shoal.jobs.publish.draft import WITHHELD, noticed, with_bound
+from shoal.jobs.publish.draft import WITHHELD, with_bound
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises, CountedRows, nearest_feasible
@@ -87,7 +88,7 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
     if dialect.encoding != UTF8:
         raise needs_whole(f"'{target.path}': text in {dialect.encoding} is written")
     draft = prepare_coded(source.table, policy, progress, files.is_typed(kind))
-    remarks = noticed(source.table, policy)
+    remarks = input_warnings(source.table, policy)
     with release_draft(target.path, target.replace) as place:
         assert isinstance(place, FileDraft | FolderDraft)
         progress("writing the release")

@@ -23,6 +23,7 @@ from shoal.binding.files import (
     written_frame,
 )
 from shoal.binding.past_memory import refuse_whole, room_for
+from shoal.binding.written_alike import input_warnings
 from shoal.connectors import files
 from shoal.connectors.dialect import DELIMITED
 from shoal.connectors.file_description import described_second
@@ -50,7 +51,7 @@ from shoal.jobs.audit.measure import measure, measure_two_tables
 from shoal.jobs.audit.publication import Publication
 from shoal.jobs.audit.verdict import require_kept, require_together_kept
 from shoal.jobs.publish.attack_draft import attack_draft
-from shoal.jobs.publish.draft import WITHHELD, RecodedDraft, noticed, prepare, with_bound
+from shoal.jobs.publish.draft import WITHHELD, RecodedDraft, prepare, with_bound
 from shoal.jobs.publish.outcome import Outcome
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
@@ -89,7 +90,7 @@ def publication(
     table = original_table(table_of(frame), policy)
     plan = _existing(request.plan, policy, request.explain)
     draft = prepare(table, policy, progress, plan, request.explain, beside=request.beside)
-    remarks = noticed(table, policy)
+    remarks = input_warnings(table, policy)
     released = written_frame(draft.frame, policy, None)
     sensitive, both = None, released
     if draft.sensitive is not None:
@@ -193,7 +194,7 @@ def publish_file(
     dialect = output_dialect(policy, input_path, source.dialect, output_path)
     del source
     draft = prepare(table, policy, progress, known, explain, files.is_typed(kind), beside)
-    remarks = noticed(table, policy)
+    remarks = input_warnings(table, policy)
     del table  # the quasi-identifiers' cells are no longer needed
     with ExitStack() as outputs:
         place = outputs.enter_context(release_draft(output_path, replace, second))
