@@ -17,7 +17,7 @@ import polars as pl
 
 from shoal import Policy, verify
 from shoal.connectors.files import file_sha256
-from shoal.jobs.publish import publish as publishing
+from shoal.tables import publish as publishing
 
 FOR_THE_CERTIFICATE = (
     "described",

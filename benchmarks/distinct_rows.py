@@ -58,10 +58,10 @@ def main(rows: int, repeats: int) -> dict[str, Any]:
     from inputs import problem
 
     from shoal import Policy
-    from shoal.algorithms.steps import distinct_rows
-    from shoal.algorithms.table.full_domain import FullDomain
-    from shoal.algorithms.table.tds import TopDownSpecialization
     from shoal.data import cores
+    from shoal.search import distinct_rows
+    from shoal.tables.methods.full_domain import FullDomain
+    from shoal.tables.methods.tds import TopDownSpecialization
     from shoal_papers.baselines.datafly import Datafly
     from shoal_papers.baselines.incognito import Incognito
 

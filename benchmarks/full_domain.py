@@ -24,13 +24,13 @@ import processes
 from measure import Asked, Figure, Result, settings
 
 import shoal
-from shoal.algorithms.table.full_domain import FullDomain
-from shoal.binding.table import bind
 from shoal.data.classes import Classes
 from shoal.data.matrix import Matrix
 from shoal.data.table import Table
+from shoal.policy.binding.table import bind
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.promises import BoundPromises
+from shoal.tables.methods.full_domain import FullDomain
 from shoal_papers.baselines.datafly import Datafly
 from shoal_papers.baselines.incognito import Incognito
 

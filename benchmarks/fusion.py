@@ -130,8 +130,8 @@ def measure(asked: Any) -> Any:
 
 def _said() -> dict[str, dict[str, float]]:
     """Bytes and rounds of three parties in one process."""
-    from shoal.algorithms.fusion.batches import batch_roots, decode_steps
-    from shoal.algorithms.fusion.party_tds import PartyTds
+    from shoal.fusion.batches import batch_roots, decode_steps
+    from shoal.fusion.methods.party_tds import PartyTds
     from shoal_papers.baselines.party_tds_variants import PartyTdsStepwise
 
     found = {}
@@ -156,8 +156,8 @@ def _random_settings() -> tuple[int, int, int, int]:
     """Rounds step by step, by the literal rule and in batches; and how often batches take more than
     that rule.
     """
-    from shoal.algorithms.fusion.party_tds import PartyTds
     from shoal.data.taxonomy import IndexedRequirement
+    from shoal.fusion.methods.party_tds import PartyTds
     from shoal_papers.baselines.party_tds_variants import PartyTdsLiteral, PartyTdsStepwise
 
     rules = PartyTdsStepwise(), PartyTdsLiteral(ahead=64), PartyTds(ahead=64)
@@ -221,12 +221,12 @@ def _secure_round(measured: Any, setting: Any, count: int = 12) -> float:
 
 
 def _take_part_in_rounds(folder: Path, name: str, count: int) -> list[float]:
-    from shoal.algorithms.fusion.party_tds import worth_bits
     from shoal.connectors.party.journal import Journal
-    from shoal.connectors.party.link import PartyLink
-    from shoal.jobs.fuse.keys import Keys
-    from shoal.jobs.fuse.limits import terms_of
-    from shoal.jobs.fuse.secure_rounds import MpycRounds
+    from shoal.fusion.keys import Keys
+    from shoal.fusion.limits import terms_of
+    from shoal.fusion.methods.party_tds import worth_bits
+    from shoal.fusion.secure_rounds import MpycRounds
+    from shoal.fusion.wire.link import PartyLink
     from shoal.policy.agreement import Agreement
 
     agreement = Agreement.load(folder / "parties.json")
@@ -296,7 +296,7 @@ class _Case:
         self.owners = [[place[a] for a in party["attributes"]] for party in parties]
 
     def state(self) -> Any:
-        from shoal.algorithms.steps.specialization import Specialization
+        from shoal.search.specialization import Specialization
 
         return Specialization(self.codes, [t.cells for t in self.taxonomies], self.qids)
 
@@ -304,7 +304,7 @@ class _Case:
         return [_one(self, own, rule) for own in self.owners]
 
     def together(self, rule: Any) -> tuple[list[Any], list[bytes]]:
-        from shoal.algorithms.fusion.secure_maximum import plain_maximum
+        from shoal.fusion.secure_maximum import plain_maximum
 
         parties, batches = self.parties(rule), []
         while True:
@@ -320,9 +320,9 @@ class _Case:
 
 
 def main(rows: int, repeats: int) -> dict[str, list[float]]:
-    from shoal.algorithms.fusion.joining import fresh_secret, masked_again, masked_ids
-    from shoal.algorithms.fusion.party_tds import PartyTds
-    from shoal.algorithms.steps.candidates import Candidates
+    from shoal.fusion.joining import fresh_secret, masked_again, masked_ids
+    from shoal.fusion.methods.party_tds import PartyTds
+    from shoal.search.candidates import Candidates
 
     found: dict[str, list[float]] = {
         name: [] for name in ("floor", "tds", "winner", "follower", "mask", "again")
@@ -365,7 +365,7 @@ def main(rows: int, repeats: int) -> dict[str, list[float]]:
 
 
 def _one(case: _Case, own: list[int], rule: Any) -> Any:
-    from shoal.algorithms.fusion.party_tds import Party
+    from shoal.fusion.methods.party_tds import Party
 
     return Party(rule, case.taxonomies, {j: case.codes[j] for j in own}, case.classes, case.qids)
 

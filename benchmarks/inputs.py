@@ -19,9 +19,9 @@ import numpy as np
 import polars as pl
 
 from shoal import Policy
-from shoal.binding.table import bind
 from shoal.connectors.frames import table_of
 from shoal.data.matrix import Matrix
+from shoal.policy.binding.table import bind
 from shoal.privacy.promises import BoundPromises
 
 

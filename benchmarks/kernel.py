@@ -102,9 +102,9 @@ class KAlone(Promises):
 def main(path: str, repeats: int, k: int) -> dict[str, Any]:
     from rounded_partition_floor import median_split
 
-    from shoal.algorithms.table.rounded_partition import RoundedPartition
     from shoal.data import cores
     from shoal.data.matrix import Matrix
+    from shoal.tables.methods.rounded_partition import RoundedPartition
 
     with np.load(path) as stored:
         codes, scale = stored["codes"], stored["scale"]

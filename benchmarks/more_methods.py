@@ -20,11 +20,11 @@ import returning
 import waiting
 from measure import Asked, Result, settings
 
-from shoal.algorithms.steps.segments import losses_of
-from shoal.algorithms.table.mondrian import Mondrian
-from shoal.algorithms.table.rounded_partition import RoundedPartition
 from shoal.data.matrix import Matrix
 from shoal.samples import wearables
+from shoal.search.segments import losses_of
+from shoal.tables.methods.mondrian import Mondrian
+from shoal.tables.methods.rounded_partition import RoundedPartition
 from shoal.testing import OnlyK
 from shoal_papers.baselines.k_member import KMember
 from shoal_papers.reproduce import joint_bench, wearer_tables

@@ -213,7 +213,7 @@ def _report(
 
 
 def _room(name: str) -> str:
-    """The part of the source that a mutant is in: privacy, utility or data/cut."""
+    """The part of the source that a mutant is in: privacy, utility, data/cut, audit or attacks."""
     return "data/cut" if ".data." in name else name.split(".")[1]
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.algorithms.steps.segments import lowest_nodes
 from shoal.data.matrix import Matrix
+from shoal.search.segments import lowest_nodes
 
 SAMPLE = 500  # records whose nearest are found among all
 

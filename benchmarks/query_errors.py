@@ -9,12 +9,7 @@ import adult
 import numpy as np
 import polars as pl
 
-from shoal.binding.table import bind
-from shoal.data.partition import Partition
-from shoal.data.table import Table
-from shoal.policy.policy import Policy
-from shoal.privacy.promises import BoundPromises
-from shoal.utility.group_queries import (
+from shoal.auditor.group_queries import (
     ATTRIBUTES,
     QUERIES,
     SANITY,
@@ -23,6 +18,11 @@ from shoal.utility.group_queries import (
     _range,
     group_query_error,
 )
+from shoal.data.partition import Partition
+from shoal.data.table import Table
+from shoal.policy.binding.table import bind
+from shoal.policy.policy import Policy
+from shoal.privacy.promises import BoundPromises
 
 SENSITIVE = "occupation"
 SEVEN = tuple(name for name in adult.EIGHT if name != SENSITIVE)

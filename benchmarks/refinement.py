@@ -21,8 +21,8 @@ from measure import Asked, Figure, Result, load, rounded, settings
 from refinement_tables import KS, Data, tables
 
 import shoal
-from shoal.algorithms.steps.efforts import Effort
-from shoal.algorithms.steps.segments import loss_of
+from shoal.search.efforts import Effort
+from shoal.search.segments import loss_of
 
 TITLE = "Loss against time"
 CLAIM = (

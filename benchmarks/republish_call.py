@@ -17,11 +17,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from shoal.jobs.republish.attack import audit_ledger
-from shoal.jobs.republish.republish import republish_file
+from shoal.attacks.run.ledger import audit_ledger
+from shoal.connectors.ledger import Ledger
+from shoal.ledgers.republish import republish_file
 from shoal.policy.policy import Policy
 from shoal.samples import wearables
-from shoal.state.ledger import Ledger
 
 PEOPLE = 300
 

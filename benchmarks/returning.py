@@ -11,14 +11,14 @@ import polars as pl
 import yaml
 from measure import Asked, Figure, Result, settings
 
-from shoal.algorithms.republication.sticky import Sticky
+from shoal.connectors.ledger.panel import PanelState
 from shoal.data.panel import CARRIED, LIVE, LOCKSTEP, TOGETHER, Panel
-from shoal.jobs.republish.rehearsal import OVER_TIME, Run
-from shoal.jobs.republish.returning import in_order_of_names
-from shoal.jobs.republish.tokens import tokens_of
+from shoal.ledgers.methods.sticky import Sticky
+from shoal.ledgers.rehearsal import OVER_TIME, Run
+from shoal.ledgers.returning import in_order_of_names
+from shoal.ledgers.tokens import tokens_of
 from shoal.policy.policy import Policy
 from shoal.samples import wearables
-from shoal.state.panel import PanelState
 
 TITLE = "People who come again"
 CLAIM = (

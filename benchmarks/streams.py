@@ -139,8 +139,8 @@ def engine(method: str, parameters: str, k: int, rows: int, repeats: int) -> dic
 
 
 def _space(policy: dict) -> tuple[Any, np.ndarray]:
-    from shoal.binding.stream import bind_stream
     from shoal.data.space import Space
+    from shoal.policy.binding.stream import bind_stream
     from shoal.policy.policy import Policy
 
     frame = adult.complete().select(*policy["attributes"]).with_columns(pl.all().cast(pl.String))
@@ -200,7 +200,7 @@ def _arrivals(values: np.ndarray, piece: int = 50_000) -> Iterator[Any]:
 
 def _floor(space: Any, values: np.ndarray, k: int) -> float:
     """Every record against as many boxes as FADS keeps clusters; none of them covers it."""
-    from shoal.kernels import covering
+    from shoal.streams.kernels import covering
 
     boxes = DELTA // k
     lo, hi = np.full((space.attributes, boxes), np.inf), np.full((space.attributes, boxes), -np.inf)

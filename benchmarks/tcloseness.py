@@ -21,11 +21,6 @@ import processes
 from measure import Asked, Figure, Result, settings
 
 import shoal
-from shoal.algorithms.steps.points import points_of
-from shoal.algorithms.steps.repair import repair
-from shoal.algorithms.table.mdav import Mdav
-from shoal.algorithms.table.tcloseness import TClosenessByExchange as Ours
-from shoal.algorithms.table.tcloseness_kmeanspp import TClosenessKMeansPP
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
@@ -33,6 +28,11 @@ from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.promises import BoundPromises
 from shoal.privacy.t_closeness import TCloseness as Promise
 from shoal.protocols import Partitioner, Promises
+from shoal.search.points import points_of
+from shoal.search.repair import repair
+from shoal.tables.methods.mdav import Mdav
+from shoal.tables.methods.tcloseness import TClosenessByExchange as Ours
+from shoal.tables.methods.tcloseness_kmeanspp import TClosenessKMeansPP
 from shoal_papers.baselines.tcloseness_k_first import TClosenessKFirst
 from shoal_papers.baselines.tcloseness_t_first import TClosenessTFirst
 

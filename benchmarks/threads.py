@@ -74,9 +74,9 @@ def measure(asked: Any) -> Any:
 
 
 def main(rows: int, repeats: int, k: int) -> dict[str, Any]:
-    from shoal.algorithms.steps import subtrees
-    from shoal.algorithms.table.rounded_partition import EXACT_ROWS, RoundedPartition
     from shoal.data import cores
+    from shoal.search import subtrees
+    from shoal.tables.methods.rounded_partition import EXACT_ROWS, RoundedPartition
 
     rules = RoundedPartition()._rules()
     found: dict[str, Any] = {}

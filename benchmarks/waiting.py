@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from measure import Asked, Figure, Result, settings
 
-from shoal.algorithms.republication.crp import Crp
-from shoal.algorithms.steps.segments import losses_of
 from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
-from shoal.jobs.republish.placing import partition_table
+from shoal.ledgers.methods.crp import Crp
+from shoal.ledgers.placing import partition_table
 from shoal.samples import wearables
+from shoal.search.segments import losses_of
 from shoal.testing import OnlyK
 
 TITLE = "Small increments"

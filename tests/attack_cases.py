@@ -6,10 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from shoal.jobs.attack.attack import scene_of
-from shoal.jobs.attack.request import AttackRequest
-from shoal.jobs.publish.attack import attack, target_of
+from shoal.attacks.run.attack import scene_of
+from shoal.attacks.run.request import AttackRequest
 from shoal.policy.policy import Policy
+from shoal.tables.attack import attack, target_of
 
 
 def policy_of(attributes: dict[str, Any], k: int = 2, **more: Any) -> Policy:

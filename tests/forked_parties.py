@@ -15,7 +15,7 @@ from multiprocessing.reduction import DupFd
 from types import SimpleNamespace
 
 from party_processes import forked
-from shoal.jobs.fuse import processes
+from shoal.fusion import processes
 from warm_interpreters import WarmInterpreters
 
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from shoal.algorithms.fusion.ground import REFUSED, Ground
-from shoal.algorithms.fusion.secure_maximum import plain_maximum
-from shoal.algorithms.steps.candidates import Candidates
-from shoal.algorithms.steps.specialization import Specialization
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
+from shoal.fusion.ground import REFUSED, Ground
+from shoal.fusion.secure_maximum import plain_maximum
+from shoal.search.candidates import Candidates
+from shoal.search.specialization import Specialization
 
 BLUE = ("Janitor", "Mover", "Carpenter", "Technician")
 JOB = Hierarchy.from_paths(

@@ -11,11 +11,11 @@ from math import ceil
 import numpy as np
 
 from naive_streams import Costs, condensed, joined
-from shoal.algorithms.steps.repair import merge_failing
-from shoal.algorithms.stream.emission import matrix_of
 from shoal.data.partition import Partition
 from shoal.data.stream import Arrivals
 from shoal.errors import InfeasibleError
+from shoal.search.repair import merge_failing
+from shoal.streams.methods.emission import matrix_of
 
 
 def box(own, values, members):

@@ -113,11 +113,11 @@ def _party(
 ) -> None:
     """One party in its process; killed after so many entries of its journal, or one that lies."""
     WarmInterpreters().replace_by_forks_of_this()
-    from shoal.algorithms.fusion import joining
-    from shoal.connectors.party import session
     from shoal.connectors.party.journal import Journal
     from shoal.errors import ShoalError
-    from shoal.jobs.fuse.party import take_part
+    from shoal.fusion import joining
+    from shoal.fusion.party import take_part
+    from shoal.fusion.wire import session
 
     session.LAST_CALL, joining.CHUNK = 2.0, 16  # several chunks of few people
     if lie is not None and lie.startswith("mutates:"):
@@ -157,8 +157,8 @@ def _lie(about: str) -> None:
     """Changes what this process says: how many records it has, who is in common, or which round was
     computed.
     """
-    from shoal.connectors.party.link import PartyLink
     from shoal.connectors.party.messages import MessageKind
+    from shoal.fusion.wire.link import PartyLink
 
     send = PartyLink.send
 
@@ -179,9 +179,9 @@ def _end_at(how: str, kind: str) -> None:
     """Before this process sends its first message of a kind, it is frozen or killed, it leaves, or
     it goes on without sending anything any more.
     """
-    from shoal.connectors.party.link import PartyLink
     from shoal.connectors.party.messages import MessageKind
     from shoal.errors import PartyError
+    from shoal.fusion.wire.link import PartyLink
 
     is_silent = False
 
@@ -265,7 +265,7 @@ def bank_world(
     """The sample's owners with small k; two of them and a helper where one is named, who compares
     all ids if keyed.
     """
-    from shoal.jobs.fuse.keys import Keys
+    from shoal.fusion.keys import Keys
 
     tables = {}
     for owner, frame in bank.generate_parts(n, 5).items():

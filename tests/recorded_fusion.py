@@ -15,11 +15,11 @@ import polars as pl
 
 from party_processes import World, bank_world
 from shoal.connectors.party.journal import Journal
-from shoal.connectors.party.link import PartyLink
 from shoal.connectors.party.messages import DONE, FRAME_HEAD, MessageKind, pack_frame
 from shoal.connectors.party.tls import Identity
-from shoal.jobs.fuse.party import _input_of
-from shoal.jobs.fuse.protocol import run_party
+from shoal.fusion.party import _input_of
+from shoal.fusion.protocol import run_party
+from shoal.fusion.wire.link import PartyLink
 from shoal.policy.agreement import Agreement
 
 Said = dict[str, list[tuple[int, bytes]]]  # kinds and contents by sender
@@ -191,10 +191,10 @@ class Wire:
 
 def in_memory(monkeypatch) -> None:
     """Parties talk over `Wire`, in chunks of few people, and nothing waits for a disk."""
-    monkeypatch.setattr("shoal.connectors.party.link.Endpoint", Wire)
-    monkeypatch.setattr("shoal.algorithms.fusion.joining.CHUNK", 16)
-    monkeypatch.setattr("shoal.connectors.party.link.POLL", 0.01)
-    monkeypatch.setattr("shoal.connectors.party.session.POLL", 0.01)
+    monkeypatch.setattr("shoal.fusion.wire.link.Endpoint", Wire)
+    monkeypatch.setattr("shoal.fusion.joining.CHUNK", 16)
+    monkeypatch.setattr("shoal.fusion.wire.link.POLL", 0.01)
+    monkeypatch.setattr("shoal.fusion.wire.session.POLL", 0.01)
     monkeypatch.setattr("os.fsync", lambda descriptor: None)
     monkeypatch.setattr(PartyLink, "leave", _leave_at_once(PartyLink.leave))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shoal.jobs.republish.republish import Republication, republish_file
+from shoal.ledgers.republish import Republication, republish_file
 from shoal.policy.policy import Policy
 
 POLICY = {

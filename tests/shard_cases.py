@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 
 import shoal
-from shoal.connectors.shard_files import Sharding
-from shoal.jobs.stream.shard import shard_seed
 from shoal.policy.policy import Policy
+from shoal.streams.shard import shard_seed
+from shoal.streams.shard_files import Sharding
 
 
 def source(folder: Path, frame: pl.DataFrame, files: int = 8, form: str = ".csv") -> Path:

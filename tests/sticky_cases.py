@@ -9,15 +9,15 @@ import numpy as np
 import polars as pl
 
 from republish_cases import POLICY
-from shoal.algorithms.republication.sticky import Sticky
+from shoal.connectors.ledger import DATA, Ledger
+from shoal.connectors.ledger.identities import Identities
+from shoal.connectors.ledger.panel import PanelState
 from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix
 from shoal.data.panel import CARRIED, LIVE, Panel
-from shoal.jobs.republish.placing import partition_table
+from shoal.ledgers.methods.sticky import Sticky
+from shoal.ledgers.placing import partition_table
 from shoal.policy.policy import Policy
-from shoal.state.identities import Identities
-from shoal.state.ledger import DATA, Ledger
-from shoal.state.panel import PanelState
 from shoal.testing import OnlyK
 
 OVER_TIME = {"lockstep": "any", "together": "fresh", "carried": "steady"}

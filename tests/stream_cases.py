@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
-from shoal.jobs.stream.core import StreamCore
-from shoal.jobs.stream.gate import Gate
 from shoal.policy.policy import Policy
+from shoal.streams.core import StreamCore
+from shoal.streams.gate import Gate
 
 TREE = {"tree": {"north": ["a", "b", {"far": ["c", "d"]}], "south": ["e", "f"]}}
 SPAN = {"north": "abcd", "far": "cd", "south": "ef", "*": "abcdef"}

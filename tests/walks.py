@@ -60,22 +60,22 @@ class Step(NamedTuple):
 
 
 def floors() -> dict[str, int]:
-    """The floor of each room: those of the contracts, and within `jobs` those of the verbs."""
+    """The floor of each package: its layer in the import contracts.
+
+    Methods are on the floor of what they share: like that, they see a matrix and nothing else.
+    """
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    by_name = {
-        contract["name"]: contract["layers"]
+    layers = next(
+        contract["layers"]
         for contract in contracts["contracts"]
-        if "layers" in contract
+        if contract["name"].startswith("Packages import downward")
+    )
+    found = {
+        package.strip().removeprefix("shoal."): floor
+        for floor, layer in enumerate(reversed(layers))
+        for package in layer.split("|")
     }
-    verbs = next(layers for name, layers in by_name.items() if name.startswith("A verb"))
-    layers: list[list[str]] = []
-    for layer in by_name["Floors import downward"]:
-        rooms = [room.strip().removeprefix("shoal.") for room in layer.split("|")]
-        if "jobs" in rooms:
-            layers += [[f"jobs.{verb.strip()}" for verb in each.split("|")] for each in verbs]
-            rooms.remove("jobs")
-        layers.append(rooms)
-    return {room: floor for floor, rooms in enumerate(reversed(layers)) for room in rooms}
+    return found | {"methods": found["search"]}
 
 
 @dataclass
@@ -121,9 +121,9 @@ class Walk:
             return None
         parts = path.relative_to(SOURCE).with_suffix("").parts
         is_method = "." in code.co_qualname
-        if parts[0] == "kernels" or (parts[0] == "data" and is_method):
+        if {"kernels", "uncompiled"} & {*parts} or (parts[0] == "data" and is_method):
             return None  # a loop, compiled or not yet; a question to the table itself
-        return self.floors.get(".".join(parts[:2]), self.floors.get(parts[0]))
+        return self.floors.get("methods" if "methods" in parts else parts[0])
 
     def _is_made_of_records(self, value: object, depth: int = 0) -> bool:
         if isinstance(value, (pl.DataFrame, pl.Series)):

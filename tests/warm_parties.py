@@ -18,9 +18,9 @@ import numpy as np
 import shoal.cli.audit
 import shoal.cli.main
 import shoal.cli.party
-import shoal.jobs.fuse.party  # noqa: F401
-from shoal.algorithms.fusion.party_tds import Party, PartyTds
+import shoal.fusion.party  # noqa: F401
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
+from shoal.fusion.methods.party_tds import Party, PartyTds
 from shoal.policy import registry
 
 _taxonomies = Taxonomy(4, {(0, 3): np.array([0, 2])}), Taxonomy(4, is_number=True)

@@ -18,7 +18,7 @@ class MethodTable(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        from shoal.jobs.advise.methods import methods
+        from shoal.advise.methods import methods
 
         found = _named(methods(every=True), "name", self.arguments[0])
         source = nodes.paragraph("", "", nodes.strong("", "Source: "), nodes.Text(found["paper"]))
@@ -31,7 +31,7 @@ class PromiseTable(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        from shoal.jobs.advise.methods import describe_promises
+        from shoal.advise.methods import describe_promises
 
         found = _named(describe_promises(), "model", self.arguments[0])
         monotone = (

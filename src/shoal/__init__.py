@@ -7,6 +7,49 @@ from shoal.version import VERSION as __version__
 # What users may rely on, by the module that defines it. A module is imported when one of its names
 # is first used: most of them bring NumPy, Polars or Numba with them.
 _PUBLIC = {
+    "shoal.advise.attacker_view": (
+        "attacker_view",
+        "attacker_views",
+    ),
+    "shoal.advise.check": ("check",),
+    "shoal.advise.compare": ("compare",),
+    "shoal.advise.comparison": ("Comparison",),
+    "shoal.advise.estimate": ("estimate",),
+    "shoal.advise.lattice_walk": (
+        "LatticeWalk",
+        "lattice_walk",
+    ),
+    "shoal.advise.marginal": ("marginal",),
+    "shoal.advise.match_hierarchies": ("match_hierarchies",),
+    "shoal.advise.methods": ("methods",),
+    "shoal.advise.profile": ("profile",),
+    "shoal.advise.proposal.matching": ("HierarchyMatch",),
+    "shoal.advise.proposal.profile": ("Profile",),
+    "shoal.advise.proposal.proposal": ("Proposal",),
+    "shoal.advise.propose": (
+        "propose",
+        "propose_policy",
+    ),
+    "shoal.advise.recommendation": ("Recommendation",),
+    "shoal.advise.risk": ("risk",),
+    "shoal.attacks.beside.beside": (
+        "BesideAudit",
+        "audit_beside",
+    ),
+    "shoal.attacks.run.ledger": ("audit_ledger",),
+    "shoal.attacks.run.stream": ("attack_stream",),
+    "shoal.auditor.audit": ("audit",),
+    "shoal.auditor.checks": ("Check",),
+    "shoal.auditor.ledger.export": (
+        "ledger_table",
+        "verify_ledger",
+    ),
+    "shoal.auditor.ledger.history": ("LedgerAudit",),
+    "shoal.auditor.release_frame": (
+        "ReleaseFrame",
+        "read_release",
+    ),
+    "shoal.auditor.verify": ("verify",),
     "shoal.data.certificate": ("Certificate",),
     "shoal.data.hierarchies.hierarchy": ("Hierarchy",),
     "shoal.data.run_cost": ("Estimate",),
@@ -21,45 +64,42 @@ _PUBLIC = {
         "PromiseError",
         "ShoalError",
     ),
-    "shoal.jobs.advise.attacker_view": ("attacker_view", "attacker_views"),
-    "shoal.jobs.advise.check": ("check",),
-    "shoal.jobs.advise.compare": ("compare",),
-    "shoal.jobs.advise.comparison": ("Comparison",),
-    "shoal.jobs.advise.estimate": ("estimate",),
-    "shoal.jobs.advise.lattice_walk": ("LatticeWalk", "lattice_walk"),
-    "shoal.jobs.advise.marginal": ("marginal",),
-    "shoal.jobs.advise.match_hierarchies": ("match_hierarchies",),
-    "shoal.jobs.advise.methods": ("methods",),
-    "shoal.policy.proposal.proposal": ("Proposal",),
-    "shoal.jobs.advise.propose": ("propose", "propose_policy"),
-    "shoal.jobs.advise.profile": ("profile",),
-    "shoal.jobs.advise.recommendation": ("Recommendation",),
-    "shoal.jobs.advise.risk": ("risk",),
-    "shoal.samples": ("sample",),
-    "shoal.jobs.audit.audit": ("audit",),
-    "shoal.jobs.audit.checks": ("Check",),
-    "shoal.jobs.audit.release_frame": ("ReleaseFrame", "read_release"),
-    "shoal.jobs.audit.verify": ("verify",),
-    "shoal.jobs.beside.beside": ("BesideAudit", "audit_beside"),
-    "shoal.jobs.publish.attack": ("attack",),
-    "shoal.jobs.publish.from_files": ("audit_file", "publish_file"),
-    "shoal.jobs.republish.attack": ("audit_ledger",),
-    "shoal.jobs.republish.export": ("ledger_table", "verify_ledger"),
-    "shoal.jobs.republish.history": ("LedgerAudit",),
-    "shoal.jobs.republish.rehearsal": ("Rehearsal", "rehearse"),
-    "shoal.jobs.republish.republish": ("Republication", "republish"),
-    "shoal.jobs.republish.what_if": ("Prospect", "what_if"),
-    "shoal.jobs.stream.attack": ("attack_stream",),
-    "shoal.jobs.stream.from_files": ("stream_file",),
-    "shoal.jobs.stream.stream": ("Stream", "stream"),
+    "shoal.ledgers.rehearsal": (
+        "Rehearsal",
+        "rehearse",
+    ),
+    "shoal.ledgers.republish": (
+        "Republication",
+        "republish",
+    ),
+    "shoal.ledgers.what_if": (
+        "Prospect",
+        "what_if",
+    ),
     "shoal.policy.policy": ("Policy",),
-    "shoal.policy.proposal.matching": ("HierarchyMatch",),
-    "shoal.policy.proposal.profile": ("Profile",),
     "shoal.privacy.attacker_view": ("AttackerView",),
     "shoal.privacy.table_risk": ("Risk",),
     "shoal.reports.dossier": ("dossier",),
-    "shoal.reports.publication": ("Publication", "fuse", "publish"),
-    "shoal.state.stream_status": ("StreamStatus", "stream_status"),
+    "shoal.reports.publication": (
+        "Publication",
+        "fuse",
+        "publish",
+    ),
+    "shoal.samples": ("sample",),
+    "shoal.streams.from_files": ("stream_file",),
+    "shoal.streams.stream": (
+        "Stream",
+        "stream",
+    ),
+    "shoal.streams.stream_status": (
+        "StreamStatus",
+        "stream_status",
+    ),
+    "shoal.tables.attack": ("attack",),
+    "shoal.tables.from_files": (
+        "audit_file",
+        "publish_file",
+    ),
     "shoal.utility.marginal": ("Marginal",),
 }
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names}
@@ -70,6 +110,37 @@ __all__ = ["__version__", *sorted(_MODULE_OF)]
 # `from typing import TYPE_CHECKING`, which would take longer than everything else here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from shoal.advise.attacker_view import attacker_view as attacker_view
+    from shoal.advise.attacker_view import attacker_views as attacker_views
+    from shoal.advise.check import check as check
+    from shoal.advise.compare import compare as compare
+    from shoal.advise.comparison import Comparison as Comparison
+    from shoal.advise.estimate import estimate as estimate
+    from shoal.advise.lattice_walk import LatticeWalk as LatticeWalk
+    from shoal.advise.lattice_walk import lattice_walk as lattice_walk
+    from shoal.advise.marginal import marginal as marginal
+    from shoal.advise.match_hierarchies import match_hierarchies as match_hierarchies
+    from shoal.advise.methods import methods as methods
+    from shoal.advise.profile import profile as profile
+    from shoal.advise.proposal.matching import HierarchyMatch as HierarchyMatch
+    from shoal.advise.proposal.profile import Profile as Profile
+    from shoal.advise.proposal.proposal import Proposal as Proposal
+    from shoal.advise.propose import propose as propose
+    from shoal.advise.propose import propose_policy as propose_policy
+    from shoal.advise.recommendation import Recommendation as Recommendation
+    from shoal.advise.risk import risk as risk
+    from shoal.attacks.beside.beside import BesideAudit as BesideAudit
+    from shoal.attacks.beside.beside import audit_beside as audit_beside
+    from shoal.attacks.run.ledger import audit_ledger as audit_ledger
+    from shoal.attacks.run.stream import attack_stream as attack_stream
+    from shoal.auditor.audit import audit as audit
+    from shoal.auditor.checks import Check as Check
+    from shoal.auditor.ledger.export import ledger_table as ledger_table
+    from shoal.auditor.ledger.export import verify_ledger as verify_ledger
+    from shoal.auditor.ledger.history import LedgerAudit as LedgerAudit
+    from shoal.auditor.release_frame import ReleaseFrame as ReleaseFrame
+    from shoal.auditor.release_frame import read_release as read_release
+    from shoal.auditor.verify import verify as verify
     from shoal.data.certificate import Certificate as Certificate
     from shoal.data.hierarchies.hierarchy import Hierarchy as Hierarchy
     from shoal.data.run_cost import Estimate as Estimate
@@ -82,50 +153,13 @@ if TYPE_CHECKING:
     from shoal.errors import PartyError as PartyError
     from shoal.errors import PromiseError as PromiseError
     from shoal.errors import ShoalError as ShoalError
-    from shoal.jobs.advise.attacker_view import attacker_view as attacker_view
-    from shoal.jobs.advise.attacker_view import attacker_views as attacker_views
-    from shoal.jobs.advise.check import check as check
-    from shoal.jobs.advise.compare import compare as compare
-    from shoal.jobs.advise.comparison import Comparison as Comparison
-    from shoal.jobs.advise.estimate import estimate as estimate
-    from shoal.jobs.advise.lattice_walk import LatticeWalk as LatticeWalk
-    from shoal.jobs.advise.lattice_walk import lattice_walk as lattice_walk
-    from shoal.jobs.advise.marginal import marginal as marginal
-    from shoal.jobs.advise.match_hierarchies import match_hierarchies as match_hierarchies
-    from shoal.jobs.advise.methods import methods as methods
-    from shoal.jobs.advise.profile import profile as profile
-    from shoal.jobs.advise.propose import propose as propose
-    from shoal.jobs.advise.propose import propose_policy as propose_policy
-    from shoal.jobs.advise.recommendation import Recommendation as Recommendation
-    from shoal.jobs.advise.risk import risk as risk
-    from shoal.jobs.audit.audit import audit as audit
-    from shoal.jobs.audit.checks import Check as Check
-    from shoal.jobs.audit.release_frame import ReleaseFrame as ReleaseFrame
-    from shoal.jobs.audit.release_frame import read_release as read_release
-    from shoal.jobs.audit.verify import verify as verify
-    from shoal.jobs.beside.beside import BesideAudit as BesideAudit
-    from shoal.jobs.beside.beside import audit_beside as audit_beside
-    from shoal.jobs.publish.attack import attack as attack
-    from shoal.jobs.publish.from_files import audit_file as audit_file
-    from shoal.jobs.publish.from_files import publish_file as publish_file
-    from shoal.jobs.republish.attack import audit_ledger as audit_ledger
-    from shoal.jobs.republish.export import ledger_table as ledger_table
-    from shoal.jobs.republish.export import verify_ledger as verify_ledger
-    from shoal.jobs.republish.history import LedgerAudit as LedgerAudit
-    from shoal.jobs.republish.rehearsal import Rehearsal as Rehearsal
-    from shoal.jobs.republish.rehearsal import rehearse as rehearse
-    from shoal.jobs.republish.republish import Republication as Republication
-    from shoal.jobs.republish.republish import republish as republish
-    from shoal.jobs.republish.what_if import Prospect as Prospect
-    from shoal.jobs.republish.what_if import what_if as what_if
-    from shoal.jobs.stream.attack import attack_stream as attack_stream
-    from shoal.jobs.stream.from_files import stream_file as stream_file
-    from shoal.jobs.stream.stream import Stream as Stream
-    from shoal.jobs.stream.stream import stream as stream
+    from shoal.ledgers.rehearsal import Rehearsal as Rehearsal
+    from shoal.ledgers.rehearsal import rehearse as rehearse
+    from shoal.ledgers.republish import Republication as Republication
+    from shoal.ledgers.republish import republish as republish
+    from shoal.ledgers.what_if import Prospect as Prospect
+    from shoal.ledgers.what_if import what_if as what_if
     from shoal.policy.policy import Policy as Policy
-    from shoal.policy.proposal.matching import HierarchyMatch as HierarchyMatch
-    from shoal.policy.proposal.profile import Profile as Profile
-    from shoal.policy.proposal.proposal import Proposal as Proposal
     from shoal.privacy.attacker_view import AttackerView as AttackerView
     from shoal.privacy.table_risk import Risk as Risk
     from shoal.reports.dossier import dossier as dossier
@@ -133,8 +167,14 @@ if TYPE_CHECKING:
     from shoal.reports.publication import fuse as fuse
     from shoal.reports.publication import publish as publish
     from shoal.samples import sample as sample
-    from shoal.state.stream_status import StreamStatus as StreamStatus
-    from shoal.state.stream_status import stream_status as stream_status
+    from shoal.streams.from_files import stream_file as stream_file
+    from shoal.streams.stream import Stream as Stream
+    from shoal.streams.stream import stream as stream
+    from shoal.streams.stream_status import StreamStatus as StreamStatus
+    from shoal.streams.stream_status import stream_status as stream_status
+    from shoal.tables.attack import attack as attack
+    from shoal.tables.from_files import audit_file as audit_file
+    from shoal.tables.from_files import publish_file as publish_file
     from shoal.utility.marginal import Marginal as Marginal
 
 if not TYPE_CHECKING:  # else a type checker accepts every misspelt name

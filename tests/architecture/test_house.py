@@ -103,7 +103,7 @@ def test_publishing_needs_no_plots():
         if any(n and n.split(".")[0] == "matplotlib" for n in imports_of(p))
     ]
     script = (
-        "import sys; sys.modules['matplotlib'] = None; import shoal.jobs.publish.publish; "
+        "import sys; sys.modules['matplotlib'] = None; import shoal.tables.publish; "
         "from shoal.policy import registry; registry.methods()"
     )
     assert users
@@ -111,40 +111,40 @@ def test_publishing_needs_no_plots():
 
 
 SELDOM_NEEDED = (
-    "shoal.algorithms.steps.refinement",
-    "shoal.attacks",
-    "shoal.binding.coded_files",
+    "shoal.search.refinement",
+    "shoal.attacks.beside",
+    "shoal.attacks.counts",
+    "shoal.policy.binding.coded_files",
     "shoal.cli.republish",
     "shoal.cli.stream",
     "shoal.connectors.coded_files",
     "shoal.connectors.database.tables",
     "shoal.connectors.feeds",
-    "shoal.connectors.signatures",
+    "shoal.auditor.signatures",
     "shoal.connectors.spread_files",
     "shoal.connectors.workbooks",
     "shoal.data.attack_scene",
     "shoal.data.beside",
     "shoal.data.ledger_view",
     "shoal.data.stream",
-    "shoal.jobs.advise",
-    "shoal.jobs.attack.attack",
-    "shoal.jobs.audit.audit",
-    "shoal.jobs.beside",
-    "shoal.jobs.dossier",
-    "shoal.jobs.fuse",
-    "shoal.jobs.publish.aligned",
-    "shoal.jobs.publish.bucketed",
-    "shoal.jobs.publish.explain",
-    "shoal.jobs.publish.from_columns",
-    "shoal.jobs.publish.past_memory",
-    "shoal.jobs.publish.plan",
-    "shoal.jobs.republish",
-    "shoal.jobs.stream",
-    "shoal.privacy.history",
+    "shoal.advise",
+    "shoal.attacks.run.attack",
+    "shoal.auditor.audit",
+    "shoal.auditor.dossier",
+    "shoal.fusion",
+    "shoal.tables.aligned",
+    "shoal.tables.bucketed",
+    "shoal.tables.explain",
+    "shoal.tables.from_columns",
+    "shoal.tables.past_memory",
+    "shoal.tables.plan",
+    "shoal.ledgers",
+    "shoal.streams",
+    "shoal.auditor.ledger",
+    "shoal.connectors.ledger",
     "shoal.privacy.t_closeness",
     "shoal.reports.metadata.description",
     "shoal.reports.release",
-    "shoal.state",
     "shoal.web",
     "tomllib",
 )
@@ -165,17 +165,18 @@ def test_a_plain_publication_imports_nothing_that_nobody_asked_for(tmp_path):
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     imported = done.stdout.split()
-    assert "shoal.jobs.publish.publish" in imported
+    assert "shoal.tables.publish" in imported
     needless = [n for n in imported if n.startswith(tuple(f"{s}." for s in SELDOM_NEEDED))]
     assert sorted({*needless, *(set(imported) & set(SELDOM_NEEDED))}) == []
     for name in SELDOM_NEEDED:  # so that none is a name of yesterday
         assert importlib.util.find_spec(name), name
 
 
-def test_only_the_jobs_choose_among_rooms():
+def test_the_command_line_chooses_no_method_or_measure():
+    products = "tables|streams|ledgers|fusion"
+    inner = re.compile(rf"shoal\.(search|privacy|utility|({products})\.(methods|kernels))\b")
     for path in (SOURCE / "cli").glob("*.py"):
-        rooms = ("shoal.algorithms", "shoal.privacy", "shoal.utility", "shoal.kernels")
-        assert not any(name and name.startswith(rooms) for name in imports_of(path)), path
+        assert not any(name and inner.match(name) for name in imports_of(path)), path
 
 
 @pytest.mark.parametrize(

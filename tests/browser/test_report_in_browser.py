@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from shoal.jobs.advise.compare import compare
-from shoal.jobs.publish.publish import publish_file
+from shoal.advise.compare import compare
 from shoal.policy.policy import Policy
 from shoal.reports.comparison import write_comparison
 from shoal.reports.release import write_report
 from shoal.samples import patients
+from shoal.tables.publish import publish_file
 
 BROWSER = next(
     (

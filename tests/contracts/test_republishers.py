@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 
 from republish_cases import append
+from shoal.attacks.run.ledger import audit_ledger
+from shoal.auditor.ledger.terms import returns_people
 from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix
 from shoal.errors import PromiseError
-from shoal.jobs.republish.attack import audit_ledger
-from shoal.jobs.republish.placing import partition_table
-from shoal.jobs.republish.terms import returns_people
+from shoal.ledgers.placing import partition_table
 from shoal.policy import registry
 from shoal.policy.parameters import coerce_parameter
 from shoal.policy.policy import Policy

@@ -7,15 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from shoal.connectors.database.stream_tables import TableSink
 from shoal.connectors.feeds import TableFeed, TextFeed
-from shoal.connectors.kafka import TopicFeed, TopicSink
-from shoal.connectors.kafka_partition import PartitionFeed
 from shoal.data.two_tables import TwoTables
-from shoal.jobs.publish.boxes import Boxes
-from shoal.jobs.stream.sinks import FileSink, PartsSink, StandardOutput
 from shoal.policy import registry
 from shoal.protocols import HierarchyMaker, Metric, PrivacyModel, Renderer, Sink, Source
+from shoal.recoding.boxes import Boxes
+from shoal.streams.kafka import TopicFeed, TopicSink
+from shoal.streams.kafka_partition import PartitionFeed
+from shoal.streams.sinks import FileSink, PartsSink, StandardOutput
+from shoal.streams.stream_tables import TableSink
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -16,8 +16,8 @@ import typer
 import yaml
 from pages import Block, anchors, blocks, commands, links
 
+from shoal.auditor.dossier.context import read_context
 from shoal.cli.main import app, status_of
-from shoal.jobs.dossier.context import read_context
 from shoal.policy import registry
 from shoal.policy.agreement import Agreement
 from shoal.policy.consistency import build_promise

@@ -12,10 +12,10 @@ from fuzz.draw import Case
 from fuzz.judge import judge
 from fuzz.outcome import Outcome, compare
 from fuzz.tables import methods
+from shoal.auditor.audit import audit_file
+from shoal.auditor.verify import verify
 from shoal.errors import InfeasibleError, InputError, PromiseError
-from shoal.jobs.audit.audit import audit_file
-from shoal.jobs.audit.verify import verify
-from shoal.jobs.fuse.fuse import fuse_file
+from shoal.fusion.fuse import fuse_file
 from shoal.policy.agreement import Agreement
 
 KINDS = ["number", "tree", "wide", "order"]

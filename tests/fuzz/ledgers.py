@@ -15,10 +15,10 @@ from fuzz.draw import Case
 from fuzz.judge import judge
 from fuzz.outcome import Outcome, compare, write_inputs
 from fuzz.tables import match_of, methods, some_method
+from shoal.auditor.audit import audit_file
+from shoal.auditor.verify import verify
 from shoal.errors import InfeasibleError, InputError, PromiseError
-from shoal.jobs.audit.audit import audit_file
-from shoal.jobs.audit.verify import verify
-from shoal.jobs.republish.republish import republish_file
+from shoal.ledgers.republish import republish_file
 
 INVENTS = "m-invariance"  # its rows are not all of people
 

@@ -9,9 +9,9 @@ from typing import Any
 from fuzz.cells import Policy, Table
 from fuzz.judge import judge
 from fuzz.outcome import Outcome, compare
+from shoal.auditor.audit import audit_file
+from shoal.auditor.verify import verify
 from shoal.errors import InputError
-from shoal.jobs.audit.audit import audit_file
-from shoal.jobs.audit.verify import verify
 
 
 def check(

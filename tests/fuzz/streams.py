@@ -14,12 +14,12 @@ from fuzz.draw import Case
 from fuzz.judge import judge
 from fuzz.outcome import Outcome, compare, write_inputs
 from fuzz.tables import match_of, methods, some_method
+from shoal.auditor.audit import audit_file
+from shoal.auditor.verify import verify
 from shoal.data.progress import no_progress
 from shoal.errors import InfeasibleError, InputError, PromiseError
-from shoal.jobs.audit.audit import audit_file
-from shoal.jobs.audit.verify import verify
-from shoal.jobs.stream.options import StreamOptions
-from shoal.jobs.stream.run import stream_file
+from shoal.streams.options import StreamOptions
+from shoal.streams.run import stream_file
 
 LITERAL = {"preset": "paper", "strict": False}  # break promises on purpose, as printed
 

@@ -11,11 +11,11 @@ from fuzz.cells import Policy, Table
 from fuzz.draw import Case
 from fuzz.judge import Verdict, as_one_class, judge
 from fuzz.outcome import Outcome, compare, write_inputs
+from shoal.auditor.audit import audit_file
+from shoal.auditor.verify import verify
 from shoal.errors import InfeasibleError, InputError, PromiseError
-from shoal.jobs.audit.audit import audit_file
-from shoal.jobs.audit.verify import verify
-from shoal.jobs.publish.publish import publish_file
 from shoal.policy import registry
+from shoal.tables.publish import publish_file
 
 SPOILT = 1  # spoilt copies of each release
 WITHOUT_MEANS = [kind for kind in draw.KINDS if kind not in ("mean", "both")]

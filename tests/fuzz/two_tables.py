@@ -11,11 +11,11 @@ from fuzz import draw
 from fuzz.cells import Table, number
 from fuzz.draw import Case
 from fuzz.outcome import Outcome, write_inputs
+from shoal.auditor.audit import audit_file
+from shoal.auditor.verify import verify
 from shoal.data.two_tables import OWN_METHODS
 from shoal.errors import InfeasibleError, InputError
-from shoal.jobs.audit.audit import audit_file
-from shoal.jobs.audit.verify import verify
-from shoal.jobs.publish.publish import publish_file
+from shoal.tables.publish import publish_file
 
 QUASI_KINDS = [kind for kind in draw.KINDS if kind not in ("mean", "both")]
 HIDDEN = "hidden; value"

@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 from fusion_cases import Case, paper_case
-from shoal.algorithms.fusion.party_tds import PartyTds
-from shoal.algorithms.steps.candidates import UNIT, Candidates, gain_and_split
 from shoal.data.hierarchies.table import read_hierarchy
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import InputError
+from shoal.fusion.methods.party_tds import PartyTds
+from shoal.search.candidates import UNIT, Candidates, gain_and_split
 from shoal_papers.baselines.party_tds_variants import PartyTdsLiteral, PartyTdsStepwise
 from shoal_papers.reproduce.data_sets import adult
 

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive_partition import same_sizes, total_loss
-from shoal.algorithms.table.rounded_partition import RoundedPartition
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.protocols import Promises
+from shoal.tables.methods.rounded_partition import RoundedPartition
 
 
 class KAlone(Promises):

@@ -12,7 +12,7 @@ from shoal_papers.reproduce.source import essence, source_hash
 WRITTEN = '''
 """A module."""
 from dataclasses import dataclass, field
-from shoal.kernels import cuts
+from shoal.search.kernels import cuts
 
 @dataclass
 class Method:
@@ -40,7 +40,7 @@ class Method:
         ("are too few", "do not suffice"),
         ("rounded down", "the lower one"),
         ("        return", "\n        return"),
-        ("from shoal.kernels import", "from shoal.search import"),
+        ("from shoal.search.kernels import", "from shoal.tables.kernels import"),
     ],
 )
 def test_words_leave_the_hash_as_it_is(here, other):
@@ -67,37 +67,37 @@ def test_what_code_does_changes_the_hash(here, other):
 def package(tmp_path, monkeypatch):
     """A package with a method, which imports a kernel, which imports another one."""
     files = {
-        "algorithms/method": "from shoal.kernels import first\nfrom shoal.data import room",
-        "kernels/first": "from shoal.kernels.second import loop",
-        "kernels/second": "def loop(): return 1",
-        "kernels/third": "def loop(): return 1",
+        "search/method": "from shoal.search.kernels import first\nfrom shoal.data import room",
+        "search/kernels/first": "from shoal.search.kernels.second import loop",
+        "search/kernels/second": "def loop(): return 1",
+        "search/kernels/third": "def loop(): return 1",
         "data/room": "size = 1",
     }
     for name, text in files.items():
-        (tmp_path / name).with_suffix(".py").parent.mkdir(exist_ok=True)
+        (tmp_path / name).with_suffix(".py").parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).with_suffix(".py").write_text(text)
     monkeypatch.setattr(source, "PACKAGES", {"shoal": tmp_path, "shoal_papers": tmp_path})
 
     def hash_with(name: str, text: str) -> str:
         (tmp_path / name).with_suffix(".py").write_text(text)
         source._read.cache_clear()
-        return source_hash(["shoal.algorithms.method"])
+        return source_hash(["shoal.search.method"])
 
     return hash_with
 
 
 @pytest.mark.parametrize(
     ("changed", "counts"),
-    [("kernels/second", True), ("kernels/third", False), ("data/room", False)],
+    [("search/kernels/second", True), ("search/kernels/third", False), ("data/room", False)],
 )
 def test_kernels_count_however_far_away_they_are_imported(package, changed, counts):
-    before = package("kernels/third", "def loop(): return 1")
+    before = package("search/kernels/third", "def loop(): return 1")
     assert (package(changed, "def loop(): return 2") != before) == counts
 
 
 def test_a_module_that_is_gone_is_missed(package):
     with pytest.raises(ModuleNotFoundError):
-        source_hash(["shoal.algorithms.gone"])
+        source_hash(["shoal.search.gone"])
 
 
 def test_every_paper_hashes_the_files_of_its_methods():

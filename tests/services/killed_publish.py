@@ -14,8 +14,8 @@ import sys
 import threading
 from types import FrameType
 
-from shoal.jobs.publish.publish import publish_file
 from shoal.policy.policy import Policy
+from shoal.tables.publish import publish_file
 
 made = 0
 

@@ -14,7 +14,7 @@ import sys
 import threading
 
 from shoal.connectors.database import release_tables
-from shoal.jobs.republish.republish import republish_file
+from shoal.ledgers.republish import republish_file
 from shoal.policy.policy import Policy
 
 

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from shoal.connectors import engines
-from shoal.connectors.batch_folder import BatchFolder
 from shoal.connectors.engines import Engine
 from shoal.data.shared_room import SharedRoom, run_task
-from shoal.jobs.stream import sharded
-from shoal.jobs.stream.options import StreamOptions
-from shoal.jobs.stream.run import stream_file
 from shoal.policy.policy import Policy
-from shoal.state.checkpoint import Checkpoint
+from shoal.streams import sharded
+from shoal.streams.batch_folder import BatchFolder
+from shoal.streams.checkpoint import Checkpoint
+from shoal.streams.options import StreamOptions
+from shoal.streams.run import stream_file
 
 SHARDS, BATCH_BYTES = 3, 5_000
 PLACES: dict[str, tuple[Any, str, bool]] = {

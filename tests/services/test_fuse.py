@@ -23,11 +23,11 @@ from party_processes import bank_world
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.messages import FRAME_HEAD, MessageKind
 from shoal.data.certificate import Certificate
-from shoal.jobs.fuse import processes
-from shoal.jobs.fuse.columns import shuffled_rows
-from shoal.jobs.fuse.containment import check_transcript
-from shoal.jobs.fuse.fuse import fuse_file
-from shoal.jobs.fuse.keys import Keys
+from shoal.fusion import processes
+from shoal.fusion.columns import shuffled_rows
+from shoal.fusion.containment import check_transcript
+from shoal.fusion.fuse import fuse_file
+from shoal.fusion.keys import Keys
 from shoal.policy.agreement import Agreement
 from shoal.samples import bank, write_sample
 from thorough import every

@@ -20,8 +20,8 @@ from services.test_hostile_messages import check_words, mutated
 from services.test_transcript import records, write_records
 from shoal.data.table import Table
 from shoal.errors import ShoalError
-from shoal.jobs.fuse.containment import check_transcript
-from shoal.jobs.fuse.fuse import fuse_file
+from shoal.fusion.containment import check_transcript
+from shoal.fusion.fuse import fuse_file
 from shoal.policy.agreement import Agreement
 from shoal.samples import bank, write_sample
 

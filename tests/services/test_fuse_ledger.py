@@ -13,8 +13,8 @@ import yaml
 
 from party_processes import World, bank_world
 from shoal.errors import InputError
-from shoal.jobs.fuse.fuse import fuse_file
-from shoal.jobs.fuse.ledger import PastFusions
+from shoal.fusion.fuse import fuse_file
+from shoal.fusion.ledger import PastFusions
 from shoal.policy.agreement import Agreement
 from shoal.samples import bank
 

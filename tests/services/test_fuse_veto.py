@@ -19,14 +19,14 @@ from party_processes import bank_world
 from recorded_fusion import in_memory, record
 from services.test_hostile_messages import check_words, mutated
 from services.test_transcript import records, write_records
-from shoal.algorithms.fusion.ground import REFUSED, VALID
 from shoal.connectors.party.messages import LENGTH, MessageKind
-from shoal.connectors.party.parser import Parser
 from shoal.data.table import Table
 from shoal.errors import PartyError, ShoalError
-from shoal.jobs.fuse.containment import check_transcript
-from shoal.jobs.fuse.fuse import fuse_file
-from shoal.jobs.fuse.limits import terms_of
+from shoal.fusion.containment import check_transcript
+from shoal.fusion.fuse import fuse_file
+from shoal.fusion.ground import REFUSED, VALID
+from shoal.fusion.limits import terms_of
+from shoal.fusion.wire.parser import Parser
 from shoal.policy.agreement import Agreement
 from shoal.samples import bank, write_sample
 

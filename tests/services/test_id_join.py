@@ -10,14 +10,14 @@ from functools import partial
 
 import pytest
 
-from shoal.algorithms.fusion.joining import keyed_ids
-from shoal.jobs.fuse import id_join
+from shoal.fusion import id_join
+from shoal.fusion.joining import keyed_ids
 
 MASKING = """
 import sys, time
 from functools import partial
-from shoal.algorithms.fusion.joining import keyed_ids
-from shoal.jobs.fuse import id_join
+from shoal.fusion.joining import keyed_ids
+from shoal.fusion import id_join
 if __name__ == "__main__":
     with id_join._workers(10**6) as workers:
         mask = partial(keyed_ids, agreement=bytes(32), key=bytes(32))

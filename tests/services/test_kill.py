@@ -17,16 +17,16 @@ import pytest
 import yaml
 
 from file_limits import limited
+from shoal.auditor.verify import verify
 from shoal.connectors import files
 from shoal.connectors.files import file_sha256
 from shoal.connectors.outputs import certificate_path
 from shoal.data.two_tables import OWN_METHODS, sensitive_path
 from shoal.errors import InputError
-from shoal.jobs.audit.verify import verify
-from shoal.jobs.publish.publish import publish_file
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.samples import patients
+from shoal.tables.publish import publish_file
 from thorough import LONG, every
 
 

@@ -23,9 +23,9 @@ import pytest
 import shoal as library
 from postgres_server import server
 from shoal.connectors.outputs import certificate_beside
-from shoal.jobs.publish.publish import publish_file
 from shoal.policy.policy import Policy
 from shoal.samples import patients
+from shoal.tables.publish import publish_file
 
 pytestmark = pytest.mark.services
 CHILD = Path(__file__).with_name("killed_publish.py")

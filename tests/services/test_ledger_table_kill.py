@@ -27,6 +27,8 @@ import pytest
 from killed_appends import Killed, killed_at
 from postgres_server import PASSWORD, USER, server
 from republish_cases import POLICY, append, policy, wearers
+from shoal.attacks.run.ledger import audit_ledger
+from shoal.auditor.ledger.export import ledger_table, verify_ledger
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.address import parse
@@ -38,10 +40,8 @@ from shoal.connectors.database.release_list import (
     listed_releases,
 )
 from shoal.connectors.database.session import DatabaseRefusal
+from shoal.connectors.ledger import Ledger
 from shoal.errors import InputError, LedgerError
-from shoal.jobs.republish.attack import audit_ledger
-from shoal.jobs.republish.export import ledger_table, verify_ledger
-from shoal.state.ledger import Ledger
 from thorough import LONG, every
 
 pytestmark = pytest.mark.services

@@ -9,7 +9,7 @@ import pytest
 
 from party_processes import bank_world
 from shoal.connectors.party import certificates
-from shoal.jobs.fuse.keys import Keys
+from shoal.fusion.keys import Keys
 
 STRANGE = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 

@@ -13,11 +13,11 @@ import pytest
 from party_processes import ports
 from shoal.connectors.party.certificates import make_keys
 from shoal.connectors.party.journal import Journal
-from shoal.connectors.party.link import PartyLink
 from shoal.connectors.party.messages import LinkLost, MessageKind
-from shoal.connectors.party.parser import Greeting, Limit, Terms
 from shoal.connectors.party.tls import Identity, Peer
 from shoal.errors import PartyError
+from shoal.fusion.wire.link import PartyLink
+from shoal.fusion.wire.parser import Greeting, Limit, Terms
 
 AGREEMENT = bytes(range(32))
 TAKEN = {
@@ -175,7 +175,7 @@ def test_a_party_that_leaves_is_not_waited_for(pair):
 @pytest.fixture
 def deaf_pair(make_pair, monkeypatch):
     """Two parties, of which the right one takes no message in and knows that it is idle."""
-    monkeypatch.setattr("shoal.connectors.party.outbox.MOST_WAITING", 2)
+    monkeypatch.setattr("shoal.fusion.wire.outbox.MOST_WAITING", 2)
     left, right = make_pair(patience=1)
     heard = threading.Event()
     monkeypatch.setattr(right, "_hear", lambda *said: (heard.wait(20), MessageKind.BYE)[1])
@@ -287,8 +287,8 @@ def test_a_party_whose_message_always_breaks_the_channel_is_not_waited_for_forev
     make_pair, monkeypatch
 ):
     """Beyond what any message may have, gRPC breaks the channel before there is a sender."""
-    monkeypatch.setattr("shoal.connectors.party.parser._ROOMY", 1 << 12)
-    monkeypatch.setattr("shoal.connectors.party.session.MOST_AGAIN", 3)
+    monkeypatch.setattr("shoal.fusion.wire.parser._ROOMY", 1 << 12)
+    monkeypatch.setattr("shoal.fusion.wire.session.MOST_AGAIN", 3)
     left, right = make_pair(patience=1)
     ended = {}
 

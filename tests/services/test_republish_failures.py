@@ -21,8 +21,8 @@ import pytest
 import shoal
 from file_limits import limited
 from republish_cases import POLICY, append, policy, wearers
-from shoal.jobs.republish.attack import audit_ledger
-from shoal.state.ledger import Ledger
+from shoal.attacks.run.ledger import audit_ledger
+from shoal.connectors.ledger import Ledger
 from thorough import every
 
 PEOPLE = 60
@@ -216,7 +216,7 @@ def test_a_power_cut_at_any_instant_leaves_the_ledger_whole(place, monkeypatch, 
 
 def test_the_model_of_a_power_cut_finds_a_rename_before_its_contents(place, monkeypatch):
     """The test above can fail: without syncing, it does."""
-    from shoal.state.ledger import drafts as ledger_drafts
+    from shoal.connectors.ledger import drafts as ledger_drafts
 
     disk = Disk(place)
     with monkeypatch.context() as patched:

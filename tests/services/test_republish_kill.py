@@ -16,12 +16,12 @@ import polars as pl
 import pytest
 
 from republish_cases import POLICY, append, wearers
-from shoal.jobs.republish.attack import audit_ledger
-from shoal.jobs.republish.republish import republish
-from shoal.jobs.republish.terms import returns_people
+from shoal.attacks.run.ledger import audit_ledger
+from shoal.auditor.ledger.terms import returns_people
+from shoal.connectors.ledger import DATA, Ledger
+from shoal.ledgers.republish import republish
 from shoal.policy import registry
 from shoal.policy.policy import Policy
-from shoal.state.ledger import DATA, Ledger
 from thorough import LONG, examples
 
 INCREMENTS, PEOPLE = 3, 200

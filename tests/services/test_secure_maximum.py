@@ -15,8 +15,9 @@ from contextlib import suppress
 
 import pytest
 
-from shoal.algorithms.fusion import secure_maximum
-from shoal.algorithms.fusion.secure_maximum import (
+from shoal.errors import InputError, PartyError
+from shoal.fusion import secure_maximum
+from shoal.fusion.secure_maximum import (
     BIDS,
     KEYS,
     RESULT,
@@ -27,8 +28,7 @@ from shoal.algorithms.fusion.secure_maximum import (
     read_frame,
     write_frame,
 )
-from shoal.errors import InputError, PartyError
-from shoal.jobs.fuse.secure_rounds import winner_of
+from shoal.fusion.secure_rounds import winner_of
 
 BITS, AHEAD = 33, 4
 

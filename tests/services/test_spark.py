@@ -22,13 +22,13 @@ import pytest
 
 from services import killed_shards
 from shard_cases import local_runs, published, source
+from shoal.auditor.audit import audit_file
+from shoal.auditor.verify import verify
 from shoal.connectors import engines
 from shoal.connectors.engines import Engine
 from shoal.errors import InputError
-from shoal.jobs.audit.audit import audit_file
-from shoal.jobs.audit.verify import verify
-from shoal.jobs.publish.publish import publish_file
-from shoal.jobs.stream.run import stream_file
+from shoal.streams.run import stream_file
+from shoal.tables.publish import publish_file
 from stream_cases import policy_of, stream_of
 from thorough import LONG
 from unit.test_past_memory import METHODS, certified, rows

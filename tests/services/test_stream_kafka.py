@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from kafka_broker import committed, filled, free_port, put, topic
-from shoal.connectors import kafka
 from shoal.samples import purchases
+from shoal.streams import kafka
 from stream_processes import killed_at_work
 from thorough import LONG
 from warm_interpreters import COMMAND
@@ -40,7 +40,7 @@ def test_topic_to_topic_killed_again_and_again_every_row_goes_once(broker, shop,
     lines = (shop / "p.jsonl").read_text().splitlines()
     source, sink = filled(broker, "purchases", lines), topic(broker, "published")
     assert shoal("stream", "p.jsonl", "-p", "policy.yaml", "-q", "-o", "out.jsonl").status == 0
-    script = f"import sys, shoal.connectors.kafka as k; k.MOST = 200; {COMMAND}"
+    script = f"import sys, shoal.streams.kafka as k; k.MOST = 200; {COMMAND}"
     command = [
         sys.executable,
         "-c",
@@ -200,7 +200,7 @@ def test_what_can_t_be_streamed_is_said(broker, shop, shoal):
 
 
 def test_a_broker_that_is_not_there_is_named(shop, shoal, monkeypatch):
-    monkeypatch.setattr("shoal.connectors.kafka.WAIT", 1)
+    monkeypatch.setattr("shoal.streams.kafka.WAIT", 1)
     found = shoal(
         "stream",
         f"kafka://127.0.0.1:{free_port()}/topic",

@@ -19,14 +19,14 @@ from pathlib import Path
 import pytest
 
 from shoal.connectors import files
-from shoal.jobs.stream import publishing
-from shoal.jobs.stream import run as job
-from shoal.jobs.stream.options import StreamOptions
-from shoal.jobs.stream.outputs import Outputs
-from shoal.jobs.stream.run import Run, stream_file
 from shoal.policy.policy import Policy
 from shoal.samples import purchases
-from shoal.state.checkpoint import Checkpoint
+from shoal.streams import publishing
+from shoal.streams import run as job
+from shoal.streams.checkpoint import Checkpoint
+from shoal.streams.options import StreamOptions
+from shoal.streams.outputs import Outputs
+from shoal.streams.run import Run, stream_file
 from stream_processes import METHODS, killed_at_work
 from thorough import every, examples
 from warm_interpreters import COMMAND
@@ -37,7 +37,7 @@ LITTLE_ROOM = (
     "import resource, signal, sys; sys.dont_write_bytecode = True;"
     " signal.signal(signal.SIGXFSZ, signal.SIG_IGN); room ="
     " int(sys.argv[1]); import shoal.connectors.feeds as f; f.PIECE = 20_000; from shoal.cli.main"
-    " import status_of; import shoal.jobs.stream.run; resource.setrlimit(resource.RLIMIT_FSIZE,"
+    " import status_of; import shoal.streams.run; resource.setrlimit(resource.RLIMIT_FSIZE,"
     " (room, room)); sys.exit(status_of(sys.argv[2:]))"
 )
 

@@ -19,10 +19,10 @@ import pytest
 import yaml
 
 from kafka_broker import committed, put, topic
-from shoal.connectors import kafka, kafka_group
 from shoal.errors import CheckpointError
 from shoal.samples import purchases
-from shoal.state.stream_status import stream_status
+from shoal.streams import kafka, kafka_group
+from shoal.streams.stream_status import stream_status
 from thorough import LONG
 from warm_interpreters import COMMAND
 
@@ -35,7 +35,7 @@ ROWS, ROUNDS = (9000, 12) if LONG else (1000, 2)
 SESSION = 2000
 MEMBER = f"""
 import sys
-import shoal.connectors.kafka as k, shoal.connectors.kafka_group as g
+import shoal.streams.kafka as k, shoal.streams.kafka_group as g
 k.MOST, g.SESSION = 50, {SESSION}
 {COMMAND}"""
 

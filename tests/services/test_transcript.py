@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from shoal.connectors.party.messages import MessageKind
-from shoal.jobs.fuse.containment import check_transcript
-from shoal.jobs.fuse.fuse import fuse_file
-from shoal.jobs.fuse.transcript import Recorder
+from shoal.fusion.containment import check_transcript
+from shoal.fusion.fuse import fuse_file
+from shoal.fusion.transcript import Recorder
 from shoal.samples import write_sample
 from thorough import every
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from republish_cases import POLICY, wearers
+from shoal.auditor.ledger.export import ledger_table, verify_ledger
 from shoal.connectors import files
-from shoal.jobs.republish.export import ledger_table, verify_ledger
+from shoal.connectors.ledger import Ledger
+from shoal.connectors.ledger.layout import TABLE
 from shoal.policy import registry
-from shoal.state.ledger import Ledger
-from shoal.state.ledger.layout import TABLE
 from soak.processes import Command, flip_a_bit, killed, timed
 
 LEAKS = "static-2"  # its releases are withheld

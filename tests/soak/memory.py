@@ -19,15 +19,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
-from shoal.algorithms.steps import subtrees
-from shoal.binding import past_memory
+from shoal.auditor import ranges
+from shoal.auditor.verify import verify
 from shoal.connectors import codes
-from shoal.data import coded_release, ranges, room
-from shoal.jobs.audit.verify import verify
-from shoal.jobs.publish.publish import publish_file
-from shoal.kernels import rounded_cut
+from shoal.data import coded_release, room
+from shoal.policy.binding import past_memory
 from shoal.policy.policy import Policy
 from shoal.samples import patients
+from shoal.search import subtrees
+from shoal.search.kernels import rounded_cut
+from shoal.tables.publish import publish_file
 
 RECORDS, LIMIT = 4000, 200_000
 SMALL = {  # every table is too large for memory, and is worked on in many parts

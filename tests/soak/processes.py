@@ -17,9 +17,9 @@ _CONTEXT.set_forkserver_preload(
         "party_processes",
         "warm_parties",
         "shoal.cli.main",
-        "shoal.jobs.stream.run",
-        "shoal.jobs.republish.republish",
-        "shoal.jobs.fuse.party",
+        "shoal.streams.run",
+        "shoal.ledgers.republish",
+        "shoal.fusion.party",
         "grpc",
         "nacl.bindings",
     ]

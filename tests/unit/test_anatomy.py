@@ -18,16 +18,16 @@ from hypothesis import strategies as st
 
 import adult_cases
 import shoal
-from shoal.algorithms.table.anatomy import Anatomy
+from shoal.auditor.group_queries import People, group_query_error
 from shoal.cli.main import status_of
 from shoal.connectors import files
 from shoal.data.classes import SensitiveColumn
 from shoal.data.matrix import Matrix
 from shoal.data.two_tables import sensitive_path
-from shoal.jobs.publish.publish import publish_file
-from shoal.kernels.buckets import largest_buckets, nearest_of_buckets
 from shoal.privacy.two_tables import joined
-from shoal.utility.group_queries import People, group_query_error
+from shoal.tables.kernels.buckets import largest_buckets, nearest_of_buckets
+from shoal.tables.methods.anatomy import Anatomy
+from shoal.tables.publish import publish_file
 
 POLICY = {
     "version": 1,

@@ -13,9 +13,9 @@ from test_m_invariance import policy as invariant
 import naive_attacks as naive
 import shoal
 from republish_cases import append, grown, policy, wearers
+from shoal.connectors.ledger import Ledger
+from shoal.connectors.ledger.identities import Identities
 from shoal.errors import InputError
-from shoal.state.identities import Identities
-from shoal.state.ledger import Ledger
 
 QUASI = ("age", "height", "sex")
 WITHOUT_PEOPLE = {"skewness", "homogeneity", "intersection"}

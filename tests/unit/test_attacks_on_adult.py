@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.jobs.publish.attack import attack
 from shoal.policy.policy import Policy
+from shoal.tables.attack import attack
 from thorough import LONG
 
 BY_FREQUENCY = "workclass marital-status occupation race sex native-country".split()

@@ -13,7 +13,7 @@ import yaml
 
 import shoal as shoal_package
 from shoal.cli.main import status_of
-from shoal.jobs.fuse.fuse import fuse_file
+from shoal.fusion.fuse import fuse_file
 
 
 @pytest.fixture
@@ -766,7 +766,7 @@ def test_a_fusion_that_is_interrupted_says_how_to_resume(owners, shoal, monkeypa
     def stopped(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("shoal.jobs.fuse.fuse.fuse_file", stopped)
+    monkeypatch.setattr("shoal.fusion.fuse.fuse_file", stopped)
     told = shoal("fuse", "bank.parties.yaml", "-o", "fused.csv")
     assert (told.status, told.err) == (
         130,

@@ -10,11 +10,11 @@ from test_full_domain import SHARES, bound, tables
 
 import naive_lattice
 import shoal
-from shoal.algorithms.steps.lattice_costs import METRICS
-from shoal.algorithms.table.full_domain import FullDomain
 from shoal.errors import InfeasibleError
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.l_diversity import LDiversity
+from shoal.search.lattice_costs import METRICS
+from shoal.tables.methods.full_domain import FullDomain
 from shoal_papers.baselines.datafly import Datafly
 from shoal_papers.baselines.incognito import Incognito
 

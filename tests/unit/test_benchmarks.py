@@ -220,9 +220,9 @@ def test_a_table_of_losses_marks_the_default_and_shows_the_spread(module, data_f
 def test_no_classes_lose_less_than_the_nearest_records_say(module, data_folder):
     import numpy as np
 
-    from shoal.algorithms.steps.segments import loss_of
     from shoal.data.matrix import Matrix
     from shoal.data.partition import Partition
+    from shoal.search.segments import loss_of
 
     rng = np.random.default_rng(1)
     columns = rng.integers(0, 50, (3, 60)).astype(np.int32)

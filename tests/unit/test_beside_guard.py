@@ -15,9 +15,9 @@ import naive_beside as naive
 import shoal
 from beside_cases import HOSPITAL, SALES, classes, expected, people
 from republish_cases import grown, policy, wearers
+from shoal.attacks.beside.old_cells import OldCells
 from shoal.data.beside import ABSENT, BesideGuard
 from shoal.errors import InfeasibleError, InputError
-from shoal.privacy.beside.old_cells import OldCells
 
 H_QUASI, S_QUASI = ["age", "town"], ["age", "income"]
 WIDE = HOSPITAL | {"promises": [{"model": "k-anonymity", "k": 8}]}

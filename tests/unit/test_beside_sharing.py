@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_beside as naive
-from shoal.privacy.beside import sharing
-from shoal.privacy.beside.sharing import ABSENT, Links, by_pattern, fitting, fitting_pairs
+from shoal.attacks.beside import sharing
+from shoal.attacks.beside.sharing import ABSENT, Links, by_pattern, fitting, fitting_pairs
 
 PEOPLE = 40
 

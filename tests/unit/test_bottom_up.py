@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from naive_peers import DistinctValues, JustK, bottom_up, classes_of, people
 from peer_cases import adult, gcp, matrices
-from shoal.algorithms.steps.repair import repair
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError
+from shoal.search.repair import repair
 from shoal_papers.baselines.bottom_up import BottomUp
 
 rules = st.sampled_from(["added", "union", "box"])

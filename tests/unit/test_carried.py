@@ -16,7 +16,7 @@ import shoal
 from shoal.connectors import files
 from shoal.connectors.feeds import rows_of_json
 from shoal.errors import InputError
-from shoal.jobs.publish.publish import publish_file
+from shoal.tables.publish import publish_file
 
 SECRET = "Jane Roe, 31"
 SHEET, BOOK = "xl/worksheets/sheet1.xml", "xl/workbook.xml"

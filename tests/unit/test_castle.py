@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import shoal
 from naive_castle import castle
-from shoal.binding.stream import bind_stream
 from shoal.data.space import Space
 from shoal.data.stream import KINDS, Arrivals, Emissions
 from shoal.policy import registry
+from shoal.policy.binding.stream import bind_stream
 from stream_cases import OnlyK, cases, policy_of
 
 

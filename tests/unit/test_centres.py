@@ -14,13 +14,13 @@ import naive_clustering
 from clustering_cases import cases, classes_of, in_order
 from naive_partition import box_loss
 from peer_cases import matrices
-from shoal.algorithms.steps.costs import costs_of
-from shoal.algorithms.steps.points import points_of, sensitive_points
-from shoal.binding.table import bind
 from shoal.data.classes import SensitiveColumn
 from shoal.data.table import Table
-from shoal.kernels import centres
+from shoal.policy.binding.table import bind
 from shoal.policy.policy import Policy
+from shoal.search.costs import costs_of
+from shoal.search.points import points_of, sensitive_points
+from shoal.tables.kernels import centres
 from shoal_papers.baselines.kernels import fuzzy_centres, greedy_clusters, one_pass
 
 UNIFORM = st.floats(0, 0.99)

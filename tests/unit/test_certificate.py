@@ -11,11 +11,11 @@ import pytest
 import yaml
 
 import shoal
+from shoal.auditor.digest import policy_identity, policy_sha256
+from shoal.auditor.provenance import build, date
 from shoal.cli.main import status_of
 from shoal.errors import InputError
-from shoal.jobs.audit.provenance import build, date
 from shoal.policy.agreement import Agreement
-from shoal.policy.digest import policy_identity, policy_sha256
 from shoal.policy.policy import Policy
 
 HANDMADE = "name,age,job,note\na,20,x,p\nb,20,x,p\nc,30,y,q\nd,40,y,r\n"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import CheckpointError
-from shoal.state.checkpoint import Checkpoint, packed, unpacked
+from shoal.streams.checkpoint import Checkpoint, packed, unpacked
 
 STATE = {
     "step": 3,

@@ -10,11 +10,11 @@ import pytest
 
 from shoal.connectors.feeds import feed_of
 from shoal.errors import CheckpointError
-from shoal.jobs.stream.options import StreamOptions
-from shoal.jobs.stream.run import Run
 from shoal.policy.policy import Policy
 from shoal.samples import purchases
-from shoal.state.checkpoint import Checkpoint
+from shoal.streams.checkpoint import Checkpoint
+from shoal.streams.options import StreamOptions
+from shoal.streams.run import Run
 
 STREAM = "stream p.parquet -p policy.yaml -o out.csv --checkpoint state -q".split()
 

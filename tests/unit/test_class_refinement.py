@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from naive_partition import total_loss
-from shoal.algorithms.steps.costs import costs_of
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
-from shoal.kernels.class_refinement import refine_classes
-from shoal.kernels.class_refinement import span_loss as compiled_span_loss
+from shoal.search.costs import costs_of
+from shoal.tables.kernels.class_refinement import refine_classes
+from shoal.tables.kernels.class_refinement import span_loss as compiled_span_loss
 
 span_loss = compiled_span_loss.py_func
 

@@ -14,10 +14,11 @@ import naive
 import naive_clustering
 from clustering_cases import Case, asked_of, cases, classes_of, in_order
 from naive_clustering import Asked
-from shoal.algorithms.steps.targets import least_size
-from shoal.kernels import around_extremes, from_subsets, merge_far, value_chains
-from shoal.kernels.closeness import TargetArrays, count_members, runs_of
-from shoal.kernels.exchange import Aim, _excess_if, _membership, _refresh
+from shoal.search.kernels import merge_far, value_chains
+from shoal.search.kernels.closeness import TargetArrays, count_members, runs_of
+from shoal.search.targets import least_size
+from shoal.tables.kernels import around_extremes, from_subsets
+from shoal.tables.kernels.exchange import Aim, _excess_if, _membership, _refresh
 from shoal_papers.baselines.tcloseness_t_first import _in_runs, subsets
 
 EVERYBODY = 10**6

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.binding.table import bind
 from shoal.data import encoding
 from shoal.data.encoding import EncodedTable
 from shoal.data.matrix import Matrix
 from shoal.data.table import Table
+from shoal.policy.binding.table import bind
 from shoal.policy.policy import Policy
 
 CELLS = st.tuples(

@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 from test_report import Page
 
 import shoal as front_door
-from shoal.errors import InfeasibleError, InputError
-from shoal.jobs.advise import compare as comparing
-from shoal.jobs.advise.compare import compare
-from shoal.jobs.advise.compared_methods import (
+from shoal.advise import compare as comparing
+from shoal.advise.compare import compare
+from shoal.advise.compared_methods import (
     checked_ks,
     label_of,
     proposed_methods,
     with_methods,
 )
-from shoal.jobs.advise.comparison import promise_titles
-from shoal.kernels import uncompiled
+from shoal.advise.comparison import promise_titles
+from shoal.data import uncompiled
+from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports.comparison import render
@@ -119,7 +119,7 @@ def test_the_same_policy_data_and_seed_give_the_same_figures_but_for_time(
 
 
 def test_the_table_is_encoded_once(sample_table, sample_policy, monkeypatch):
-    from shoal.jobs.advise import compare as job
+    from shoal.advise import compare as job
 
     calls = []
     monkeypatch.setattr(job, "bind", lambda *given, bind=job.bind: calls.append(1) or bind(*given))
@@ -289,7 +289,7 @@ def test_a_method_that_refuses_does_not_stop_the_others(sample_table, sample_pol
 def broken(sample_table, sample_policy, monkeypatch):
     """A comparison of a release that the repair left as a bad method made it."""
     from shoal.data.partition import Partition
-    from shoal.jobs.publish import recode as job
+    from shoal.recoding import recode as job
 
     pairs = Partition.of((np.arange(600) // 2).astype(np.int32))
     monkeypatch.setattr(job, "repair", lambda *_: pairs)
@@ -455,7 +455,7 @@ def test_some_k_out_of_reach_ends_with_0_all_of_them_with_3(workplace, shoal):
 def test_a_broken_promise_ends_with_1_after_the_table_is_shown(
     workplace, shoal, monkeypatch, broken
 ):
-    monkeypatch.setattr("shoal.jobs.advise.compare.compare_file", lambda *_, **__: broken)
+    monkeypatch.setattr("shoal.advise.compare.compare_file", lambda *_, **__: broken)
     done = shoal(*COMMAND)
     assert done.status == 1
     assert "BROKEN k=10, mondrian: k-anonymity does not hold" in done.out
@@ -465,7 +465,7 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing(workplace, shoal, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("shoal.jobs.advise.compare._row", interrupted)
+    monkeypatch.setattr("shoal.advise.compare._row", interrupted)
     done = shoal(*COMMAND, "-o", "rows.json", "--report", "report.html")
     assert done.status == 130
     assert sorted(path.name for path in workplace.iterdir()) == ["patients.csv", "policy.yaml"]

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from numba.core.sigutils import normalize_signature
 
-from shoal.algorithms.steps import compile_beside
-from shoal.algorithms.steps.efforts import FULL_RECORDS, SMALL_RECORDS
-from shoal.algorithms.table.lattice_peeling import LatticePeeling
-from shoal.algorithms.table.rounded_partition import RoundedPartition
 from shoal.data import cores
 from shoal.data.matrix import Matrix
-from shoal.kernels import annealing, near_records
+from shoal.search import compile_beside
+from shoal.search.efforts import FULL_RECORDS, SMALL_RECORDS
+from shoal.search.kernels import annealing, near_records
+from shoal.tables.methods.lattice_peeling import LatticePeeling
+from shoal.tables.methods.rounded_partition import RoundedPartition
 from shoal.testing import OnlyK
 
 MODULES = {"annealing": annealing, "near_records": near_records}

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive_republication import crp_classes, with_leftovers, with_leftovers_by_loss
-from shoal.algorithms.republication.crp import Crp
-from shoal.algorithms.republication.crp import with_leftovers as joined_by
 from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError
-from shoal.kernels import farthest_first
+from shoal.ledgers.kernels import farthest_first
+from shoal.ledgers.methods.crp import Crp
+from shoal.ledgers.methods.crp import with_leftovers as joined_by
 from shoal.testing import OnlyK, small_matrices
 
 

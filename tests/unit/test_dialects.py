@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal as shoal_package
-from shoal.binding.notation import read_published
 from shoal.connectors import files
 from shoal.connectors.dialect import Dialect, Reading, codec_of
 from shoal.data.notation import Notation, PublishedNumbers
 from shoal.data.schema import Render
 from shoal.errors import InputError
+from shoal.policy.binding.notation import read_published
 from shoal.policy.policy import Policy
 
 ROWS = [

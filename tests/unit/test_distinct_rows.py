@@ -11,19 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.algorithms.steps import distinct_rows
-from shoal.algorithms.steps.distinct_rows import DistinctRows, RowPromises, of_records
-from shoal.algorithms.table.full_domain import FullDomain
-from shoal.algorithms.table.tds import TopDownSpecialization
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.cut import Cut
 from shoal.data.hierarchies.prefix import Prefix
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError
-from shoal.kernels.distinct_rows import distinct_rows as kernel
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.l_diversity import LDiversity
 from shoal.privacy.promises import BoundPromises
+from shoal.search import distinct_rows
+from shoal.search.distinct_rows import DistinctRows, RowPromises, of_records
+from shoal.search.kernels.distinct_rows import distinct_rows as kernel
+from shoal.tables.methods.full_domain import FullDomain
+from shoal.tables.methods.tds import TopDownSpecialization
 from shoal_papers.baselines.datafly import Datafly
 from shoal_papers.baselines.incognito import Incognito
 

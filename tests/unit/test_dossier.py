@@ -14,12 +14,12 @@ import yaml
 from jsonschema import Draft202012Validator
 
 import shoal as shoal_package
+from shoal.auditor.dossier.answers import Answers
+from shoal.auditor.dossier.context import Context, json_schema, template
+from shoal.auditor.dossier.profiles import profile_names, read_profiles
+from shoal.auditor.dossier.risk import Roles, initial_risk, residual_risk
 from shoal.cli.main import status_of
 from shoal.errors import InputError, PromiseError
-from shoal.jobs.dossier.answers import Answers
-from shoal.jobs.dossier.context import Context, json_schema, template
-from shoal.jobs.dossier.profiles import profile_names, read_profiles
-from shoal.jobs.dossier.risk import Roles, initial_risk, residual_risk
 
 CLAIMS = re.compile(r"\banonymous|\bcompliant", re.IGNORECASE)
 RATED = {"why": "asked for", "replicable": "high", "available": "low", "distinguishing": "medium"}
@@ -208,7 +208,7 @@ def test_a_release_named_as_another_one_is_recognized_by_its_hashes(released):
 
 def test_sign_signs_the_json(released, tmp_path, shoal, monkeypatch):
     pytest.importorskip("cryptography")
-    from shoal.connectors.signatures import read_trusted
+    from shoal.auditor.signatures import read_trusted
 
     monkeypatch.chdir(tmp_path)
     assert shoal("key", "new", "k", "--unprotected").status == 0

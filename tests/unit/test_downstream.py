@@ -15,9 +15,9 @@ import pytest
 
 import published
 import shoal
+from shoal.auditor.trained_models import Spans, prediction_errors, query_error
 from shoal.cli.main import status_of
 from shoal.data.schema import Attribute, Kind, Role
-from shoal.utility.downstream import Spans, prediction_errors, query_error
 
 TREE = {"tree": {"north": ["a", "b"], "south": ["c", "d"]}}
 POLICY = {

@@ -8,6 +8,9 @@ from dataclasses import asdict, replace
 import pytest
 
 import shoal
+from shoal.advise import estimate as job
+from shoal.advise import measured_run as measuring
+from shoal.advise.measured_run import Shape, measured_run, run_apart
 from shoal.data.room import size_text
 from shoal.data.run_cost import (
     CUT,
@@ -20,9 +23,6 @@ from shoal.data.run_cost import (
     wall_seconds,
 )
 from shoal.errors import InputError
-from shoal.jobs.advise import estimate as job
-from shoal.jobs.advise import measured_run as measuring
-from shoal.jobs.advise.measured_run import Shape, measured_run, run_apart
 from shoal.reports.estimate_in_words import duration, estimate_lines
 
 RUN = MeasuredRun(
@@ -150,7 +150,7 @@ def test_the_process_of_its_own_says_what_it_measured(monkeypatch, capsys):
     said = capsys.readouterr().out
 
     def run(command, **rest):
-        assert command[1:4] == ["-P", "-m", "shoal.jobs.advise.measured_run"]
+        assert command[1:4] == ["-P", "-m", "shoal.advise.measured_run"]
         return type("Done", (), {"returncode": 0, "stdout": said})
 
     monkeypatch.setattr(measuring.subprocess, "run", run)

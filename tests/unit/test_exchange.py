@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import naive_clustering
 from clustering_cases import cases, classes_of
-from shoal.kernels import assign_leftovers, exchange
+from shoal.tables.kernels import assign_leftovers, exchange
 
 NOBODY = np.zeros(0, dtype=np.int32)
 

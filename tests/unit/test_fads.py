@@ -8,11 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_streams
-from shoal.algorithms.stream.fads import NEIGHBOURS, PROBES, REACH, ROUNDS, TRIES, Fads
-from shoal.binding.stream import bind_stream
 from shoal.data.space import Space
 from shoal.data.stream import Arrivals
-from shoal.kernels import covering, grown_clusters, join_clusters, nearest_clusters, regroup
+from shoal.policy.binding.stream import bind_stream
+from shoal.streams.kernels import (
+    covering,
+    grown_clusters,
+    join_clusters,
+    nearest_clusters,
+    regroup,
+)
+from shoal.streams.methods.fads import NEIGHBOURS, PROBES, REACH, ROUNDS, TRIES, Fads
 from stream_cases import broken_rules, policy_of, run, stream_of
 
 

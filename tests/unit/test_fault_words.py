@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 import shoal
+from shoal.auditor.verdict import require_kept
 from shoal.cli.main import status_of
 from shoal.data.certificate import Certificate
 from shoal.data.fault_words import ONE_AND_MANY, fault_sentence, fault_sentences
 from shoal.errors import PromiseError
-from shoal.jobs.audit.verdict import require_kept
 from shoal.reports.text import summary, worst_columns
 
 KEYS = re.compile(r"\b(?:[a-z]+_[a-z_]+|uncovered|overheld|unshuffled|needless)\b")

@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from shoal.auditor.dossier.context import read_context
 from shoal.data.findings import listed_rows
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.jobs.dossier.context import read_context
 from shoal.policy.hierarchies import declared_hierarchy
 from shoal.policy.policy import Policy
 

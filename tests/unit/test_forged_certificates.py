@@ -17,11 +17,11 @@ import pytest
 import yaml
 
 import shoal
+from shoal.auditor.checks import Stated
+from shoal.auditor.contradictions import contradictions
 from shoal.cli.main import status_of
 from shoal.data.certificate_shape import shape_findings
 from shoal.errors import InputError
-from shoal.jobs.audit.checks import Stated
-from shoal.jobs.audit.contradictions import contradictions
 from thorough import every, in_turn
 
 POLICY = {

@@ -10,9 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_lattice
-from shoal.algorithms.steps.lattice import Lattice
-from shoal.algorithms.steps.lattice_costs import METRICS
-from shoal.algorithms.table.full_domain import FullDomain
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
@@ -28,6 +25,9 @@ from shoal.privacy.p_sensitive import PSensitiveKAnonymity
 from shoal.privacy.population import DeltaPresence, KMap
 from shoal.privacy.promises import BoundPromises
 from shoal.privacy.t_closeness import TCloseness
+from shoal.search.lattice import Lattice
+from shoal.search.lattice_costs import METRICS
+from shoal.tables.methods.full_domain import FullDomain
 
 # inner nodes that look like leaves or are integers, a root that is not `*`, uneven trees written as
 # padded rows
@@ -393,7 +393,7 @@ def test_a_spent_budget_ends_with_the_best_so_far_and_a_bound():
 
 
 def test_progress_tells_how_many_nodes_are_left(monkeypatch):
-    monkeypatch.setattr("shoal.algorithms.table.full_domain.TOLD_EVERY", 0.0)
+    monkeypatch.setattr("shoal.tables.methods.full_domain.TOLD_EVERY", 0.0)
     said = []
     matrix = wide(5)
     FullDomain("loss", 0.3).cut(

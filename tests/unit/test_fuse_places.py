@@ -12,7 +12,7 @@ import yaml
 
 from shoal.connectors.output_locks import sole_writer
 from shoal.errors import InputError
-from shoal.jobs.fuse.fuse import _prepared, _tables_of
+from shoal.fusion.fuse import _prepared, _tables_of
 from shoal.policy.agreement import Agreement
 
 
@@ -31,7 +31,7 @@ def fuse(shoal, bank, monkeypatch):
     def begun(*_):
         raise AssertionError("a party began")
 
-    monkeypatch.setattr("shoal.jobs.fuse.fuse.run_to_end", begun)
+    monkeypatch.setattr("shoal.fusion.fuse.run_to_end", begun)
     return lambda *more: shoal("fuse", "demo/bank.parties.yaml", *more)
 
 

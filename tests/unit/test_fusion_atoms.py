@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from fusion_cases import Case
 from naive_party_mondrian import groups_of
-from shoal.algorithms.fusion.party_mondrian import PartyMondrian
-from shoal.algorithms.fusion.party_tds import PartyTds
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
-from shoal.jobs.fuse.ledger import PastFusions, Recalled
+from shoal.fusion.ledger import PastFusions, Recalled
+from shoal.fusion.methods.party_mondrian import PartyMondrian
+from shoal.fusion.methods.party_tds import PartyTds
 
 PEOPLE = 60
 

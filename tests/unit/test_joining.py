@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.algorithms.fusion.joining import (
+from shoal.errors import InputError, PartyError
+from shoal.fusion.joining import (
     common_points,
     distinct_points,
     fresh_secret,
@@ -22,8 +23,7 @@ from shoal.algorithms.fusion.joining import (
     points_of,
     rows_in_order,
 )
-from shoal.errors import InputError, PartyError
-from shoal.jobs.fuse.party_input import checked_ids
+from shoal.fusion.party_input import checked_ids
 
 AGREEMENT = bytes(range(32))
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from republish_cases import append, policy, wearers
+from shoal.attacks.run.ledger import audit_ledger
 from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix
 from shoal.errors import PromiseError
-from shoal.jobs.republish.attack import audit_ledger
 from shoal.testing import OnlyK
 from shoal_papers.baselines.k_pprp import KPprp
 from shoal_papers.baselines.kernels import join_boxes

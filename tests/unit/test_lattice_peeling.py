@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 import naive_peeling
 from naive_peers import DistinctValues, JustK, box_cost, classes_of
 from peer_cases import SHARED, matrices
-from shoal.algorithms.table import lattice_peeling
-from shoal.algorithms.table.lattice_peeling import (
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.table import read_hierarchy
+from shoal.data.matrix import Matrix
+from shoal.errors import InfeasibleError, InputError
+from shoal.protocols import Promises
+from shoal.tables.methods import lattice_peeling
+from shoal.tables.methods.lattice_peeling import (
     LatticePeeling,
     levels_of,
     thinned,
     units_of,
     vectors_of,
 )
-from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.hierarchies.table import read_hierarchy
-from shoal.data.matrix import Matrix
-from shoal.errors import InfeasibleError, InputError
-from shoal.protocols import Promises
 
 PLACES = Hierarchy.from_paths(
     [["Bonn", "west", "*"], ["Cologne", "west", "*"], ["Jena", "east", "*"], ["Gera", "east", "*"]]

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 import shoal
+from shoal.advise.lattice_walk import lattice_walk
 from shoal.cli.main import status_of
 from shoal.errors import InputError
-from shoal.jobs.advise.lattice_walk import lattice_walk
 
 POLICY = {
     "version": 1,

@@ -13,12 +13,12 @@ import polars as pl
 import pytest
 
 from republish_cases import POLICY, append, grown, policy, wearers
+from shoal.attacks.run.ledger import audit_ledger
+from shoal.auditor.ledger.export import verify_ledger
+from shoal.connectors.ledger import Ledger
 from shoal.errors import InputError, LedgerError, PromiseError
-from shoal.jobs.republish.attack import audit_ledger
-from shoal.jobs.republish.export import verify_ledger
-from shoal.jobs.republish.republish import republish, republish_file
+from shoal.ledgers.republish import republish, republish_file
 from shoal.policy.policy import Policy
-from shoal.state.ledger import Ledger
 
 
 @pytest.fixture(scope="module")
@@ -508,7 +508,7 @@ def test_nobody_is_published_again_where_a_list_of_people_was_changed(tmp_path):
 
 def test_a_list_of_people_changed_together_with_its_step_is_found_by_an_append(tmp_path):
     """A step that is consistent in itself: the last step remembers the hash of the list, too."""
-    from shoal.state.ledger import layout
+    from shoal.connectors.ledger import layout
 
     ledger = grown(tmp_path / "L", releases=6, n=12)
     run = ledger.with_name("L.private") / "000004" / "run.bin"
@@ -679,7 +679,7 @@ def test_no_private_part_is_kept_in_another_ledger(tmp_path):
 
 def test_a_step_that_was_written_before_a_field_was_renamed_is_read(tmp_path):
     """As version 0.1 wrote it: `passing` for `transient_files`."""
-    from shoal.state.ledger import layout
+    from shoal.connectors.ledger import layout
 
     ledger = grown(tmp_path / "L", releases=1)
     append(ledger, wearers(2, 9))

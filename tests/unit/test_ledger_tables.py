@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 import shoal as library
 from killed_appends import Killed, killed_at
 from republish_cases import POLICY, append, policy, wearers
+from shoal.attacks.run.ledger import audit_ledger
+from shoal.auditor.ledger.export import ledger_table, verify_ledger
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.address import parse
 from shoal.connectors.database.release_tables import ReleaseRows
 from shoal.connectors.database.sqlite import SqliteSession
+from shoal.connectors.ledger import Ledger, TableNote
 from shoal.errors import InputError, LedgerError, PromiseError
-from shoal.jobs.republish.attack import audit_ledger
-from shoal.jobs.republish.export import ledger_table, verify_ledger
 from shoal.policy.policy import Policy
-from shoal.state.ledger import Ledger, TableNote
 from thorough import every, examples
 
 OUT = "sqlite:///out.db?table=releases"

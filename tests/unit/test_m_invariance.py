@@ -13,13 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from republish_cases import POLICY, append, wearers
-from shoal.algorithms.republication.m_invariance import _assign
+from shoal.attacks.run.ledger import audit_ledger
+from shoal.auditor.ledger.history import LedgerHistory
+from shoal.connectors.ledger import Ledger
+from shoal.connectors.ledger.identities import Identities
 from shoal.errors import InfeasibleError, InputError, PromiseError, ShoalError
-from shoal.jobs.republish.attack import audit_ledger
-from shoal.jobs.republish.history import LedgerHistory
+from shoal.ledgers.methods.m_invariance import _assign
 from shoal.policy.policy import Policy
-from shoal.state.identities import Identities
-from shoal.state.ledger import Ledger
 from thorough import examples
 
 QUASI = ["age", "height", "sex"]

@@ -8,9 +8,9 @@ import pytest
 
 import shoal
 from peer_cases import SHARED
-from shoal.algorithms.steps.points import points_of
-from shoal.algorithms.table.mdav import Mdav
 from shoal.data.matrix import Matrix
+from shoal.search.points import points_of
+from shoal.tables.methods.mdav import Mdav
 from shoal.testing import OnlyK
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from naive_peers import DistinctValues, JustK, classes_of, people, strict_mondrian
 from peer_cases import adult, discernibility, gcp, hierarchy_of, matrices
-from shoal.algorithms.table.mondrian import Mondrian
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError
+from shoal.tables.methods.mondrian import Mondrian
 
 methods = st.builds(
     Mondrian,

@@ -18,7 +18,7 @@ def runs(monkeypatch):
     def take_part(name, parties, output, **options):
         asked.append((name, parties, output, options["keys"], options["patience"]))
 
-    monkeypatch.setattr("shoal.jobs.fuse.party.take_part", take_part)
+    monkeypatch.setattr("shoal.fusion.party.take_part", take_part)
     return asked
 
 

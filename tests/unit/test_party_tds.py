@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_cases import Case, cases, owners_of, paper_case
-from shoal.algorithms.fusion.batches import batch_roots, decode_steps, final_nodes
-from shoal.algorithms.fusion.codes import pack, packed_size, unpack
-from shoal.algorithms.fusion.party_tds import MOST_LABELS, Party, PartyTds, worth_bits
-from shoal.algorithms.steps.candidates import UNIT
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import PartyError
+from shoal.fusion.batches import batch_roots, decode_steps, final_nodes
+from shoal.fusion.codes import pack, packed_size, unpack
+from shoal.fusion.methods.party_tds import MOST_LABELS, Party, PartyTds, worth_bits
+from shoal.search.candidates import UNIT
 from shoal_papers.baselines.party_tds_variants import PartyTdsLiteral, PartyTdsStepwise
 
 

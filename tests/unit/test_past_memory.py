@@ -16,16 +16,17 @@ import polars as pl
 import pytest
 import yaml
 
-from shoal.algorithms.steps import subtrees
-from shoal.binding import past_memory
+from shoal.auditor import ranges
+from shoal.auditor.audit import audit_file
+from shoal.auditor.verify import verify
 from shoal.cli.main import status_of
 from shoal.connectors import codes
-from shoal.data import coded_release, cores, ranges, room
+from shoal.data import coded_release, cores, room
 from shoal.errors import InfeasibleError, InputError
-from shoal.jobs.audit.audit import audit_file
-from shoal.jobs.audit.verify import verify
-from shoal.jobs.publish.publish import publish_file
+from shoal.policy.binding import past_memory
 from shoal.policy.policy import Policy
+from shoal.search import subtrees
+from shoal.tables.publish import publish_file
 
 LIMITS = (20_000, 200_000, 10_000_000)
 UNLIKE = ("seconds", "scale", "date")
@@ -375,9 +376,9 @@ def test_a_killed_run_leaves_nothing_to_read(stage: str, table: Path, tmp_path: 
     )
     code = (
         "import sys, time\n"
-        "from shoal.binding import past_memory\n"
+        "from shoal.policy.binding import past_memory\n"
         "from shoal.data import room\n"
-        "from shoal.jobs.publish.publish import publish_file\n"
+        "from shoal.tables.publish import publish_file\n"
         "from shoal.policy.policy import Policy\n"
         "past_memory.BASE = past_memory.RECORD_BYTES = 0; past_memory.IN_MEMORY = 1e9\n"
         "def stop(stage):\n"

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.binding.table import bind
+from shoal.advise.propose import propose
+from shoal.advise.sound_part import sound_part
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
-from shoal.jobs.advise.propose import propose
+from shoal.policy.binding.table import bind
 from shoal.policy.comparators import COMPARATORS
 from shoal.policy.loading import json_schema
 from shoal.policy.policy import Policy
-from shoal.policy.sound_part import sound_part
 from shoal.samples import patients
 
 

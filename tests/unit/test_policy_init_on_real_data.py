@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.policy.proposal.proposal import ProposedColumn
+from shoal.advise.proposal.proposal import ProposedColumn
 from shoal.samples import bank
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "policy-init.md"

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from republish_cases import append, policy, wearers
-from shoal.algorithms.steps.waiting import is_due
+from shoal.attacks.run.ledger import audit_ledger
 from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.jobs.republish.attack import audit_ledger
+from shoal.ledgers.methods.waiting import is_due
 from sticky_cases import policy as again
 
 QUICK = {"waiting": "priced", "price": 0.0001, "deadline": 2}

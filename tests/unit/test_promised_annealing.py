@@ -11,23 +11,23 @@ from test_refinement import classed, prepared
 
 import naive_refinement as naive
 from naive_peers import classes_of
-from shoal.algorithms.steps import promised, refinery
-from shoal.algorithms.steps.efforts import Effort
-from shoal.algorithms.steps.promised import asked_of
-from shoal.algorithms.steps.refinement import bound_records, promised_search, refine
-from shoal.algorithms.steps.refinery import NOISE, Search
-from shoal.algorithms.steps.segments import loss_of
-from shoal.algorithms.steps.targets import Targets
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.kernels import promised_annealing
-from shoal.kernels.slots import SlotClasses
 from shoal.privacy.alpha_k import AlphaKAnonymity
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.l_diversity import LDiversity
 from shoal.privacy.promises import BoundPromises
 from shoal.privacy.t_closeness import TCloseness
+from shoal.search import promised, refinery
+from shoal.search.efforts import Effort
+from shoal.search.kernels import promised_annealing
+from shoal.search.kernels.slots import SlotClasses
+from shoal.search.promised import asked_of
+from shoal.search.refinement import bound_records, promised_search, refine
+from shoal.search.refinery import NOISE, Search
+from shoal.search.segments import loss_of
+from shoal.search.targets import Targets
 
 PAY, ILL = 5, 3
 

@@ -13,17 +13,17 @@ from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 
 import shoal as library
-from shoal.data.person_numbers import person_numbers
-from shoal.data.table import Table
-from shoal.jobs.advise.propose import propose_policy
-from shoal.policy.proposal.notation import (
+from shoal.advise.proposal.notation import (
     DECIMAL_OR_GROUPS,
     OTHER_FORM,
     OTHER_MARK,
     WHICH_FIRST,
     notation_in,
 )
-from shoal.policy.proposal.proposal import _flow
+from shoal.advise.proposal.proposal import _flow
+from shoal.advise.propose import propose_policy
+from shoal.data.person_numbers import person_numbers
+from shoal.data.table import Table
 from shoal.samples import patients, purchases
 
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.advise.proposal.bins import in_order
+from shoal.advise.proposal.cells import ColumnCells
+from shoal.advise.proposal.roles import Guess, guess_of
 from shoal.data.outward import outward_domain
 from shoal.data.table import encode_text
-from shoal.policy.proposal.bins import in_order
-from shoal.policy.proposal.cells import ColumnCells
-from shoal.policy.proposal.roles import Guess, guess_of
 
 # Domains
 

@@ -263,7 +263,7 @@ def test_a_release_that_breaks_a_promise_is_withheld(workplace, shoal, monkeypat
     import numpy as np
 
     from shoal.data.partition import Partition
-    from shoal.jobs.publish import recode
+    from shoal.recoding import recode
 
     def one_alone(matrix, partition, promises):
         labels = partition.labels.copy()

@@ -11,22 +11,22 @@ from hypothesis import strategies as st
 from test_refinement import PLACES, classed
 
 from naive_peers import JustK, classes_of
-from shoal.algorithms.steps import quick_refinement
-from shoal.algorithms.steps.quick_refinement import (
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.search import quick_refinement
+from shoal.search.quick_refinement import (
     MANY_RECORDS,
     refine_quickly,
     search_of_many,
     worth_searching,
 )
-from shoal.algorithms.steps.refinement import quick_search
-from shoal.algorithms.steps.refinery import Search
-from shoal.algorithms.steps.search_space import mean_loss
-from shoal.algorithms.steps.segments import loss_of
-from shoal.algorithms.table.lattice_peeling import LatticePeeling
-from shoal.algorithms.table.rounded_partition import RoundedPartition
-from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.search.refinement import quick_search
+from shoal.search.refinery import Search
+from shoal.search.search_space import mean_loss
+from shoal.search.segments import loss_of
+from shoal.tables.methods.lattice_peeling import LatticePeeling
+from shoal.tables.methods.rounded_partition import RoundedPartition
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shoal.jobs.advise.recommendation import recommend
+from shoal.advise.recommendation import recommend
 
 
 @dataclass(frozen=True)

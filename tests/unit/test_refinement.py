@@ -13,25 +13,20 @@ from hypothesis import strategies as st
 import naive_refinement as naive
 from naive_peers import DistinctValues, JustK, classes_of
 from peer_cases import matrices
-from shoal.algorithms.steps import refinement, refinery, search_space
-from shoal.algorithms.steps.efforts import ASKED_RECORDS, FULL_RECORDS, Effort
-from shoal.algorithms.steps.refinement import (
-    quick_search,
-    refine,
-    steps_within,
-    thorough_search,
-)
-from shoal.algorithms.steps.refinery import NOISE, Search, Slots
-from shoal.algorithms.steps.search_space import SearchSpace, _unit
-from shoal.algorithms.steps.segments import loss_of
-from shoal.algorithms.table.lattice_peeling import LatticePeeling
-from shoal.algorithms.table.rounded_partition import RoundedPartition
 from shoal.data.classes import SensitiveColumn
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import no_progress
-from shoal.kernels import annealing, rebuilding
+from shoal.search import refinement, refinery, search_space
+from shoal.search.efforts import ASKED_RECORDS, FULL_RECORDS, Effort
+from shoal.search.kernels import annealing, rebuilding
+from shoal.search.refinement import quick_search, refine, steps_within, thorough_search
+from shoal.search.refinery import NOISE, Search, Slots
+from shoal.search.search_space import SearchSpace, _unit
+from shoal.search.segments import loss_of
+from shoal.tables.methods.lattice_peeling import LatticePeeling
+from shoal.tables.methods.rounded_partition import RoundedPartition
 
 EVERYTHING = Search(3, 4, 0.3, 0.01, resizes=True, rebuilds=True)
 PLACES = Hierarchy.from_paths(

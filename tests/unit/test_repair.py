@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 import shoal
 from naive_peers import DistinctValues, JustK, classes_of, repaired
 from peer_cases import matrices
-from shoal.algorithms.steps.repair import repair
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
+from shoal.search.repair import repair
 
 
 @st.composite

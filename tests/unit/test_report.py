@@ -13,12 +13,11 @@ import polars as pl
 import pytest
 import yaml
 
-from shoal.binding.release import bind_release
+from shoal.auditor.audit import AuditResult
+from shoal.auditor.measure import measure
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.jobs.audit.audit import AuditResult
-from shoal.jobs.audit.measure import measure
-from shoal.jobs.publish.publish import Outcome, publish_file
+from shoal.policy.binding.release import bind_release
 from shoal.policy.policy import Policy
 from shoal.reports.distributions import (
     NO_VALUE,
@@ -31,6 +30,7 @@ from shoal.reports.distributions import (
 from shoal.reports.release import write_audit_report, write_report
 from shoal.reports.release_charts import MOST_DRAWN, drawn_of
 from shoal.samples import patients
+from shoal.tables.publish import Outcome, publish_file
 
 SECTIONS = ("promises", "classes", "risk", "limits", "loss", "before-after", "columns", "repeat")
 SAMPLE_POLICY = yaml.safe_load(patients.POLICY) | {"method": {"name": "mondrian"}}

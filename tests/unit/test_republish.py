@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 from republish_cases import POLICY, append, grown, policy, wearers
+from shoal.attacks.run.ledger import audit_ledger
+from shoal.auditor.ledger.export import export_table
 from shoal.cli.main import status_of
 from shoal.errors import InputError, PromiseError
-from shoal.jobs.republish.attack import audit_ledger
-from shoal.jobs.republish.export import export_table
 from shoal.policy.policy import Policy
 from shoal.reports.history import write_history_report
 

@@ -7,9 +7,9 @@ import gzip
 import polars as pl
 import pytest
 
+from shoal.attacks.run.ledger import audit_ledger
 from shoal.connectors import files
-from shoal.jobs.republish.attack import audit_ledger
-from shoal.jobs.republish.republish import republish_file
+from shoal.ledgers.republish import republish_file
 from shoal.policy.policy import Policy
 
 BODIES = {

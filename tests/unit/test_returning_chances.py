@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.auditor.ledger.history import LedgerHistory
+from shoal.auditor.ledger.people_history import PeopleHistory
+from shoal.connectors.ledger import Ledger
 from shoal.data.certificate import Certificate
-from shoal.jobs.republish.history import LedgerHistory
 from shoal.policy.policy import Policy
-from shoal.privacy.history.returning import PeopleHistory
-from shoal.state.ledger import Ledger
 from thorough import LONG
 
 MOST = 20_000 if LONG else 4_000  # ways to guess that are tried

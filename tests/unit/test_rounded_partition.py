@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from naive_partition import cheapest_cut_in_two, paper_classes, total_loss
-from shoal.algorithms.table.rounded_partition import RoundedPartition
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError, InputError
-from shoal.kernels import rounded_cut
 from shoal.protocols import Promises
+from shoal.search.kernels import rounded_cut
+from shoal.tables.methods.rounded_partition import RoundedPartition
 
 
 class OnlyK(Promises):

@@ -24,22 +24,22 @@ from typer.testing import CliRunner
 import shoal
 from services.killed_shards import BATCH_BYTES, PLACES, SHARDS
 from shard_cases import contents, local_runs, published, source, write
+from shoal.auditor.audit import audit_file
+from shoal.auditor.verify import verify
 from shoal.cli.main import app
-from shoal.connectors import engines, shard_files
+from shoal.connectors import engines
 from shoal.connectors.engines import Engine
 from shoal.connectors.folder_manifest import MANIFEST
-from shoal.connectors.shard_files import Sharding
 from shoal.data.certificate import Certificate
 from shoal.errors import CheckpointError, InputError, PromiseError
-from shoal.jobs.audit.audit import audit_file
-from shoal.jobs.audit.verify import verify
-from shoal.jobs.stream import sharded
-from shoal.jobs.stream.gate import Gate
-from shoal.jobs.stream.options import StreamOptions
-from shoal.jobs.stream.run import stream_file
-from shoal.jobs.stream.shard import shard_folder
 from shoal.policy.policy import Policy
-from shoal.state.stream_status import stream_status
+from shoal.streams import shard_files, sharded
+from shoal.streams.gate import Gate
+from shoal.streams.options import StreamOptions
+from shoal.streams.run import stream_file
+from shoal.streams.shard import shard_folder
+from shoal.streams.shard_files import Sharding
+from shoal.streams.stream_status import stream_status
 from stream_cases import policy_of, stream_of
 from thorough import LONG, every
 from unit.test_spread import Careless

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import shoal
 from fusion_cases import Case, cases
 from naive_specialization import NaiveTds
-from shoal.algorithms.steps.candidates import SCORES, best_split
-from shoal.algorithms.steps.specialization import Specialization, Step, spans_of, without_implied
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
+from shoal.search.candidates import SCORES, best_split
+from shoal.search.specialization import Specialization, Step, spans_of, without_implied
 
 
 def naive_of(case, score):

@@ -21,15 +21,16 @@ import numpy as np
 import polars as pl
 import pytest
 
+from shoal.auditor import ranges
+from shoal.auditor.audit import audit_file
 from shoal.connectors import engines, folder_draft, spread_files
 from shoal.connectors.engines import Engine
 from shoal.connectors.folder_manifest import MANIFEST
-from shoal.data import ranges, shared_room
+from shoal.data import shared_room
 from shoal.data.shared_room import SharedRoom, run_task
 from shoal.errors import InputError, MissingExtraError
-from shoal.jobs.audit.audit import audit_file
-from shoal.jobs.publish.publish import publish_file
-from shoal.kernels import rounded_cut
+from shoal.search.kernels import rounded_cut
+from shoal.tables.publish import publish_file
 from unit.test_past_memory import METHODS, REFUSED, audited_policy, certified, rows
 
 

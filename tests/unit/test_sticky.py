@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_republication as naive
-from shoal.algorithms.republication.sticky import Sticky, in_company
+from shoal.auditor.ledger.people_history import PeopleHistory
 from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix
 from shoal.data.panel import CARRIED, CLOSED, LOCKSTEP, RETIRED, TOGETHER, Panel
 from shoal.errors import InputError
-from shoal.jobs.republish.placing import partition_table
-from shoal.privacy.history.returning import PeopleHistory
+from shoal.ledgers.methods.sticky import Sticky, in_company
+from shoal.ledgers.placing import partition_table
 from shoal.testing import OnlyK
 from sticky_cases import simulated
 from thorough import LONG

@@ -10,14 +10,14 @@ import polars as pl
 import pytest
 
 from republish_cases import POLICY, append, wearers
-from shoal.algorithms.republication import sticky
+from shoal.attacks.run.ledger import audit_ledger
+from shoal.connectors.ledger import DATA, Ledger
+from shoal.connectors.ledger.identities import Identities
 from shoal.errors import InputError, PromiseError
-from shoal.jobs.republish.attack import audit_ledger
+from shoal.ledgers.methods import sticky
 from shoal.policy.policy import Policy
 from shoal.reports.history import write_history_report
 from shoal.reports.ledger_in_short import ledger_in_short
-from shoal.state.identities import Identities
-from shoal.state.ledger import DATA, Ledger
 from sticky_cases import policy
 
 COLUMNS = ["who", "age", "height", "sex", "activity"]

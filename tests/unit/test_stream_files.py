@@ -726,7 +726,7 @@ def test_a_stream_that_can_not_begin_leaves_no_checkpoint(shop, shoal):
     ],
 )
 def test_a_checkpoint_that_can_not_be_understood_is_damaged(shop, shoal, change):
-    from shoal.state import checkpoint
+    from shoal.streams import checkpoint
 
     assert shoal(*STREAM, "-o", "out.csv", "--checkpoint", "ck").status == 0
     current = shop / "ck" / "CURRENT"
@@ -771,7 +771,7 @@ def test_without_a_checkpoint_nothing_is_written_where_the_whole_breaks_a_promis
     """No stream is known to come to this: each release was measured. The whole is measured all the
     same.
     """
-    from shoal.jobs.stream import certify
+    from shoal.streams import certify
 
     def broken(*told):
         found = measured(*told)

@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from shoal.algorithms.stream import fads
-from shoal.algorithms.stream.emission import emissions
 from shoal.data.stream import NEW
 from shoal.samples import purchases
+from shoal.streams.methods import fads
+from shoal.streams.methods.emission import emissions
 
 K = 10
 GOOD, WEAK = K, K - 1

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import naive
 import shoal
 from shoal.errors import InputError
-from shoal.jobs.stream.promises import within_share
 from shoal.policy import registry
+from shoal.streams.promises import within_share
 from stream_cases import policy_of, run, stream_of
 from thorough import every
 

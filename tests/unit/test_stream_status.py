@@ -11,8 +11,8 @@ import pytest
 
 from shoal.cli.main import status_of
 from shoal.errors import CheckpointError, PromiseError
-from shoal.jobs.stream import run as running
-from shoal.state.stream_status import NAME, StreamLog, stream_status
+from shoal.streams import run as running
+from shoal.streams.stream_status import NAME, StreamLog, stream_status
 
 POLICY = {
     "version": 1,

@@ -13,10 +13,10 @@ import pytest
 from shoal.connectors import files
 from shoal.connectors.database.address import parse
 from shoal.connectors.database.sqlite import SqliteSession
-from shoal.connectors.database.stream_tables import TableSink
 from shoal.errors import CheckpointError
 from shoal.samples import purchases
-from shoal.state.checkpoint import Checkpoint
+from shoal.streams.checkpoint import Checkpoint
+from shoal.streams.stream_tables import TableSink
 
 OUT = "sqlite:///out.db?table=released"
 ROWS = 2500

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import naive_waiting
 import naive_windows
-from shoal.binding.stream import bind_stream
 from shoal.data.space import Space
 from shoal.data.stream import KINDS, Arrivals, Emissions
-from shoal.jobs.stream.core import StreamCore
 from shoal.policy import registry
+from shoal.policy.binding.stream import bind_stream
+from shoal.streams.core import StreamCore
 from stream_cases import ADVERSARIAL, OnlyK, cases, policy_of, streams
 from thorough import examples
 

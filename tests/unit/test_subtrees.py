@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.algorithms.steps import subtrees
-from shoal.algorithms.steps.costs import costs_of
-from shoal.algorithms.table import rounded_partition
-from shoal.algorithms.table.rounded_partition import EXACT_ROWS, PAPER, RoundedPartition
 from shoal.data import cores
 from shoal.data.classes import Classes
 from shoal.data.matrix import Matrix
 from shoal.errors import InputError
-from shoal.kernels import rounded_cut
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.promises import BoundPromises
+from shoal.search import subtrees
+from shoal.search.costs import costs_of
+from shoal.search.kernels import rounded_cut
+from shoal.tables.methods import rounded_partition
+from shoal.tables.methods.rounded_partition import EXACT_ROWS, PAPER, RoundedPartition
 
 PRICED = (int(rounded_cut.SAME), True, True, rounded_cut.TIES_LEXICOGRAPHIC)
 BY_RULE = (int(rounded_cut.SAME), False, False, rounded_cut.TIES_BY_ROW)

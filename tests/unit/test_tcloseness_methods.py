@@ -14,18 +14,18 @@ import naive_clustering
 import shoal
 from clustering_cases import TREE, Case, cases, classes_of
 from peer_cases import SHARED
-from shoal.algorithms.steps.blocks import blocks_of
-from shoal.algorithms.steps.points import points_of, principal
-from shoal.algorithms.steps.repair import repair
-from shoal.algorithms.steps.segments import loss_of
-from shoal.algorithms.table.mdav import Mdav
-from shoal.algorithms.table.rounded_partition import RoundedPartition
-from shoal.algorithms.table.tcloseness import TClosenessByExchange
-from shoal.algorithms.table.tcloseness_kmeanspp import TClosenessKMeansPP, squared_error
 from shoal.data.classes import SensitiveColumn
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
+from shoal.search.blocks import blocks_of
+from shoal.search.points import points_of, principal
+from shoal.search.repair import repair
+from shoal.search.segments import loss_of
+from shoal.tables.methods.mdav import Mdav
+from shoal.tables.methods.rounded_partition import RoundedPartition
+from shoal.tables.methods.tcloseness import TClosenessByExchange
+from shoal.tables.methods.tcloseness_kmeanspp import TClosenessKMeansPP, squared_error
 from shoal.testing import OnlyK
 from shoal_papers.baselines.tcloseness_fcm import TClosenessFcm
 from shoal_papers.baselines.tcloseness_k_first import TClosenessKFirst

@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.algorithms.steps import subtrees
-from shoal.algorithms.table import rounded_partition
 from shoal.cli.main import status_of
 from shoal.data import cores
 from shoal.data.certificate_shape import shape_findings
-from shoal.kernels import rounded_cut
+from shoal.search import subtrees
+from shoal.search.kernels import rounded_cut
+from shoal.tables.methods import rounded_partition
 
 RECORDS = 2_999
 POLICY: dict[str, Any] = {

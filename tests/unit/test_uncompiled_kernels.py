@@ -11,25 +11,30 @@ import pytest
 import yaml
 from numba import njit
 
-import shoal.kernels
-import shoal_papers.baselines.kernels
+import shoal
+import shoal_papers
 from shoal.connectors import record_ends
-from shoal.jobs.publish.publish import publish_file
-from shoal.jobs.republish.republish import republish_file
-from shoal.jobs.stream.options import StreamOptions
-from shoal.jobs.stream.run import stream_file
-from shoal.kernels import uncompiled
-from shoal.kernels.uncompiled import always, uncompiled_up_to
+from shoal.data import uncompiled
+from shoal.data.uncompiled import always, uncompiled_up_to
+from shoal.ledgers.republish import republish_file
 from shoal.policy.policy import Policy
 from shoal.samples import generators, sample
+from shoal.streams.options import StreamOptions
+from shoal.streams.run import stream_file
+from shoal.tables.publish import publish_file
+
+
+def kernels_of(folder):
+    """The files of kernels, from this folder on."""
+    return [path.relative_to(folder) for path in folder.glob("*/kernels/[!_]*.py")]
 
 
 def marked():
     """All kernels that may run as plain Python, by name."""
     modules = [
-        importlib.import_module(f"{package.__name__}.{path.stem}")
-        for package in (shoal.kernels, shoal_papers.baselines.kernels)
-        for path in Path(package.__file__).parent.glob("[!_]*.py")
+        importlib.import_module(".".join((package.__name__, *path.parent.parts, path.stem)))
+        for package in (shoal, shoal_papers)
+        for path in kernels_of(Path(package.__file__).parent)
     ]
     found = (kernel for module in [*modules, record_ends] for kernel in vars(module).values())
     return {

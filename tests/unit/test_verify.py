@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 import shoal
+from shoal.auditor.digest import policy_identity, policy_sha256
+from shoal.auditor.proof import Proof
+from shoal.auditor.verify import verify_by
 from shoal.cli.main import status_of
 from shoal.errors import InputError
-from shoal.jobs.audit.proof import Proof
-from shoal.jobs.audit.verify import verify_by
-from shoal.policy.digest import policy_identity, policy_sha256
 from shoal.policy.policy import Policy
 
 OPENSSL = shutil.which("openssl")

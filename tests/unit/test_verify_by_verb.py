@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 import shoal
+from shoal.auditor.digest import policy_identity
+from shoal.auditor.signatures import new_key, open_key
 from shoal.cli.main import status_of
-from shoal.connectors.signatures import new_key, open_key
-from shoal.jobs.fuse.fuse import fuse_file
+from shoal.fusion.fuse import fuse_file
 from shoal.policy.agreement import Agreement
-from shoal.policy.digest import policy_identity
 from shoal.policy.policy import Policy
 
 METHODS = {"publish": "mondrian", "stream": "fads", "republish": "crp"}

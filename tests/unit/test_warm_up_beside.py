@@ -11,10 +11,10 @@ from types import SimpleNamespace
 import pytest
 from numba.core import event
 
+from shoal.advise import compare, warm_up_beside
+from shoal.advise.compared_methods import label_of, with_methods
+from shoal.advise.warm_up_beside import Trial, warm_up
 from shoal.data import cores
-from shoal.jobs.advise import compare, warm_up_beside
-from shoal.jobs.advise.compared_methods import label_of, with_methods
-from shoal.jobs.advise.warm_up_beside import Trial, warm_up
 from shoal.policy.policy import Policy
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from shoal.advise import warmup
 from shoal.errors import InputError
-from shoal.jobs.advise import warmup
 
 NOTHING_NEW = """
 import sys, tempfile
@@ -17,8 +17,8 @@ from pathlib import Path
 from numba.core.registry import CPUDispatcher
 import shoal
 from shoal.samples import write_sample
-from shoal.jobs.advise.warmup import warm_up
-from shoal.jobs.publish.publish import publish_file
+from shoal.advise.warmup import warm_up
+from shoal.tables.publish import publish_file
 from shoal.policy.policy import Policy
 
 def signatures():

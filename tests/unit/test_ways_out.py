@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 import shoal as library
-from shoal.jobs.publish.stated_method import with_stated_method
 from shoal.policy.policy import Policy
 from shoal.samples import patients
+from shoal.tables.stated_method import with_stated_method
 
 POLICY = {
     "version": 1,

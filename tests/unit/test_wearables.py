@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import yaml
 
-from shoal.binding.table import bind
 from shoal.data.table import Table
+from shoal.policy.binding.table import bind
 from shoal.policy.policy import Policy
 from shoal.samples import wearables
 

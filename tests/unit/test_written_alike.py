@@ -11,10 +11,10 @@ import yaml
 from typer.testing import CliRunner
 
 import shoal as library
-from shoal.binding.written_alike import written_alike
 from shoal.cli.main import app
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
+from shoal.policy.binding.written_alike import written_alike
 from shoal.policy.policy import Policy
 
 POLICY = {

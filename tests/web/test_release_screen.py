@@ -8,7 +8,7 @@ import re
 
 import yaml
 
-from shoal.jobs.audit.verify import verify
+from shoal.auditor.verify import verify
 from web.test_page import draft
 from web.visitor import Visitor
 from web.written import others_in

@@ -18,11 +18,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.stream import castle
-from shoal.algorithms.stream.castle import BETA, DELTA, KEEP, MU
-from shoal.algorithms.stream.emission import SNAP, STAR_OR_DROP, TICK, with_effective_delay
 from shoal.data.space import Space
 from shoal.protocols import StreamMethod, StreamPromises
+from shoal.streams.methods import castle
+from shoal.streams.methods.castle import BETA, DELTA, KEEP, MU
+from shoal.streams.methods.emission import SNAP, STAR_OR_DROP, TICK, with_effective_delay
 
 
 @dataclass(frozen=True)

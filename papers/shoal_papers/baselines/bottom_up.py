@@ -28,20 +28,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.steps.costs import costs_of
-from shoal.algorithms.steps.repair import merge_failing
-from shoal.algorithms.steps.segments import (
+from shoal.data.classes import Classes
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.protocols import Partitioner, Promises
+from shoal.search.costs import costs_of
+from shoal.search.kernels import cuts, nearest_class
+from shoal.search.repair import merge_failing
+from shoal.search.segments import (
     cut_to_end,
     require_people,
     rows_of,
     rule_cutter,
     split_by_level,
 )
-from shoal.data.classes import Classes
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
-from shoal.kernels import cuts, nearest_class
-from shoal.protocols import Partitioner, Promises
 from shoal_papers.baselines.kernels import agglomerate
 
 RULES = {"added": agglomerate.ADDED, "union": agglomerate.UNION, "box": agglomerate.BOX}

@@ -21,13 +21,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.steps.distinct_rows import on_distinct_rows
-from shoal.algorithms.steps.lattice import Lattice, account
-from shoal.algorithms.steps.segments import require_people
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError
 from shoal.protocols import Promises, Recoder
+from shoal.search.distinct_rows import on_distinct_rows
+from shoal.search.lattice import Lattice, account
+from shoal.search.segments import require_people
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.steps.repair import merge_failing
-from shoal.algorithms.stream.buffer import Buffer, ReusableClusters
-from shoal.algorithms.stream.castle import KEEP
-from shoal.algorithms.stream.emission import (
+from shoal.data.partition import Partition
+from shoal.data.space import Space
+from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
+from shoal.errors import InfeasibleError
+from shoal.protocols import StreamMethod, StreamPromises
+from shoal.search.repair import merge_failing
+from shoal.streams.kernels import join_clusters
+from shoal.streams.methods.buffer import Buffer, ReusableClusters
+from shoal.streams.methods.castle import KEEP
+from shoal.streams.methods.emission import (
     SNAP,
     TICK,
     boxes,
@@ -44,12 +50,6 @@ from shoal.algorithms.stream.emission import (
     repaired,
     with_effective_delay,
 )
-from shoal.data.partition import Partition
-from shoal.data.space import Space
-from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
-from shoal.errors import InfeasibleError
-from shoal.kernels import join_clusters
-from shoal.protocols import StreamMethod, StreamPromises
 from shoal_papers.baselines.kernels import mixed_means
 
 DELAYS = ("none", "passive", "proactive")

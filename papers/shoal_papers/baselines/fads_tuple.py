@@ -25,8 +25,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.stream.buffer import Buffer, ReusableClusters
-from shoal.algorithms.stream.emission import (
+from shoal.data.space import Space
+from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
+from shoal.protocols import StreamMethod, StreamPromises
+from shoal.streams.kernels import nearest_clusters
+from shoal.streams.methods.buffer import Buffer, ReusableClusters
+from shoal.streams.methods.emission import (
     KIND_OF_LEFTOVER,
     SNAP,
     STAR_OR_DROP,
@@ -36,10 +40,6 @@ from shoal.algorithms.stream.emission import (
     person_codes,
     with_effective_delay,
 )
-from shoal.data.space import Space
-from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
-from shoal.kernels import nearest_clusters
-from shoal.protocols import StreamMethod, StreamPromises
 
 
 @dataclass(frozen=True)

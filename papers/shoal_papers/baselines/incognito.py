@@ -27,15 +27,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.steps.distinct_rows import on_distinct_rows
-from shoal.algorithms.steps.lattice import Lattice, NodeScore, account
-from shoal.algorithms.steps.lattice_costs import METRICS
-from shoal.algorithms.steps.levels import Node
-from shoal.algorithms.steps.segments import require_people
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Promises, Recoder
+from shoal.search.distinct_rows import on_distinct_rows
+from shoal.search.lattice import Lattice, NodeScore, account
+from shoal.search.lattice_costs import METRICS
+from shoal.search.levels import Node
+from shoal.search.segments import require_people
 
 ROUNDING = 1e-12  # scores closer than this are equal
 LARGEST = 2_000_000  # nodes of all sets of attributes together

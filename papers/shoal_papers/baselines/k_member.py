@@ -15,14 +15,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.steps.blocks import BLOCK, blocks_of
-from shoal.algorithms.steps.costs import costs_of
-from shoal.algorithms.steps.points import points_of
-from shoal.algorithms.steps.segments import require_people
-from shoal.algorithms.steps.targets import targets_of
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises
+from shoal.search.blocks import BLOCK, blocks_of
+from shoal.search.costs import costs_of
+from shoal.search.points import points_of
+from shoal.search.segments import require_people
+from shoal.search.targets import targets_of
 from shoal_papers.baselines.kernels import greedy_clusters
 
 

@@ -21,11 +21,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.steps.segments import CODES, STABLE, cut_by_rule, require_people
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.kernels import cuts
 from shoal.protocols import Partitioner, Promises
+from shoal.search.kernels import cuts
+from shoal.search.segments import CODES, STABLE, cut_by_rule, require_people
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.steps.blocks import BLOCK, in_blocks
-from shoal.algorithms.steps.points import SCALE, points_of
-from shoal.algorithms.steps.segments import require_people
-from shoal.algorithms.steps.targets import Targets, targets_of
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises
+from shoal.search.blocks import BLOCK, in_blocks
+from shoal.search.points import SCALE, points_of
+from shoal.search.segments import require_people
+from shoal.search.targets import Targets, targets_of
 from shoal_papers.baselines.kernels import one_pass
 
 

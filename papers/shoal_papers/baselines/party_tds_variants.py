@@ -4,7 +4,7 @@ Yang, Wang. Research on data fusion algorithm for multi-party based on k-anonymi
 Computer Technology and Development 27(5):102-107, 2017. Its baseline: Mohammed, Fung, Debbabi.
 Anonymity meets game theory: secure data integration with malicious participants. The VLDB Journal
 20(4):567-588, 2011.
-Promise and readings: as in `shoal.algorithms.fusion.party_tds`, whose parties run both.
+Promise and readings: as in `shoal.fusion.methods.party_tds`, whose parties run both.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from shoal.algorithms.fusion.party_tds import AHEAD, PAPER, SCORE, TdsRule
-from shoal.algorithms.steps.candidates import SCORES
+from shoal.fusion.methods.party_tds import AHEAD, PAPER, SCORE, TdsRule
 from shoal.protocols import FusionMethod
+from shoal.search.candidates import SCORES
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.republication.table_methods import TABLE_METHODS
-from shoal.algorithms.steps.repair import repair
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
+from shoal.ledgers.methods.table_methods import TABLE_METHODS
 from shoal.protocols import Promises, Republisher
+from shoal.search.repair import repair
 
 BY = {"help": "the method for tables that finds the classes", "choices": TABLE_METHODS}
 PAPER = (

@@ -20,14 +20,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.steps.blocks import BLOCK
-from shoal.algorithms.steps.points import SCALE, sensitive_points
-from shoal.algorithms.steps.targets import Targets
-from shoal.algorithms.table.tcloseness_kmeanspp import with_last_class
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.kernels import from_subsets
 from shoal.protocols import Partitioner, Promises
+from shoal.search.blocks import BLOCK
+from shoal.search.points import SCALE, sensitive_points
+from shoal.search.targets import Targets
+from shoal.tables.kernels import from_subsets
+from shoal.tables.methods.tcloseness_kmeanspp import with_last_class
 from shoal_papers.baselines.kernels import fuzzy_centres
 from shoal_papers.baselines.tcloseness_merge import clustered
 

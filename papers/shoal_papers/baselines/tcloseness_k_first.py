@@ -18,13 +18,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.steps.blocks import BLOCK, CANDIDATES
-from shoal.algorithms.steps.points import SCALE
-from shoal.algorithms.steps.targets import Targets
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.kernels import around_extremes
 from shoal.protocols import Partitioner, Promises
+from shoal.search.blocks import BLOCK, CANDIDATES
+from shoal.search.points import SCALE
+from shoal.search.targets import Targets
+from shoal.tables.kernels import around_extremes
 from shoal_papers.baselines.tcloseness_merge import clustered
 
 

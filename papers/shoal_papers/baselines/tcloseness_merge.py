@@ -16,15 +16,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.steps.blocks import BLOCK, Cluster, in_blocks
-from shoal.algorithms.steps.merging import merged
-from shoal.algorithms.steps.points import SCALE, points_of
-from shoal.algorithms.steps.segments import require_people
-from shoal.algorithms.steps.targets import targets_of
-from shoal.algorithms.table.mdav import microaggregation
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises
+from shoal.search.blocks import BLOCK, Cluster, in_blocks
+from shoal.search.merging import merged
+from shoal.search.points import SCALE, points_of
+from shoal.search.segments import require_people
+from shoal.search.targets import targets_of
+from shoal.tables.methods.mdav import microaggregation
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.steps.costs import costs_of
-from shoal.algorithms.steps.segments import (
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.protocols import Partitioner, Promises
+from shoal.search.costs import costs_of
+from shoal.search.kernels import cuts
+from shoal.search.segments import (
     CODES,
     Cutter,
     flat_ends,
@@ -38,10 +42,6 @@ from shoal.algorithms.steps.segments import (
     rows_of,
     split_by_level,
 )
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
-from shoal.kernels import cuts
-from shoal.protocols import Partitioner, Promises
 from shoal_papers.baselines.kernels import greedy_split
 
 DEPTH = 16

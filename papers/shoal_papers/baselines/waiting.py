@@ -13,11 +13,11 @@ from typing import Protocol
 
 import numpy as np
 
-from shoal.algorithms.stream.buffer import NONE
-from shoal.algorithms.stream.emission import KIND_OF_LEFTOVER, codes_of, emissions
 from shoal.data.space import Space
 from shoal.data.stream import SUPPRESS, Arrivals, Emissions, State
 from shoal.protocols import StreamPromises
+from shoal.streams.methods.buffer import NONE
+from shoal.streams.methods.emission import KIND_OF_LEFTOVER, codes_of, emissions
 
 MANY = 4096
 """Decisions that are joined before they go on."""

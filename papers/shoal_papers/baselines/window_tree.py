@@ -9,10 +9,10 @@ from math import ceil
 
 import numpy as np
 
-from shoal.algorithms.stream.emission import tree_table
 from shoal.data.space import UNIT, Space
 from shoal.data.stream import Arrivals, State
 from shoal.protocols import StreamPromises
+from shoal.streams.methods.emission import tree_table
 from shoal_papers.baselines.kernels import window_cuts
 from shoal_papers.baselines.waiting import Slots
 

@@ -23,10 +23,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.stream.emission import SNAP, STAR_OR_DROP, TICK, with_effective_delay
 from shoal.data.space import Space
 from shoal.data.stream import Arrivals, State
 from shoal.protocols import StreamMethod, StreamPromises
+from shoal.streams.methods.emission import SNAP, STAR_OR_DROP, TICK, with_effective_delay
 from shoal_papers.baselines.swaf import C0, DELTA, SwafPublisher
 
 NEARLY = 1e-6

@@ -19,20 +19,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.algorithms.steps.points import points_of
-from shoal.algorithms.steps.repair import repair
-from shoal.algorithms.table.tcloseness_kmeanspp import squared_error
-from shoal.binding.table import BoundTable, bind
+from shoal.auditor.measure import measure
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError
-from shoal.jobs.audit.measure import measure
-from shoal.jobs.publish.recode import recode
+from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
+from shoal.recoding.recode import recode
+from shoal.search.points import points_of
+from shoal.search.repair import repair
+from shoal.tables.methods.tcloseness_kmeanspp import squared_error
 from shoal_papers.reproduce.data_sets import census
 from shoal_papers.reproduce.one_table import spread_of
 from shoal_papers.reproduce.paper import DataSet, Setting

@@ -253,9 +253,9 @@ PAPER = Paper(
         ),
     ),
     code=(
-        "shoal.algorithms.stream.castle",
+        "shoal.streams.methods.castle",
         "shoal_papers.baselines.faanst",
-        "shoal.algorithms.stream.fads",
+        "shoal.streams.methods.fads",
         "shoal.data.space",
         "shoal_papers.reproduce.stream_bench",
     ),

@@ -407,11 +407,11 @@ PAPER = Paper(
         ),
     ),
     code=(
-        "shoal.algorithms.fusion.party_tds",
+        "shoal.fusion.methods.party_tds",
         "shoal_papers.baselines.party_tds_variants",
         "shoal.connectors.party",
-        "shoal.jobs.fuse.protocol",
-        "shoal.jobs.fuse.secure_rounds",
+        "shoal.fusion.protocol",
+        "shoal.fusion.secure_rounds",
         "shoal_papers.reproduce.fusion_bench",
     ),
 )

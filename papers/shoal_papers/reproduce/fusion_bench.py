@@ -145,8 +145,8 @@ class FusionBench:
         """Tables, keys and the agreement; everybody's rows in the same order, as if ids were
         joined.
         """
-        from shoal.jobs.fuse.keys import Keys
-        from shoal.jobs.fuse.processes import free_ports
+        from shoal.fusion.keys import Keys
+        from shoal.fusion.processes import free_ports
 
         joint = self.joint
         qids = joint.asked(setting)
@@ -262,7 +262,7 @@ def _run(
     if hasattr(_CONTEXT, "set_forkserver_preload"):
         # imported once for all
         _CONTEXT.set_forkserver_preload(
-            [__name__, "shoal.jobs.fuse.protocol", "shoal.jobs.fuse.processes"]
+            [__name__, "shoal.fusion.protocol", "shoal.fusion.processes"]
         )
     running = [
         _CONTEXT.Process(target=_take_part, args=(str(folder), name, delay / 1000))
@@ -281,9 +281,9 @@ def _run(
 def _take_part(folder: str, name: str, delay: float) -> None:
     """One party in its process."""
     from shoal.connectors import files
-    from shoal.jobs.fuse.keys import Keys
-    from shoal.jobs.fuse.party_input import PartyInput
-    from shoal.jobs.fuse.protocol import run_party
+    from shoal.fusion.keys import Keys
+    from shoal.fusion.party_input import PartyInput
+    from shoal.fusion.protocol import run_party
 
     place = Path(folder)
     agreement = Agreement.load(place / "parties.json")

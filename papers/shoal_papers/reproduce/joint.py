@@ -237,7 +237,7 @@ PAPER = Paper(
         "How far apart combinations of values are: see the decision on joint distances.",
     ),
     code=(
-        "shoal.algorithms.table.tcloseness",
+        "shoal.tables.methods.tcloseness",
         "shoal.privacy.t_closeness",
         "shoal_papers.reproduce.data_sets",
         "shoal_papers.reproduce.joint_bench",

@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.algorithms.steps.repair import repair
-from shoal.binding.table import BoundTable, bind
+from shoal.auditor.measure import measure
 from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError
-from shoal.jobs.audit.measure import measure
-from shoal.jobs.publish.recode import recode
+from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
 from shoal.privacy.t_closeness import TCloseness
+from shoal.recoding.recode import recode
+from shoal.search.repair import repair
 from shoal_papers.reproduce.closeness_bench import QUASI, SENSITIVE, invented
 from shoal_papers.reproduce.data_sets import census
 from shoal_papers.reproduce.paper import DataSet, Setting

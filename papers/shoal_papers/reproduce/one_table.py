@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.binding.table import bind
+from shoal.auditor.measure import measure
 from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedTable
 from shoal.data.matrix import Matrix
@@ -24,9 +24,9 @@ from shoal.data.release import Release
 from shoal.data.schema import Role, Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
+from shoal.data.uncompiled import always
 from shoal.errors import InputError, PromiseError
-from shoal.jobs.audit.measure import measure
-from shoal.kernels.uncompiled import always
+from shoal.policy.binding.table import bind
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
 from shoal.utility import Classification, Discernibility

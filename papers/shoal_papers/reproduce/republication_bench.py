@@ -16,10 +16,10 @@ from typing import Any
 
 import polars as pl
 
-from shoal.jobs.republish.republish import republish_file
+from shoal.connectors.ledger import DATA, Ledger
+from shoal.connectors.ledger.identities import Identities
+from shoal.ledgers.republish import republish_file
 from shoal.policy.policy import Policy
-from shoal.state.identities import Identities
-from shoal.state.ledger import DATA, Ledger
 from shoal_papers.reproduce import returning_bench, wearer_tables
 from shoal_papers.reproduce.paper import DataSet, Setting
 from shoal_papers.reproduce.wearer_tables import QUASI, WearerTables

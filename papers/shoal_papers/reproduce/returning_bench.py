@@ -13,8 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from shoal.jobs.republish.republish import republish_file
-from shoal.state.ledger import DATA, Ledger
+from shoal.connectors.ledger import DATA, Ledger
+from shoal.ledgers.republish import republish_file
 from shoal_papers.reproduce.wearer_tables import QUASI, policy_of
 
 AS_PEOPLE, AS_NEWCOMERS = "people", "newcomers"

@@ -297,9 +297,9 @@ PAPER = Paper(
     ),
     code=(
         "shoal_papers.baselines.bottom_up",
-        "shoal.algorithms.table.mondrian",
+        "shoal.tables.methods.mondrian",
         "shoal_papers.baselines.mondrian_relaxed",
-        "shoal.algorithms.table.rounded_partition",
+        "shoal.tables.methods.rounded_partition",
         "shoal.utility.classification",
         "shoal.utility.discernibility",
         "shoal_papers.reproduce.data_sets",

@@ -18,7 +18,17 @@ from typing import Any
 
 import shoal
 
-FOLLOWED = ("shoal.algorithms.", "shoal.kernels.", "shoal_papers.baselines.")
+FOLLOWED = (
+    "shoal.search.",
+    "shoal.tables.methods.",
+    "shoal.tables.kernels.",
+    "shoal.streams.methods.",
+    "shoal.streams.kernels.",
+    "shoal.ledgers.methods.",
+    "shoal.ledgers.kernels.",
+    "shoal.fusion.",
+    "shoal_papers.baselines.",
+)
 """Rooms whose modules count, too, where a counted module imports them."""
 
 WORDS = ("help", "paper")

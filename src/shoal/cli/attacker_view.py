@@ -32,7 +32,7 @@ def attacker_view(
     """Show what an attacker who knows one person's quasi-identifiers sees of them in a release. It
     prints values of the table: on your own screen only.
     """
-    from shoal.jobs.advise.attacker_view import attacker_view as viewed
+    from shoal.advise.attacker_view import attacker_view as viewed
     from shoal.reports.draft_in_words import attacker_lines
 
     asked = options.Overrides(read=read, write=write).policy(policy)

@@ -14,8 +14,8 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     import numpy as np
 
-    from shoal.jobs.attack.earlier import Earlier
-    from shoal.jobs.attack.request import AttackRequest
+    from shoal.attacks.run.earlier import Earlier
+    from shoal.attacks.run.request import AttackRequest
     from shoal.policy.policy import Policy
 
 
@@ -80,7 +80,7 @@ class Attacks:
     @property
     def names(self) -> tuple[str, ...]:
         """The attacks that are named."""
-        from shoal.jobs.attack.request import attack_names
+        from shoal.attacks.run.request import attack_names
 
         return attack_names(self.attack) if self.attack else ()
 
@@ -97,7 +97,7 @@ class Attacks:
 
     def request(self, policy: Policy) -> AttackRequest:
         """What is asked, with its tables; raises InputError."""
-        from shoal.jobs.attack.request import AttackRequest, read_people
+        from shoal.attacks.run.request import AttackRequest, read_people
 
         given = self.files or ([] if self.folds is None else ["--folds"])
         if not self.attack and given and not policy.model.accept:
@@ -116,8 +116,8 @@ class Attacks:
     def _earlier(self, policy: Policy) -> tuple[Earlier, ...]:
         if not (self.earlier or self.earlier_policy or self.earlier_trace):
             return ()
-        from shoal.jobs.attack.earlier import Earlier
-        from shoal.jobs.attack.request import read_earlier
+        from shoal.attacks.run.earlier import Earlier
+        from shoal.attacks.run.request import read_earlier
         from shoal.policy.policy import Policy
 
         names, paths = self.earlier or [], self.earlier_policy or []
@@ -135,7 +135,7 @@ class Attacks:
 
     def _traced_rows(self) -> list[np.ndarray | None]:
         """By earlier release, the record behind each of its rows, where a trace tells."""
-        from shoal.jobs.stream.trace_audit import traced_records
+        from shoal.auditor.stream_trace import traced_records
 
         names, traces = self.earlier or [], self.earlier_trace or []
         if traces and len(traces) != len(names):

@@ -33,10 +33,10 @@ from shoal.errors import InputError
 from shoal.reports.text import history_summary, summary
 
 if TYPE_CHECKING:
+    from shoal.attacks.beside.audit import BesideQuestion
+    from shoal.auditor.audit import AuditResult
     from shoal.data.certificate import Certificate
     from shoal.data.progress import Progress
-    from shoal.jobs.audit.audit import AuditResult
-    from shoal.jobs.beside.audit import BesideQuestion
     from shoal.policy.policy import Policy
 
 COMMAND_CLASS = OfSeveralReleases
@@ -125,10 +125,10 @@ def audit(
     quiet: options.Quiet = False,
 ) -> None:
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
-    from shoal.binding.past_memory import refuse_whole
-    from shoal.jobs.audit.audit import write_certificate
-    from shoal.jobs.audit.together import is_below
-    from shoal.jobs.publish.attack import AuditedFiles, attack_file
+    from shoal.auditor.audit import write_certificate
+    from shoal.auditor.together import is_below
+    from shoal.policy.binding.past_memory import refuse_whole
+    from shoal.tables.attack import AuditedFiles, attack_file
 
     if sign is not None and output is None:
         raise InputError("audit --sign: signs the certificate; name a file for it with --output")
@@ -209,7 +209,7 @@ def audit(
     refuse_whole({**others_asked, "--downstream": downstream}, released, original)
     with shown(quiet) as progress:
         if trace is not None and original is not None:
-            from shoal.jobs.stream.attack import StreamFiles, attack_stream_file
+            from shoal.attacks.run.stream import StreamFiles, attack_stream_file
 
             result = attack_stream_file(
                 StreamFiles(released, original, trace, written, record_lines),
@@ -276,7 +276,7 @@ def _judged_beside(
     progress: Progress,
 ) -> AuditResult:
     """The audit with what the release gives away beside others. files: the release, its trace."""
-    from shoal.jobs.beside.beside import audit_named, source_of
+    from shoal.attacks.beside.beside import audit_named, source_of
 
     released, trace = files
     own = source_of(result, released, policy, "RELEASED", is_stream=trace is not None)
@@ -349,9 +349,9 @@ def _audit_ledger(
     asked: LedgerQuestion, output: str | None, as_json: bool, report: Path | None, quiet: bool
 ) -> int:
     """Audits a whole ledger; the exit status."""
-    from shoal.jobs.republish.attack import audit_ledger
-    from shoal.jobs.republish.export import check_outside
-    from shoal.jobs.republish.history import write_audit
+    from shoal.attacks.run.ledger import audit_ledger
+    from shoal.auditor.ledger.export import check_outside
+    from shoal.auditor.ledger.history import write_audit
 
     check_outside(asked.ledger, report, output)
     options.check_outputs(output, report=report, inputs=[])
@@ -360,7 +360,7 @@ def _audit_ledger(
             asked.ledger, k=asked.k, attack=asked.attack, table=asked.table, progress=progress
         )
         if asked.beside.is_asked and not result.damage:
-            from shoal.jobs.beside.beside import audit_named, ledger_source
+            from shoal.attacks.beside.beside import audit_named, ledger_source
 
             own, question = (
                 ledger_source(asked.ledger, "--ledger"),
@@ -400,7 +400,7 @@ def _print_beside(found: Mapping[str, Any] | None) -> None:
 
 def _audit_transcript(folder: Path, as_json: bool, quiet: bool) -> int:
     """Checks all messages of a fusion; the exit status."""
-    from shoal.jobs.fuse.containment import check_transcript
+    from shoal.fusion.containment import check_transcript
 
     with shown(quiet) as progress:
         progress("reading the messages")

@@ -13,8 +13,8 @@ from shoal.cli.grouped import grouped
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
-    from shoal.jobs.beside.audit import BesideQuestion
-    from shoal.jobs.beside.beside import NamedRelease
+    from shoal.attacks.beside.audit import BesideQuestion
+    from shoal.attacks.beside.beside import NamedRelease
 
 WITH = "--with"
 OF_RELEASE = {
@@ -131,7 +131,7 @@ class Beside(Named):
     @property
     def releases(self) -> list[NamedRelease]:
         """The other releases with their files."""
-        from shoal.jobs.beside.beside import NamedRelease
+        from shoal.attacks.beside.beside import NamedRelease
 
         return [
             NamedRelease(released, **{key: _number(key, text) for key, text in given.items()})
@@ -145,7 +145,7 @@ class Beside(Named):
 
     def question(self, k: int | None, l: int | None) -> BesideQuestion:
         """The options of the audit of all of them."""
-        from shoal.jobs.beside.audit import PRESENCE, BesideQuestion
+        from shoal.attacks.beside.audit import PRESENCE, BesideQuestion
 
         question = BesideQuestion(self.attacker or PRESENCE, tuple(self.same or ()), k, l)
         question.check()

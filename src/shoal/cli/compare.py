@@ -81,7 +81,7 @@ def compare(
 
     Exit status 1 when a release would break a promise, 3 when no method reaches any k.
     """
-    from shoal.jobs.advise.compare import compare_file
+    from shoal.advise.compare import compare_file
     from shoal.reports.comparison_table import as_text, faults, reasons
 
     if settings:

@@ -105,8 +105,8 @@ def dossier(
     quiet: options.Quiet = False,
 ) -> None:
     """Write the dossier of a release: what was measured, what its owner answers, what is open."""
-    from shoal.jobs.dossier.context import json_schema
-    from shoal.jobs.dossier.context import template as empty_context
+    from shoal.auditor.dossier.context import json_schema
+    from shoal.auditor.dossier.context import template as empty_context
 
     if forms.template or forms.schema:
         typer.echo(empty_context() if forms.template else json_schema(), nl=not forms.template)
@@ -121,7 +121,7 @@ def dossier(
     signer = opened(signatures.sign)
     asked = policy_of_release(released, certificate, policy, overrides)
     _check_outputs(output, [released, str(context), original])
-    from shoal.jobs.dossier.dossier import build_dossier
+    from shoal.auditor.dossier.dossier import build_dossier
     from shoal.reports.dossier import json_path, summary, write_dossier
 
     with shown(quiet) as progress:

@@ -37,7 +37,7 @@ def estimate(
     """Tell what publishing a large table would take on this machine: seconds, memory and disk.
     Publishes an invented table to measure it, and reads none of yours.
     """
-    from shoal.jobs.advise.estimate import estimate as estimated
+    from shoal.advise.estimate import estimate as estimated
     from shoal.reports.estimate_in_words import estimate_lines
 
     with shown(quiet) as progress:

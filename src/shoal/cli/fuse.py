@@ -39,7 +39,7 @@ def fuse(
     quiet: options.Quiet = False,
 ) -> None:
     """Fuse several owners' tables into one k-anonymous table, with all parties on this machine."""
-    from shoal.jobs.fuse.fuse import fuse_file
+    from shoal.fusion.fuse import fuse_file
     from shoal.policy.agreement import Agreement
 
     if output == "-":
@@ -61,7 +61,7 @@ def fuse(
                 notice=_say,
             )
             if report is not None:
-                from shoal.jobs.audit.audit import audit_file
+                from shoal.auditor.audit import audit_file
                 from shoal.reports.release import write_audit_report
 
                 progress("drawing the report")

@@ -11,9 +11,9 @@ from shoal.cli.grouped import grouped
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
+    from shoal.attacks.beside.beside import NamedRelease
     from shoal.data.beside import BesideGuard
     from shoal.data.progress import Progress
-    from shoal.jobs.beside.beside import NamedRelease
 
 NONE = "-"
 
@@ -68,8 +68,8 @@ class Guard:
         """The releases with their files; raises InputError where these are too few or too many."""
         if not (self.beside or self.beside_policy or self.beside_original or self.beside_trace):
             return []
-        from shoal.jobs.beside.beside import NamedRelease
-        from shoal.jobs.beside.sources import is_ledger
+        from shoal.attacks.beside.beside import NamedRelease
+        from shoal.attacks.beside.sources import is_ledger
 
         names = self.beside or []
         files = [name for name in names if not is_ledger(name)]
@@ -111,7 +111,7 @@ class Guard:
                 raise InputError(f"{option}: is about other releases; name them with --beside")
         if not self.releases:
             return None
-        from shoal.jobs.beside.guard import Against, guard_of_files
+        from shoal.attacks.beside.guard import Against, guard_of_files
 
         against = Against(self.attacker, self.strict)
         return guard_of_files(self.releases, against, progress)

@@ -13,7 +13,7 @@ import typer
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
-    from shoal.connectors.signatures import Signer
+    from shoal.auditor.signatures import Signer
 
 PASSPHRASE = "SHOAL_KEY_PASSPHRASE"
 LEAST_CHARACTERS = 12  # of a passphrase that is accepted without a word
@@ -40,7 +40,7 @@ def new(
     """Make an Ed25519 key pair and print its fingerprint. The passphrase is asked for twice, or
     read from SHOAL_KEY_PASSPHRASE.
     """
-    from shoal.connectors.signatures import check_new, new_key
+    from shoal.auditor.signatures import check_new, new_key
 
     check_new(name)
     fingerprint = new_key(name, None if unprotected else _new_passphrase(name))
@@ -58,8 +58,8 @@ def sign(
 ) -> None:
     """Sign the certificate of a release: writes FILE.certificate.json.sig, 64 bytes.
     Refused where a promise does not hold."""
-    from shoal.connectors.signatures import open_key
-    from shoal.jobs.audit.sign import sign_file
+    from shoal.auditor.sign import sign_file
+    from shoal.auditor.signatures import open_key
 
     signer = open_key(key, passphrase_of)
     typer.echo(f"wrote {sign_file(released, signer)}, by {signer.fingerprint}", err=True)
@@ -69,7 +69,7 @@ def opened(key: Path | None) -> Signer | None:
     """The private key of `--sign`, if it is given; opened before any work is done."""
     if key is None:
         return None
-    from shoal.connectors.signatures import open_key
+    from shoal.auditor.signatures import open_key
 
     return open_key(key, passphrase_of)
 

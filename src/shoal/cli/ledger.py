@@ -31,7 +31,7 @@ def verify(
     quiet: options.Quiet = False,
 ) -> None:
     """Check the chain of hashes; name changed, missing or reordered releases (exit status 1)."""
-    from shoal.jobs.republish.export import unmarked, verify_ledger
+    from shoal.auditor.ledger.export import unmarked, verify_ledger
 
     releases, head = verify_ledger(ledger, noted=noted)
     if not quiet:
@@ -61,7 +61,7 @@ def export(
     quiet: options.Quiet = False,
 ) -> None:
     """Write the whole published table as of a release."""
-    from shoal.jobs.republish.export import export_table
+    from shoal.auditor.ledger.export import export_table
 
     records, number = export_table(ledger, output, release)
     if not quiet:

@@ -38,7 +38,7 @@ def levels(
     """Measure the loss and safety of levels of a global recoding, and of those one step coarser or
     finer. Publishes nothing.
     """
-    from shoal.jobs.advise.lattice_walk import lattice_walk
+    from shoal.advise.lattice_walk import lattice_walk
     from shoal.reports.draft_in_words import level_lines
 
     asked = overrides.policy(policy)

@@ -24,7 +24,7 @@ def marginal(
     """Measure what each quasi-identifier costs: its own loss, and what the other columns would lose
     in a release without it. Publishes in memory, once for each; writes nothing.
     """
-    from shoal.jobs.advise.marginal import marginal as measured
+    from shoal.advise.marginal import marginal as measured
     from shoal.reports.draft_in_words import marginal_lines
 
     asked = overrides.policy(policy)

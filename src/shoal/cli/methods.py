@@ -18,8 +18,8 @@ def methods(
     """List the methods to choose from: verb, paper, parameters with defaults and ranges, and every
     promise they can keep.
     """
-    from shoal.jobs.advise.methods import describe_promises
-    from shoal.jobs.advise.methods import methods as listed
+    from shoal.advise.methods import describe_promises
+    from shoal.advise.methods import methods as listed
 
     described = {"methods": listed(every=every), "promises": describe_promises()}
     if as_json:

@@ -176,7 +176,7 @@ class ReleasedColumns:
 
         changes: k, and how files are written.
         """
-        from shoal.jobs.audit.without_policy import policy_of_columns
+        from shoal.auditor.without_policy import policy_of_columns
 
         if changes.k is None:
             raise InputError("audit --qi: needs --k; say how many people must look alike")

@@ -52,7 +52,7 @@ def init(
 ) -> None:
     """Make a party's private key, and the certificate that the others need."""
     from shoal.connectors.party.certificates import fingerprint_of
-    from shoal.jobs.fuse.keys import Keys as PartyKeys
+    from shoal.fusion.keys import Keys as PartyKeys
 
     made = PartyKeys.of(name, keys)
     made.make(name)
@@ -118,7 +118,7 @@ def run(
     quiet: options.Quiet = False,
 ) -> None:
     """Run one party of a fusion on this machine; the others run the same command on theirs."""
-    from shoal.jobs.fuse.party import take_part
+    from shoal.fusion.party import take_part
 
     if output == "-":
         raise InputError("-o -: the release goes to a file; name one")

@@ -48,7 +48,7 @@ def init(
         raise InputError(
             f"output '{output}': exists; name a new file, a policy is never overwritten"
         )
-    from shoal.jobs.advise.propose import propose_file
+    from shoal.advise.propose import propose_file
     from shoal.reports.proposal import explanation_lines, question_lines
 
     with shown(quiet) as progress:
@@ -97,7 +97,7 @@ def check(
     """Validate a policy and, with its data, every hierarchy: lists all findings; exit status 2 if
     there are any.
     """
-    from shoal.jobs.advise.check import check_files, remarks
+    from shoal.advise.check import check_files, remarks
 
     findings = check_files(policy, data, options.files_options(read)[0])
     for finding in findings:

@@ -32,7 +32,7 @@ def profile(
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
     """Count what every column of a table holds, and who may be one person in it. Shows no cell."""
-    from shoal.jobs.advise.profile import profile as profiled
+    from shoal.advise.profile import profile as profiled
     from shoal.reports.table_in_words import profile_lines
 
     with shown(quiet) as progress:

@@ -86,11 +86,10 @@ def publish(
     """Publish one table, once: writes OUTPUT and OUTPUT.certificate.json, or nothing if a promise
     fails.
     """
-    from shoal.binding.past_memory import refuse_whole
     from shoal.connectors.database.address import is_address
     from shoal.connectors.outputs import certificate_path
     from shoal.data.two_tables import sensitive_path
-    from shoal.jobs.publish.publish import publish_file
+    from shoal.policy.binding.past_memory import refuse_whole
     from shoal.reports.metadata.write import (
         check_kinds,
         kinds_of,
@@ -98,6 +97,7 @@ def publish(
         outdated_metadata,
         write_metadata,
     )
+    from shoal.tables.publish import publish_file
 
     if output == "-" and as_json:
         raise InputError("--json and -o -: both want standard output; write the release to a file")

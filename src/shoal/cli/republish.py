@@ -81,8 +81,8 @@ def republish(
 
     Otherwise nothing is written.
     """
-    from shoal.jobs.republish.export import check_outside
-    from shoal.jobs.republish.republish import republish_file
+    from shoal.auditor.ledger.export import check_outside
+    from shoal.ledgers.republish import republish_file
 
     check_outside(ledger, report)
     signer = opened(sign)
@@ -108,7 +108,7 @@ def republish(
                 # an increment that was published before, too: a signature may be interrupted
                 signer.sign(ledger / f"{done.release:04d}" / "certificate.json")
             if report is not None:
-                from shoal.jobs.republish.history import audit_releases
+                from shoal.auditor.ledger.history import audit_releases
                 from shoal.reports.history import write_history_report
 
                 progress("drawing the report")
@@ -178,7 +178,7 @@ def _waiting(records: int) -> str:
 def _show_prospects(
     increment: str, asked: Policy, ledger: Path, as_json: bool, quiet: bool
 ) -> None:
-    from shoal.jobs.republish import what_if
+    from shoal.ledgers import what_if
 
     with shown(quiet) as progress:
         prospects = what_if.what_if_file(increment, asked, ledger, progress=progress)
@@ -187,7 +187,7 @@ def _show_prospects(
 
 
 def _show_rehearsals(increments: list[str], asked: Policy, as_json: bool, quiet: bool) -> None:
-    from shoal.jobs.republish import rehearsal
+    from shoal.ledgers import rehearsal
 
     with shown(quiet) as progress:
         found = rehearsal.rehearse_files(increments, asked, progress=progress)

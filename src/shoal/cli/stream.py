@@ -104,9 +104,9 @@ def stream(
     quiet: options.Quiet = False,
 ) -> None:
     """Publish records as they arrive; with --checkpoint, resumes exactly where it stopped."""
-    from shoal.connectors.kafka_keys import PARTITIONERS
-    from shoal.jobs.stream.options import ON_BAD, StreamOptions
-    from shoal.jobs.stream.run import stream_file
+    from shoal.streams.kafka_keys import PARTITIONERS
+    from shoal.streams.options import ON_BAD, StreamOptions
+    from shoal.streams.run import stream_file
 
     if output == "-" and as_json:
         raise InputError("--json and -o -: both want standard output; write the stream to a file")

@@ -21,8 +21,8 @@ def stream_status(
     a promise, 2 where there is no status.
     """
     from shoal.reports.stream_in_words import status_lines
-    from shoal.state.stream_status import partitions_under
-    from shoal.state.stream_status import stream_status as status_of
+    from shoal.streams.stream_status import partitions_under
+    from shoal.streams.stream_status import stream_status as status_of
 
     parts = partitions_under(checkpoint)
     found = {path.name: status_of(path) for path in parts} or {"": status_of(checkpoint)}

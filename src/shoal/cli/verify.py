@@ -52,7 +52,7 @@ def verify(
     """Check a released file against its certificate, one line per check; exit status 1 if one
     fails.
     """
-    from shoal.jobs.audit.verify import verify as run
+    from shoal.auditor.verify import verify as run
 
     with shown(quiet) as progress:
         asked = policy_of_release(released, certificate, policy, overrides)

@@ -25,8 +25,8 @@ def warmup(
     quiet: Quiet = False,
 ) -> None:
     """Compile for this machine what Shoal would compile on its first use, so that no run waits."""
+    from shoal.advise.warmup import warm_up
     from shoal.cli.progress import shown
-    from shoal.jobs.advise.warmup import warm_up
 
     with shown(quiet) as progress:
         compiled = warm_up(verbs or (), every_method, progress)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.kernels.compile import inner, outer
-from shoal.kernels.uncompiled import uncompiled_up_to
+from shoal.data.numba_kernels import inner, outer
+from shoal.data.uncompiled import uncompiled_up_to
 
 WHOLE, ODD, BROKEN, BLANK, RAGGED = range(5)
 QUOTE = 34

@@ -140,7 +140,7 @@ class Policy:
     def populations(self) -> dict[str, Table]:
         """The population tables that promises compare with, by the policy's name for them.
 
-        As they are written: see `shoal.binding.populations.tables_of`.
+        As they are written: see `shoal.policy.binding.populations.tables_of`.
         """
         reading = reading_beside(self.model.read)
         return {

@@ -1,8 +1,8 @@
 """Every method, promise, metric, attack and hierarchy maker, found by looking.
 
-A module in `shoal.algorithms.<room>` whose public dataclass names itself (`name`) and says what it
-does is a method: nothing has to be listed anywhere. So it is with promises (`model`), metrics and
-attacks (`name`) and hierarchy makers (`kind`) in their rooms.
+A module among the methods of a product (`shoal.tables.methods` and so on) whose public dataclass
+names itself (`name`) and says what it does is a method: nothing has to be listed anywhere. So it is
+with promises (`model`), metrics and attacks (`name`) and hierarchy makers (`kind`) in their rooms.
 
 Plug-ins arrive by the entry points `shoal.algorithms`, `shoal.privacy`, `shoal.metrics`,
 `shoal.attacks` and `shoal.hierarchies`. One that can't be loaded, lacks a part or takes a name that
@@ -50,7 +50,8 @@ from shoal.protocols import (
     StreamMethod,
 )
 
-ROOMS = {"table": "publish", "stream": "stream", "republication": "republish", "fusion": "fuse"}
+PRODUCTS = {"tables": "publish", "streams": "stream", "ledgers": "republish", "fusion": "fuse"}
+"""The packages that hold methods, and the verb that these serve."""
 SOCKETS: dict[str, type] = {
     "publish": Partitioner,
     "stream": StreamMethod,
@@ -99,8 +100,8 @@ class Method:
 def methods() -> dict[str, Method]:
     """Every method by name."""
     own: dict[str, Method] = {}
-    for room, verb in ROOMS.items():
-        for module in _modules_of(f"shoal.algorithms.{room}"):
+    for product, verb in PRODUCTS.items():
+        for module in _modules_of(f"shoal.{product}.methods"):
             own |= _methods_of(module, verb)
     found = dict(own)
     for name, plug_in in _plug_ins("shoal.algorithms", "name", set(own)):
@@ -239,7 +240,7 @@ def is_known_method(name: str, verb: str) -> bool:
 
 def verb_of(name: str) -> str | None:
     """The verb that a method serves, installed or not; None where there is none of that name."""
-    own = next((verb for verb in ROOMS.values() if is_known_method(name, verb)), None)
+    own = next((verb for verb in PRODUCTS.values() if is_known_method(name, verb)), None)
     if own is not None:
         return own
     return methods()[name].verb if name in methods() else None
@@ -272,8 +273,8 @@ def parameters_taken(name: str, verb: str, settings: Mapping[str, Any]) -> dict[
 
 def _module_of_method(name: str, verb: str) -> str | None:
     """The module that has a method's name, among those that serve the verb."""
-    rooms = [f"shoal.algorithms.{room}" for room, served in ROOMS.items() if served == verb]
-    return next(filter(None, (_module_named(room, name) for room in rooms)), None)
+    packages = [f"shoal.{own}.methods" for own, served in PRODUCTS.items() if served == verb]
+    return next(filter(None, (_module_named(package, name) for package in packages)), None)
 
 
 def _module_named(package_name: str, name: str) -> str | None:

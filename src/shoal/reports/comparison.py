@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from shoal.jobs.advise.comparison import Comparison, Row
+from shoal.advise.comparison import Comparison, Row
 from shoal.reports.comparison_curves import CHARTS, chart_of, drawn_methods
 from shoal.reports.comparison_table import columns, faults, more_columns, percent, reasons
 from shoal.reports.pages import render_template, write_page

@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from shoal.jobs.advise.comparison import Comparison, Row
+from shoal.advise.comparison import Comparison, Row
 from shoal.reports import charts
 
 # Okabe and Ito's colours where they can be read on white and on black alike, the page's ink, a

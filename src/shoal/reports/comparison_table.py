@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from shoal.advise.comparison import Comparison, Row, promise_titles
 from shoal.data.fault_words import fault_sentences
 from shoal.data.printable import printable_lines
-from shoal.jobs.advise.comparison import Comparison, Row, promise_titles
 
 NONE = "-"
 MOST_PROMISES = 3  # with a column of their own

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from shoal.auditor.dossier.dossier import OPEN, Dossier, build_dossier
 from shoal.connectors import files
 from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.certificate import Certificate
 from shoal.data.printable import printable
 from shoal.data.progress import Progress, no_progress
-from shoal.jobs.dossier.dossier import OPEN, Dossier, build_dossier
 from shoal.policy.policy import PolicyLike
 from shoal.reports import pages
 from shoal.reports.attack_section import attack_section

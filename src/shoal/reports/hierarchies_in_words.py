@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shoal.policy.proposal.matching import HierarchyMatch
+from shoal.advise.proposal.matching import HierarchyMatch
 from shoal.reports.text_table import table_lines
 
 

@@ -14,8 +14,8 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from shoal.auditor.ledger.history import LedgerAudit, ReleaseAudit
 from shoal.data.people import UNITS, UNKNOWN, unit
-from shoal.jobs.republish.history import LedgerAudit, ReleaseAudit
 from shoal.reports import charts, pages
 from shoal.reports.attack_section import attack_section
 from shoal.reports.ledger_in_short import ledger_in_short

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shoal.auditor.ledger.history import LedgerAudit, ReleaseAudit
 from shoal.data.certificate import Certificate
 from shoal.data.people import unit
-from shoal.jobs.republish.history import LedgerAudit, ReleaseAudit
 from shoal.reports.in_short import CLOSENESS, Line, in_short
 from shoal.reports.measured import number_text
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shoal.auditor.audit import AuditResult
+from shoal.auditor.publication import Found
+from shoal.auditor.together import is_below
 from shoal.data.certificate import Certificate
 from shoal.data.people import Unit, unit
 from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.truth import Truth
-from shoal.jobs.audit.audit import AuditResult
-from shoal.jobs.audit.publication import Found
-from shoal.jobs.audit.together import is_below
-from shoal.jobs.publish.outcome import Outcome
 from shoal.policy.policy import Policy
 from shoal.policy.saving import as_yaml
+from shoal.tables.outcome import Outcome
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from shoal.advise.proposal.proposal import Proposal, ProposedColumn
+from shoal.advise.proposal.singled_out import Order, share_text
 from shoal.data.printable import printable
-from shoal.policy.proposal.proposal import Proposal, ProposedColumn
-from shoal.policy.proposal.singled_out import Order, share_text
 
 NO_SUBJECT = "no column numbers people: every record is taken to be its own person"
 

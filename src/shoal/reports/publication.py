@@ -9,23 +9,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
+from shoal.attacks.run.request import Asked
+from shoal.auditor import publication
 from shoal.connectors.frames import FrameT, table_of
 from shoal.data import cores
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
-from shoal.jobs.attack.request import Asked
-from shoal.jobs.audit import publication
-from shoal.jobs.publish import publish as job
-from shoal.jobs.publish.from_columns import Columns
 from shoal.policy.policy import PolicyLike
 from shoal.reports.text import summary
+from shoal.tables import publish as job
+from shoal.tables.from_columns import Columns
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
+    from shoal.attacks.beside.beside import ReleaseLike
     from shoal.data.beside import BesideGuard
-    from shoal.jobs.beside.beside import ReleaseLike
     from shoal.reports.measured import Measured
 
 Plot = Literal["sizes", "columns", "loss"]
@@ -157,7 +157,7 @@ def _guard(
             raise InputError(f"{name}: is about other releases; name them with beside")
     if not beside:
         return None
-    from shoal.jobs.beside.guard import Against, guard_of_frames
+    from shoal.attacks.beside.guard import Against, guard_of_frames
 
     return guard_of_frames(beside, Against(attacker, strict), progress)
 
@@ -200,7 +200,7 @@ def fuse(
     require_together: as in `publish`. What the certificate warns about is a `ReleaseWarning`, too.
     Raises InputError, InfeasibleError, PromiseError or PartyError, and then returns nothing.
     """
-    from shoal.jobs.fuse.fuse import fuse as fused
+    from shoal.fusion.fuse import fuse as fused
 
     return _warned(
         fused(

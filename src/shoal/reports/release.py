@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from shoal.auditor.audit import AuditResult
 from shoal.data.certificate import Certificate
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Kind, Role, Shown
-from shoal.jobs.audit.audit import AuditResult
-from shoal.jobs.publish.outcome import Outcome
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports import charts
@@ -44,6 +43,7 @@ from shoal.reports.release_charts import (
     sizes_chart,
 )
 from shoal.reports.text import downstream_sentences, explanation_sentences
+from shoal.tables.outcome import Outcome
 
 
 def write_report(outcome: Outcome, policy: Policy, path: Path) -> None:

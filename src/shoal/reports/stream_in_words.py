@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from shoal.state.stream_status import StreamStatus
+from shoal.streams.stream_status import StreamStatus
 
 
 def status_lines(status: StreamStatus) -> list[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from shoal.advise.proposal.candidates import Candidate
+from shoal.advise.proposal.profile import Profile, TakenForPeople
 from shoal.data.findings import some_named
-from shoal.policy.proposal.candidates import Candidate
-from shoal.policy.proposal.profile import Profile, TakenForPeople
 from shoal.privacy.table_risk import Risk
 from shoal.reports.text_table import table_lines
 

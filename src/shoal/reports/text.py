@@ -11,9 +11,9 @@ from shoal.data.people import span_text, unit
 from shoal.data.printable import printable_lines
 
 if TYPE_CHECKING:
-    from shoal.jobs.republish.history import LedgerAudit, ReleaseAudit
-    from shoal.jobs.republish.rehearsal import Rehearsal
-    from shoal.jobs.republish.what_if import Prospect
+    from shoal.auditor.ledger.history import LedgerAudit, ReleaseAudit
+    from shoal.ledgers.rehearsal import Rehearsal
+    from shoal.ledgers.what_if import Prospect
 
 
 def summary(certificate: Certificate, written: str | None = None) -> str:

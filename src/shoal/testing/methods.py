@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from shoal.algorithms.steps.repair import repair
 from shoal.data.classes import Population
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
@@ -18,6 +17,7 @@ from shoal.privacy.l_diversity import LDiversity
 from shoal.privacy.promise import Promise
 from shoal.privacy.t_closeness import TCloseness
 from shoal.protocols import AnonymityRequirement, Partitioner, Promises, Recoder
+from shoal.search.repair import repair
 from shoal.testing.matrices import promises_on, table_of
 
 

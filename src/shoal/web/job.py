@@ -71,10 +71,10 @@ def main() -> None:
 
 def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     """A release in the run's folder, with its report; the certificate comes last."""
-    from shoal.jobs.publish.publish import publish_file
     from shoal.policy.policy import Policy
     from shoal.reports.measured import measured_of
     from shoal.reports.release import write_report
+    from shoal.tables.publish import publish_file
 
     folder = Path(asked["folder"])
     policy = Policy.from_dict(asked["policy"], asked["base"])
@@ -128,7 +128,7 @@ def _numbers(values: Any) -> list[float | None]:
 
 def _marginal(asked: Asked, tell: Tell, line: Line) -> Asked:
     """What each column of a draft costs the others."""
-    from shoal.jobs.advise.marginal import marginal
+    from shoal.advise.marginal import marginal
     from shoal.policy.policy import Policy
 
     policy = Policy.from_dict(asked["policy"], asked["base"])
@@ -143,7 +143,7 @@ def _marginal(asked: Asked, tell: Tell, line: Line) -> Asked:
 
 def _compare(asked: Asked, tell: Tell, line: Line) -> Asked:
     """Every method at every k; each row is sent as soon as it is measured."""
-    from shoal.jobs.advise.compare import compare_file
+    from shoal.advise.compare import compare_file
     from shoal.policy.policy import Policy
 
     def measured(row: Any) -> None:
@@ -176,11 +176,11 @@ def _row(row: Any) -> Asked:
 
 def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
     """What the quick attacks find on a draft, in lines."""
-    from shoal.jobs.advise.attack_figures import TRIED
-    from shoal.jobs.attack.request import AttackRequest
-    from shoal.jobs.publish.attack import AuditedFiles, attack_file
+    from shoal.advise.attack_figures import TRIED
+    from shoal.attacks.run.request import AttackRequest
     from shoal.policy.policy import Policy
     from shoal.reports.attacks import attack_lines
+    from shoal.tables.attack import AuditedFiles, attack_file
 
     policy = Policy.from_dict(asked["policy"], asked["base"])
     data = str(Path(asked["folder"]) / "data.csv")
@@ -220,7 +220,7 @@ def _verify(asked: Asked, tell: Tell, line: Line) -> Asked:
     """Every check of a released file against its certificate."""
     from dataclasses import asdict
 
-    from shoal.jobs.audit.verify import verify
+    from shoal.auditor.verify import verify
     from shoal.policy.policy import Policy
 
     policy = None if asked["policy"] is None else Policy.load(asked["policy"])
@@ -232,11 +232,11 @@ def _verify(asked: Asked, tell: Tell, line: Line) -> Asked:
 
 def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:
     """What each method would do with the next increment of a ledger, under the ledger's policy."""
-    from shoal.jobs.republish.export import verify_ledger
-    from shoal.jobs.republish.republish import read_increment
-    from shoal.jobs.republish.terms import policy_of
-    from shoal.jobs.republish.what_if import what_if_file
-    from shoal.state.ledger import Ledger
+    from shoal.auditor.ledger.export import verify_ledger
+    from shoal.auditor.ledger.terms import policy_of
+    from shoal.connectors.ledger import Ledger
+    from shoal.ledgers.republish import read_increment
+    from shoal.ledgers.what_if import what_if_file
 
     policy, stat = policy_of(Ledger(Path(asked["folder"]))), Path(asked["increment"]).stat()
     found = what_if_file(asked["increment"], policy, asked["folder"], progress=tell)
@@ -251,10 +251,10 @@ def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:
 
 def _republish(asked: Asked, tell: Tell, line: Line) -> Asked:
     """Appends the increment that was signed, by the method that was signed, to its ledger."""
+    from shoal.auditor.ledger.terms import policy_of
+    from shoal.connectors.ledger import Ledger
     from shoal.errors import InputError
-    from shoal.jobs.republish.republish import read_increment, republish_source
-    from shoal.jobs.republish.terms import policy_of
-    from shoal.state.ledger import Ledger
+    from shoal.ledgers.republish import read_increment, republish_source
 
     folder = Path(asked["folder"])
     policy = policy_of(Ledger(folder)).with_method(asked["method"], {})

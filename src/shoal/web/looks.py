@@ -14,14 +14,14 @@ from typing import Any
 
 import polars as pl
 
-from shoal.binding.past_memory import memory_of
+from shoal.advise.check import check
+from shoal.advise.estimate import machine_memory
 from shoal.connectors import files
 from shoal.connectors.sampled_files import read_sampled
 from shoal.data.findings import AttributeFinding
 from shoal.data.table import as_text
 from shoal.errors import InputError
-from shoal.jobs.advise.check import check
-from shoal.jobs.advise.estimate import machine_memory
+from shoal.policy.binding.past_memory import memory_of
 from shoal.policy.interchange import reading_of
 from shoal.policy.loading import read_options
 from shoal.policy.policy import Policy
@@ -94,7 +94,7 @@ class Looks:
 
     def look_propose(self, table: str, read: dict[str, Any]) -> Answer:
         """A first policy, with the reason for every role."""
-        from shoal.jobs.advise.propose import propose_policy
+        from shoal.advise.propose import propose_policy
 
         found = propose_policy(self._source(table, read).frame, read=read)
         return {
@@ -105,7 +105,7 @@ class Looks:
 
     def look_profile(self, table: str, policy: Answer, base: str) -> Answer:
         """What the columns hold, and who may be one person, tried on the table."""
-        from shoal.jobs.advise.profile import profile
+        from shoal.advise.profile import profile
 
         asked, frame = self._sound(policy, base), self._source(table, policy.get("read")).frame
         read = None if asked is not None else policy.get("read")
@@ -124,7 +124,7 @@ class Looks:
 
     def look_risk(self, table: str, policy: Answer, base: str) -> Answer:
         """How many are alone, and what each column gives away."""
-        from shoal.jobs.advise.risk import risk
+        from shoal.advise.risk import risk
 
         asked = Policy.from_dict(policy, base)
         return risk(self._source(table, policy.get("read")).frame, asked).to_dict()
@@ -206,7 +206,7 @@ class Looks:
         self, table: str, policy: Answer, base: str, draft: str, row: int | str
     ) -> Answer:
         """What somebody who knows the quasi-identifiers of one row sees of it in a draft."""
-        from shoal.jobs.advise.attacker_view import attacker_views
+        from shoal.advise.attacker_view import attacker_views
 
         if draft not in self._views:
             asked = Policy.from_dict(policy, base)
@@ -216,9 +216,9 @@ class Looks:
 
     def look_ledger_chain(self, folder: str) -> Answer:
         """Whether the chain of a ledger is whole: its length, the hash to note, and who waits."""
-        from shoal.jobs.republish.export import verify_ledger
-        from shoal.state.deferred import DeferredRecords
-        from shoal.state.ledger import Ledger
+        from shoal.auditor.ledger.export import verify_ledger
+        from shoal.connectors.ledger import Ledger
+        from shoal.connectors.ledger.deferred import DeferredRecords
 
         releases, last = verify_ledger(folder)
         waiting = DeferredRecords.of(Ledger(Path(folder))).records
@@ -226,7 +226,7 @@ class Looks:
 
     def look_ledger_history(self, folder: str) -> Answer:
         """What an audit of a ledger's history finds, release by release."""
-        from shoal.jobs.republish.history import audit_releases
+        from shoal.auditor.ledger.history import audit_releases
         from shoal.reports.text import history_sentences
 
         found = audit_releases(folder)
@@ -256,7 +256,7 @@ class Looks:
 
     def look_lattice(self, table: str, policy: Answer, base: str, levels: dict[str, int]) -> Answer:
         """Levels of a global recoding and their neighbours: what they lose, and whether safe."""
-        from shoal.jobs.advise.lattice_walk import lattice_walk
+        from shoal.advise.lattice_walk import lattice_walk
 
         key = json.dumps([policy, base], sort_keys=True, default=str)
         if key not in self._walks:
@@ -267,7 +267,7 @@ class Looks:
 
     def look_match(self, table: str, policy: Answer, base: str, folder: str) -> Answer:
         """Which table of a folder fits which column, by values."""
-        from shoal.jobs.advise.match_hierarchies import match_hierarchies
+        from shoal.advise.match_hierarchies import match_hierarchies
 
         asked = Policy.from_dict(policy, base)
         found = match_hierarchies(self._source(table, policy.get("read")).frame, folder, asked)

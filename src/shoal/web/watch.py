@@ -10,7 +10,7 @@ from time import time
 from typing import Any
 
 from shoal.errors import CheckpointError, InputError
-from shoal.state.stream_status import stream_status
+from shoal.streams.stream_status import stream_status
 from shoal.web import folder as files
 from shoal.web import increments, pictures
 from shoal.web.edits import Form, one

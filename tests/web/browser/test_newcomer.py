@@ -13,8 +13,8 @@ from threading import Thread
 
 import pytest
 
+from shoal.auditor.verify import verify
 from shoal.cli.main import status_of
-from shoal.jobs.audit.verify import verify
 from shoal.samples import patients
 from shoal.web.policy_text import read, written
 from shoal.web.work import Job

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.compile import inner, outer
-from shoal.kernels.spans import first_node, last_leaf, parent_of
+from shoal.data.numba_kernels import inner, outer
+from shoal.search.kernels.spans import first_node, last_leaf, parent_of
 
 ADDED = 0
 """Cheapest is what adds least to records times cost of the box, summed over groups."""

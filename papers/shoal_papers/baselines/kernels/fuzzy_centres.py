@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.kernels.centres import drawn_centres, squared_distance
-from shoal.kernels.compile import inner, outer
+from shoal.data.numba_kernels import inner, outer
+from shoal.tables.kernels.centres import drawn_centres, squared_distance
 
 
 @outer

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.kernels.compile import inner, outer
-from shoal.kernels.spans import box_loss, widen
+from shoal.data.numba_kernels import inner, outer
+from shoal.search.kernels.spans import box_loss, widen
 
 
 @outer

@@ -1,15 +1,15 @@
 """Each item joins the box that has to grow least for it.
 
-lo, hi, sizes, costs, and what it is to grow least: as in `shoal.kernels.box_growth`.
+lo, hi, sizes, costs, and what it is to grow least: as in `shoal.ledgers.kernels.box_growth`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from shoal.kernels.box_growth import costs_of_boxes
-from shoal.kernels.compile import inner, outer
-from shoal.kernels.spans import box_loss, widen
+from shoal.data.numba_kernels import inner, outer
+from shoal.ledgers.kernels.box_growth import costs_of_boxes
+from shoal.search.kernels.spans import box_loss, widen
 
 
 @outer

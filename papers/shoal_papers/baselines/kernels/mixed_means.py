@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.kernels.compile import inner, outer
+from shoal.data.numba_kernels import inner, outer
 
 
 @outer

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.compile import inner, outer
-from shoal.kernels.key_table import bits_for, place_of
+from shoal.data.numba_kernels import inner, outer
+from shoal.search.kernels.key_table import bits_for, place_of
 
 PARENT, FIRST, LAST, PRICE = range(4)  # columns of `trees`
 ATTRIBUTE, BOUND, LOW, HIGH = range(4)  # rows of `cuts`

@@ -1,0 +1,1 @@
+"""Advice before a release: profiles, risk, comparisons, proposals."""

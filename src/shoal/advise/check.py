@@ -1,0 +1,250 @@
+"""Check: the doctor for policies and hierarchies, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from shoal.advise.sound_part import sound_part
+from shoal.auditor.ledger import terms
+from shoal.connectors.frames import Frame, table_of
+from shoal.data.findings import AttributeFinding, Fault
+from shoal.data.hierarchies.diagnostics import diagnose, values_without_leaf
+from shoal.data.hierarchies.table import read_paths
+from shoal.data.person_numbers import person_numbers
+from shoal.data.table import Table
+from shoal.errors import InputError
+from shoal.policy import registry
+from shoal.policy.binding.columns import check_columns
+from shoal.policy.binding.files import original_table, read_original
+from shoal.policy.binding.table import bind
+from shoal.policy.binding.written_alike import written_alike
+from shoal.policy.consistency import contradictions
+from shoal.policy.loading import read_mapping
+from shoal.policy.policy import Policy, PolicyLike
+from shoal.privacy.promises import nearest_feasible
+from shoal.streams.core import StreamCore
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def check_files(
+    path: Path, data_path: str | None, read: Mapping[str, Any] = NOTHING
+) -> list[AttributeFinding]:
+    """Every finding about a policy and its data, if given; values apart from messages.
+
+    read: overrides the policy's block of this name. A policy that is refused is compared with the
+    data all the same, as far as it goes.
+    """
+    try:
+        policy: Policy | None = Policy.load(path).with_files(read, {})
+        found = []
+    except InputError as refused:
+        found = _said(refused)
+        policy, more = _left_of(path, read)
+        found += more
+    is_sound = not found
+    if policy is None:
+        return _plain(found)
+    if is_sound:
+        found += _method_findings(policy)
+    table = None
+    if data_path is not None:
+        try:
+            table = Table(read_original(data_path, policy).frame)
+        except InputError as unfit:
+            found += _said(unfit)
+    more_found = _findings(policy, table) if is_sound else _findings_by_name(policy, table)
+    return _once([*_plain(found), *more_found])
+
+
+def _left_of(path: Path, read: Mapping[str, Any]) -> tuple[Policy | None, list[str]]:
+    """What is left of a policy that is refused, and what else is wrong with it."""
+    try:
+        content = read_mapping(path)
+    except InputError:
+        return None, []
+    block = content.get("read")
+    if read:
+        content["read"] = {**(block if isinstance(block, Mapping) else {}), **read}
+    model, is_whole = sound_part(content)
+    if model is None:
+        return None, []
+    return Policy(model, path.parent), contradictions(model) if is_whole else []
+
+
+def remarks(policy: Policy, data_path: str) -> list[str]:
+    """What a sound policy's data give reason to say: columns that may number people, where there is
+    no subject, values that look alike, and names of people that stay.
+    """
+    table = Table(read_original(data_path, policy).frame)
+    evidence = person_numbers(table) if policy.subject is None else []
+    alike = (one.text for one in written_alike(table, policy))
+    return [*map(str, evidence), *alike, *policy.kept_names(table.names)]
+
+
+def check(policy: PolicyLike, frame: Frame | None = None) -> list[AttributeFinding]:
+    """Every finding about columns, hierarchies, values, numbers, domains, people and promises.
+
+    Empty where the policy is sound and, if given, fits the frame. Raises InputError for what is not
+    a policy.
+    """
+    policy = Policy.of(policy)
+    table = None if frame is None else original_table(table_of(frame), policy)
+    return _once([*_plain(_method_findings(policy)), *_findings(policy, table)])
+
+
+def _method_findings(policy: Policy) -> list[str]:
+    """Why the method does not fit the policy, whichever verb it serves."""
+    verb = registry.verb_of(policy.method_name) or "publish"
+    try:
+        method = policy.build_method(verb)
+        if verb == "republish":
+            terms.check_policy(policy, method)
+    except InputError as unfit:
+        return _said(unfit)
+    return []
+
+
+def _stream_findings(policy: Policy, table: Table) -> list[str]:
+    """What a stream of such records would be refused for, the table being its reference."""
+    if registry.verb_of(policy.method_name) != "stream":
+        return []
+    try:
+        StreamCore(policy, table.names, table)
+    except InputError as unfit:
+        return _said(unfit)
+    return []
+
+
+def _findings(policy: Policy, table: Table | None) -> list[AttributeFinding]:
+    findings = _findings_by_name(policy, table)
+    if table is None or _unmatched(findings):
+        return findings
+    while True:
+        faulty = _attributes_of(findings, policy)
+        if faulty:
+            rest = _without(policy, table, faulty)
+            if rest is None:
+                return findings
+            policy, table = rest
+        findings += _bound_findings(policy, table)
+        if not _attributes_of(findings, policy):
+            return findings
+
+
+def _findings_by_name(policy: Policy, table: Table | None) -> list[AttributeFinding]:
+    """What can be said without binding the policy to the table."""
+    findings = _plain(policy.open_questions())
+    findings += _plain([] if table is None else check_columns(table.names, policy))
+    findings += _table_findings(policy)
+    if table is not None:
+        findings += _maker_findings(policy, table)
+    return findings
+
+
+def _unmatched(findings: Sequence[AttributeFinding]) -> bool:
+    """Whether columns and attributes do not match, so that the two can't be bound."""
+    return any(finding.message.startswith("column") for finding in findings)
+
+
+def _bound_findings(policy: Policy, table: Table) -> list[AttributeFinding]:
+    """What binding shows, and whether one class of all records keeps the promises."""
+    bound, wrong = bind(table, policy)
+    if bound is None:
+        return [
+            finding if isinstance(finding, AttributeFinding) else _plain([finding])[0]
+            for finding in wrong
+        ]
+    _, whole_table = bound.method_input()
+    people = {name: len(codes) for name, codes in bound.populations.items()}
+    return _plain(
+        nearest_feasible(policy.build_promises(), whole_table, people)
+        + _stream_findings(policy, table)
+    )
+
+
+def _attributes_of(findings: Sequence[AttributeFinding], policy: Policy) -> set[str]:
+    """The attributes of the policy that findings other than open questions are about."""
+    asked = set(policy.open_questions())
+    said = [finding for finding in findings if finding.message not in asked]
+    return {
+        name
+        for name in policy.model.attributes
+        if any(f.attribute == name or f.message.startswith(f"attribute '{name}':") for f in said)
+    }
+
+
+def _without(policy: Policy, table: Table, faulty: set[str]) -> tuple[Policy, Table] | None:
+    """A policy and a table without some attributes, so that what is wrong elsewhere shows, too;
+    None where no policy is left.
+    """
+    content = policy.model.model_dump(exclude_unset=True)
+    content["attributes"] = {n: a for n, a in content["attributes"].items() if n not in faulty}
+    content["promises"] = [
+        promise
+        for promise in content["promises"]
+        if not faulty & {promise.get("attribute"), *(promise.get("attributes") or [])}
+    ]
+    for key in ("label", "accept"):
+        content.pop(key, None)
+    try:
+        rest = Policy.from_dict(content, policy.base)
+    except InputError:
+        return None
+    return rest, Table(table.frame.drop(faulty & set(table.frame.columns)))
+
+
+def _table_findings(policy: Policy) -> list[AttributeFinding]:
+    """What is wrong with the hierarchy files themselves."""
+    findings: list[AttributeFinding] = []
+    for name, attribute in policy.model.attributes.items():
+        if isinstance(attribute.hierarchy, str):
+            try:
+                findings += diagnose(read_paths(policy.base / attribute.hierarchy, name), name)
+            except InputError as unfit:
+                findings += _plain(_said(unfit))
+    return findings
+
+
+def _maker_findings(policy: Policy, table: Table) -> list[AttributeFinding]:
+    """Values that the rule of a made hierarchy has no place for."""
+    findings: list[AttributeFinding] = []
+    for name, attribute in policy.model.attributes.items():
+        if isinstance(attribute.hierarchy, dict) and name in table.names:
+            ((kind, argument),) = attribute.hierarchy.items()
+            column = table.column(name)
+            present = [i for i, cell in enumerate(column.cells) if policy.is_value(cell)]
+            values = np.array([column.cells[i] for i in present], dtype=object)
+            try:
+                findings += values_without_leaf(
+                    registry.makers()[kind].from_spec(argument),
+                    name,
+                    values,
+                    column.counts()[present],
+                )
+            except InputError as unfit:
+                findings += _plain([f"attribute '{name}': {text}" for text in _said(unfit)])
+    return findings
+
+
+def _plain(messages: list[str]) -> list[AttributeFinding]:
+    return [AttributeFinding(Fault.POLICY, "", 1, message) for message in messages]
+
+
+def _said(unfit: InputError) -> list[str]:
+    return [str(unfit.args[0]), *unfit.findings]
+
+
+def _once(findings: Sequence[AttributeFinding]) -> list[AttributeFinding]:
+    """Each message once, in order; those with values first, where they say the same."""
+    kept: dict[str, AttributeFinding] = {}
+    for finding in findings:
+        known = kept.get(finding.message)
+        if known is None or (finding.values and not known.values):
+            kept[finding.message] = finding
+    return list(kept.values())

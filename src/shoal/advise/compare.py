@@ -1,0 +1,218 @@
+"""Compare: which method, which k, at what loss. Measured as by publish; nothing is published.
+
+read > bind > encode, once; then for every k and every method: partition > repair > recode > audit
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.advise.attack_figures import TRIED
+from shoal.advise.compared_methods import (
+    checked_ks,
+    label_of,
+    proposed_methods,
+    with_methods,
+)
+from shoal.advise.comparison import Comparison, Row
+from shoal.advise.warm_up_beside import Trial, warm_up
+from shoal.attacks.run.attack import AttackedRelease, attacked, with_attacks
+from shoal.attacks.run.request import AttackRequest
+from shoal.auditor.measure import measure
+from shoal.auditor.warnings import open_question_warnings
+from shoal.connectors import files
+from shoal.connectors.frames import Frame, table_of
+from shoal.data.certificate import Certificate
+from shoal.data.classes import Classes
+from shoal.data.cut import Cut
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.data.progress import Progress, no_progress, tell
+from shoal.data.table import Table
+from shoal.data.uncompiled import always
+from shoal.errors import InfeasibleError, InputError
+from shoal.policy.binding.files import read_original
+from shoal.policy.binding.table import BoundTable, bind
+from shoal.policy.policy import Policy, PolicyLike
+from shoal.recoding.recode import find_classes, ordered, recode
+from shoal.tables.second_release import republisher
+
+WARM_UP = 300  # records
+FEW_RECORDS = 1_000  # up to here plain Python costs a method less than a second, compiling several
+
+
+def compare(
+    frame: Frame,
+    policy: PolicyLike,
+    methods: Sequence[str] | None = None,
+    ks: Sequence[int] | None = None,
+    *,
+    attack: bool = False,
+    on_row: Callable[[Row], object] | None = None,
+    skip: Collection[tuple[str, int]] = (),
+    progress: Progress = no_progress,
+) -> Comparison:
+    """Every method at every k, each release measured as `publish` measures it; none is published.
+
+    methods: `name` or `name:parameter=value`, several parameters parted by colons; `["all"]` for
+    every one that publishes a table; by default about four that suit the policy. Its own method
+    keeps its parameters. ks: by default 5, 10, 25, 50 and the policy's. A promise that is broken
+    and a k that can't be reached are rows of the table, not errors; raises InputError for what
+    can't be read or asked. attack: also how much guessing, ends of intervals and lists of names
+    gain on each release. on_row: called with each row as it is measured; what it raises ends the
+    comparison. skip: labels of methods and ks that are measured already; `Comparison.joined` puts
+    the rest to them.
+    """
+    policy = Policy.of(policy)
+    for warning in open_question_warnings(policy):
+        warnings.warn(warning, stacklevel=2)
+    asked = _Asked(methods, ks, attack, on_row, skip)
+    return _compared(table_of(frame), policy, asked, progress)
+
+
+class _Asked(NamedTuple):
+    """What a comparison is asked beside the policy, as in `compare`."""
+
+    methods: Sequence[str] | None
+    ks: Sequence[int] | None
+    attack: bool
+    on_row: Callable[[Row], object] | None
+    skip: Collection[tuple[str, int]]
+
+
+def _compared(table: Table, policy: Policy, asked: _Asked, progress: Progress) -> Comparison:
+    methods, ks, attack, on_row, skip = asked
+    policy.refuse_two_tables("compare")
+    policies = None if methods is None else with_methods(policy, methods)
+    asked_ks = checked_ks(ks, policy)
+    progress("checking the data against the policy")
+    ground = _Ground.of(table, policy)
+    if policies is None:
+        policies = proposed_methods(ground.bound.policy)
+    settings = [(k, own.with_k(k)) for k in asked_ks for own in policies]
+    settings = [(k, own) for k, own in settings if (label_of(own), k) not in skip]
+    firsts = {label_of(own): (k, own) for k, own in reversed(settings)}
+    compiled = ground.table.records > FEW_RECORDS
+    if firsts:
+        most = max(k for k, _ in firsts.values())
+        tried = tuple(own for _, own in reversed(firsts.values()))
+        trial = Trial(*ground.first(max(WARM_UP, 4 * most)), tried, compiled)
+        warm_up(trial, progress)
+    rows = []
+    for number, (k, own) in enumerate(settings):
+        tell(progress, f"k={k} {label_of(own)}", number, len(settings))
+        with always(compiled):
+            rows.append(_row(ground, own, k, attack))
+        if on_row is not None:
+            on_row(rows[-1])
+    quasi = tuple(attribute.name for attribute in ground.bound.schema.quasi)
+    return Comparison(
+        tuple(sorted(rows, key=Row.rank)),
+        policy.model.seed,
+        ground.table.records,
+        ground.people,
+        quasi,
+        asked_k=policy.required_k,
+    )
+
+
+def compare_file(
+    input_path: str,
+    policy: Policy,
+    methods: Sequence[str] | None = None,
+    ks: Sequence[int] | None = None,
+    output_path: str | None = None,
+    *,
+    attack: bool = False,
+    on_row: Callable[[Row], object] | None = None,
+    skip: Collection[tuple[str, int]] = (),
+    progress: Progress = no_progress,
+) -> Comparison:
+    """`compare` of a file; writes the comparison as JSON to `output_path`, if given."""
+    if methods is not None:
+        with_methods(policy, methods)  # what is asked is judged before a large file is read
+    checked_ks(ks, policy)
+    progress("reading the table")
+    source = read_original(input_path, policy)
+    asked = _Asked(methods, ks, attack, on_row, skip)
+    comparison = _compared(Table(source.frame), policy, asked, progress)
+    comparison = replace(comparison, sha256=source.sha256)
+    if output_path is not None:
+        with files.atomic_write(output_path) as draft:
+            draft.write_text(comparison.to_json())
+    return comparison
+
+
+# What is measured
+
+
+@dataclass(frozen=True)
+class _Ground:
+    """The table as all releases see it: bound and encoded once.
+
+    table: without the cells of its quasi-identifiers.
+    """
+
+    table: Table
+    bound: BoundTable
+    matrix: Matrix
+    whole_table: Classes
+
+    @classmethod
+    def of(cls, table: Table, policy: Policy) -> _Ground:
+        table = ordered(table, policy)
+        bound, findings = bind(table, policy)
+        if bound is None:
+            raise InputError.from_findings(findings)
+        rest = table.without([attribute.name for attribute in bound.schema.quasi])
+        return cls(rest, bound, *bound.method_input())
+
+    @property
+    def people(self) -> int:
+        subjects = self.bound.encoded.subjects
+        return self.table.records if subjects is None else len(np.unique(subjects))
+
+    def first(self, records: int) -> tuple[Matrix, Classes]:
+        """The first records as a table of their own."""
+        kept = np.arange(self.matrix.records) < records
+        subjects = self.matrix.subjects
+        if subjects is not None:
+            subjects = np.unique(subjects[kept], return_inverse=True)[1].astype(np.int32)
+        label = None if self.matrix.label is None else self.matrix.label[kept]
+        matrix = replace(
+            self.matrix, codes=self.matrix.codes[kept].copy(), subjects=subjects, label=label
+        )
+        return matrix, self.whole_table.only(kept, subjects)
+
+    def certificate(
+        self, policy: Policy, classes: Partition | Cut, attack: bool = False
+    ) -> Certificate:
+        """What readers of such a release would see, measured, and attacked if that is asked."""
+        recoded = recode(self.table, self.bound, classes, policy)
+        published = Table(recoded.frame)
+        certificate, release, _ = measure(published, self.bound.schema, policy, recoded.truth)
+        if not attack:
+            return certificate
+        schema, encoded = self.bound.schema, self.bound.encoded
+        republish = republisher(self.table, schema, encoded, policy)
+        target = AttackedRelease(
+            published, release, schema, self.table, encoded, recoded.truth, republish
+        )
+        found = attacked(target, policy, AttackRequest(TRIED))
+        return with_attacks(certificate, found | {"accept": []})  # only publish withholds
+
+
+def _row(ground: _Ground, policy: Policy, k: int, attack: bool) -> Row:
+    """The policy's method at this k; a method that refuses says why."""
+    row = Row(policy.method_name, policy.method_settings, policy.method_parameters, k)
+    try:
+        classes, seconds = find_classes(ground.matrix, ground.whole_table, policy)
+    except (InfeasibleError, InputError) as refused:
+        return replace(row, reason="; ".join([str(refused.args[0]), *refused.findings]))
+    certificate = ground.certificate(policy, classes, attack)
+    return replace(row, certificate=certificate, seconds=seconds)

@@ -1,0 +1,224 @@
+"""Comparison: what every method loses at every k, sorted by loss, and which of them to take."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from shoal.advise.attack_figures import FIGURES, attack_figures
+from shoal.advise.compared_methods import label
+from shoal.advise.recommendation import Recommendation, recommend
+from shoal.data import notebook
+from shoal.data.certificate import Certificate
+from shoal.policy import registry
+from shoal.version import VERSION
+
+SCHEMA = "shoal.comparison/1"
+NESTED = ("parameters", "promises", "faults")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method at one k: what its release measures, or the reason why there is none.
+
+    settings: parameters that were asked for; parameters: all of them, as used. certificate: None
+    where there is no release. seconds: CPU seconds of the method alone.
+    """
+
+    method: str
+    settings: dict[str, Any]
+    parameters: dict[str, Any]
+    k: int
+    certificate: Certificate | None = None
+    seconds: float | None = None
+    reason: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The method as `methods` names it."""
+        return label(self.method, self.settings)
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether every promise holds on the release; None where there is none."""
+        return None if self.certificate is None else self.certificate.holds
+
+    def score(self, name: str) -> float | None:
+        """A measure of utility or risk; None where it does not apply."""
+        if self.certificate is None:
+            return None
+        tried = attack_figures(self.certificate)
+        return {**self.certificate["utility"], **self.certificate["risk"], **tried}.get(name)
+
+    @property
+    def loss(self) -> float:
+        """What releases are ranked by: gcp; infinite where there is none."""
+        loss = self.score("gcp")
+        return float("inf") if loss is None else loss
+
+    def rank(self) -> tuple[int, bool, float]:
+        """By ascending k; within it by loss, what keeps every promise first."""
+        return self.k, not self.holds, self.loss
+
+    def as_dict(self) -> dict[str, Any]:
+        """All figures by name; the same names in every row."""
+        measured: Any = self.certificate or {}
+        sizes = measured.get("classes", {})
+        records = measured.get("records", {})
+        return {
+            "label": self.label,
+            "method": self.method,
+            "parameters": self.parameters,
+            "k": self.k,
+            "holds": self.holds,
+            "reason": self.reason,
+            **{name: self.score(name) for name in (*registry.metrics(), *FIGURES)},
+            "classes": sizes.get("count"),
+            "least_class": sizes.get("min"),
+            "mean_class": sizes.get("mean"),
+            "max_class": sizes.get("max"),
+            "suppressed": records.get("suppressed"),
+            "promises": measured.get("promises", []),
+            "faults": measured.get("faults"),
+            "seconds": self.seconds,
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Every method at every k on one table: rows by ascending k, and within it by ascending loss.
+
+    subjects: people in the table. quasi: what an attacker is taken to know. sha256: of the file, if
+    it was one. asked_k: the policy's.
+    """
+
+    rows: tuple[Row, ...]
+    seed: int
+    records: int
+    subjects: int
+    quasi: tuple[str, ...]
+    sha256: str | None = None
+    asked_k: int | None = None
+
+    @property
+    def ks(self) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(row.k for row in self.rows))
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Their labels, least loss first at the k of the recommendation."""
+        at = [row for row in self.rows if row.k == self.advised_k]
+        return tuple(dict.fromkeys(row.label for row in (*at, *self.rows)))
+
+    @property
+    def advised_k(self) -> int | None:
+        """The k that is advised about: the policy's where it was compared, else the least."""
+        return self.asked_k if self.asked_k in self.ks else min(self.ks, default=None)
+
+    @property
+    def recommendation(self) -> Recommendation | None:
+        """The method to take and why; None where none keeps every promise at that k."""
+        if self.advised_k is None:
+            return None
+        known = [row for row in self.ranked(self.advised_k) if row.loss < float("inf")]
+        return recommend(known, self.advised_k)
+
+    @property
+    def releases(self) -> tuple[Row, ...]:
+        """The rows that have a release."""
+        return tuple(row for row in self.rows if row.certificate is not None)
+
+    def joined(self, earlier: Comparison) -> Comparison:
+        """With the rows of an earlier comparison of the same table; of the same point, this one's.
+
+        For a comparison that was stopped and continued with `skip`.
+        """
+        own = {(row.label, row.k) for row in self.rows}
+        rest = [row for row in earlier.rows if (row.label, row.k) not in own]
+        return replace(self, rows=tuple(sorted((*self.rows, *rest), key=Row.rank)))
+
+    @property
+    def broken(self) -> tuple[Row, ...]:
+        """The rows whose release breaks a promise: a publish would withhold them."""
+        return tuple(row for row in self.releases if not row.holds)
+
+    def ranked(self, k: int) -> list[Row]:
+        """The rows of this k that keep every promise, by ascending loss (gcp); ties as named."""
+        return sorted(
+            (row for row in self.rows if row.k == k and row.holds), key=lambda row: row.loss
+        )
+
+    def to_frame(self) -> pl.DataFrame:
+        """All figures, a row for each method and k; what was measured of each promise in a column.
+
+        A figure is null where it does not apply, and where there is no release.
+        """
+        rows = [row.as_dict() for row in self.rows]
+        plain = {name: None for row in rows for name in row if name not in NESTED}
+        promises = {title: None for row in rows for title in promise_titles(row["promises"])}
+        return pl.DataFrame(
+            [
+                {name: row[name] for name in plain} | promises | _measured_promises(row["promises"])
+                for row in rows
+            ],
+            infer_schema_length=None,
+        )
+
+    def _repr_html_(self) -> str:
+        """The recommendation and the main figures, for a notebook."""
+        advice = self.recommendation
+        nothing = f"No method keeps every promise at k = {self.advised_k}"
+        heads = ("k", "method", "loss (gcp)", "mean risk", "groups", "CPU s", "")
+        return notebook.section(
+            notebook.sentence(f"{nothing if advice is None else advice}."),
+            notebook.table(heads, [_html_row(row) for row in self.rows]),
+        )
+
+    def to_json(self) -> str:
+        advice = self.recommendation
+        content = {
+            "schema": SCHEMA,
+            "shoal": VERSION,
+            "seed": self.seed,
+            "records": self.records,
+            "subjects": self.subjects,
+            "recommendation": None if advice is None else asdict(advice),
+            "input": None if self.sha256 is None else {"sha256": self.sha256},
+            "rows": [row.as_dict() for row in self.rows],
+        }
+        return json.dumps(content, indent=2, allow_nan=False) + "\n"
+
+
+def promise_titles(promises: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What each promise is called in a head of a table; no two are called the same."""
+    titles: list[str] = []
+    for promise in promises:
+        over = ",".join(promise["attributes"])
+        title = promise["model"] + (f"({over})" if over else "")
+        count = sum(other == title or other.startswith(f"{title} #") for other in titles)
+        titles.append(f"{title} #{count + 1}" if count else title)
+    return titles
+
+
+def _measured_promises(promises: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    measured = [promise["measured"] for promise in promises]
+    return dict(zip(promise_titles(promises), measured, strict=True))
+
+
+def _html_row(row: Row) -> tuple[str, ...]:
+    if row.certificate is None:
+        return str(row.k), row.label, "", "", "", "", "no release"
+    risk = row.score("prosecutor_mean")
+    return (
+        str(row.k),
+        row.label,
+        "" if row.score("gcp") is None else f"{100 * row.loss:.2f} %",
+        "" if risk is None else f"{100 * risk:.2f} %",
+        f"{row.certificate['classes']['count']:,}",
+        "" if row.seconds is None else f"{row.seconds:.3f}",
+        "" if row.holds else "breaks a promise",
+    )

@@ -1,0 +1,102 @@
+"""Marginal: what each quasi-identifier costs, measured by publishing again without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from shoal.advise.source import Source, read_source
+from shoal.auditor.publication import Publication
+from shoal.auditor.reading import read_release
+from shoal.data.progress import Progress, no_progress, tell
+from shoal.data.release import Release
+from shoal.data.table import Table
+from shoal.errors import InfeasibleError, InputError
+from shoal.policy.policy import Policy, PolicyLike
+from shoal.tables.draft import RecodedDraft, prepare
+from shoal.tables.explain import without_quasi
+from shoal.tables.outcome import Outcome
+from shoal.utility.marginal import (
+    ColumnPrice,
+    Marginal,
+    SmallerK,
+    column_losses,
+    exact_shares,
+    mean_loss,
+)
+
+
+def marginal(
+    source: Source,
+    policy: PolicyLike,
+    *,
+    release: Publication[Any] | None = None,
+    on_column: Callable[[ColumnPrice], object] | None = None,
+    progress: Progress = no_progress,
+) -> Marginal:
+    """Which columns of a release suffer, and how much the others would gain without each.
+
+    The table is published in memory once without each quasi-identifier, by the same method, and
+    once with a smaller k; nothing is written. release: what `publish` made of the same table and
+    policy, else it is made here. on_column: called with each price as it is measured. Raises
+    InputError and InfeasibleError as `publish` does.
+    """
+    policy = Policy.of(policy)
+    policy.require_answers()
+    found = None if release is None else release.found
+    table = read_source(source, policy, progress)
+    if isinstance(found, Outcome):
+        draft, now = found.draft, found.release
+    else:
+        progress("publishing as it is")
+        draft, now = _released(table, policy)
+    policy = policy.with_default_method(draft.schema, draft.truth.encoded)
+    losses, exact = column_losses(now), exact_shares(now)
+    prices = []
+    for number, name in enumerate(losses, 1):
+        stage = f"publishing without column {number} of {len(losses)}"
+        tell(progress, stage, number - 1, len(losses) + 1)
+        without, why_not = _without(table, policy, name)
+        others = mean_loss(losses, but=name)
+        prices.append(ColumnPrice(name, losses[name], exact[name], others, without, why_not))
+        if on_column is not None:
+            on_column(prices[-1])
+    tell(progress, "publishing with a smaller k", len(losses), len(losses) + 1)
+    return Marginal(
+        policy.method_name,
+        policy.required_k,
+        mean_loss(losses),
+        tuple(sorted(prices, key=lambda price: -(price.loss or 0.0))),
+        _smaller_k(table, policy),
+    )
+
+
+def _released(table: Table, policy: Policy) -> tuple[RecodedDraft, Release]:
+    """What would be published, and what its readers would see of it."""
+    draft = prepare(table, policy)
+    return draft, read_release(Table(draft.frame), draft.schema, policy, draft.truth)
+
+
+def _without(table: Table, policy: Policy, name: str) -> tuple[float | None, str | None]:
+    """The loss of the other columns, or why there is no such release."""
+    fewer = without_quasi(policy, name) if len(policy.quasi) > 1 else None
+    if fewer is None:
+        return None, "a promise is about it alone, or it is the only quasi-identifier"
+    content = fewer.model.model_dump(exclude_unset=True)
+    content["attributes"] = {**content["attributes"], name: {"role": "drop"}}
+    try:
+        fewer = Policy.from_dict(content, policy.base)
+        return mean_loss(column_losses(_released(table, fewer)[1])), None
+    except (InfeasibleError, InputError) as refused:
+        return None, "; ".join([str(refused.args[0]), *refused.findings])
+
+
+def _smaller_k(table: Table, policy: Policy) -> SmallerK | None:
+    k = policy.required_k
+    if k is None or k <= 2:
+        return None
+    try:
+        loss = mean_loss(column_losses(_released(table, policy.with_k(k - 1))[1]))
+    except (InfeasibleError, InputError):
+        loss = None
+    return SmallerK(k - 1, loss)

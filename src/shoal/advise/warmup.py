@@ -1,0 +1,199 @@
+"""Warm up: compile for this machine, beforehand, what a verb would compile when it first runs.
+
+A kernel is compiled for the types it is called with, so small tables of invented people are
+published with each method: over orders and over hierarchies, with repeated people and without,
+under k alone and under each promise that has kernels of its own.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from shoal.auditor.ledger.release_view import SIGNATURES
+from shoal.connectors import files
+from shoal.data.progress import Progress, no_progress, tell
+from shoal.data.uncompiled import always
+from shoal.errors import InfeasibleError, InputError
+from shoal.ledgers.republish import republish_file
+from shoal.policy import registry
+from shoal.policy.policy import Policy
+from shoal.samples import generators, sample
+from shoal.streams.options import StreamOptions
+from shoal.streams.run import stream_file
+from shoal.tables.publish import publish_file
+
+VERBS = ("publish", "stream", "republish", "fuse")
+CENTRAL_TWIN = "tds"  # of `fuse`: the same kernels in one process
+SMALL, LARGE = 1_100, 60_000
+"""Records of a table; above 1,000 classes are annealed, above 50,000 the first cuts have kernels of
+their own."""
+DIVERSITY = {"model": "l-diversity", "attribute": "disease", "l": 2, "kind": "distinct"}
+CLOSENESS = {"model": "t-closeness", "attributes": ["disease"], "t": 0.5}
+SHARES = {"model": "alpha-k-anonymity", "attribute": "zip", "alpha": 0.25, "k": 5}
+"""So small a share that cuts for most classes are tried, too."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One release whose publication compiles what it needs.
+
+    method: its name, "" for the one that the verb chooses itself.
+    """
+
+    verb: str
+    method: str
+    sample: str
+    policy: dict[str, Any]
+    records: int = SMALL
+
+    def into(self, folder: Path) -> None:
+        """Publish a table of invented people; to a ledger, a second one of other people, too."""
+        policy = Policy.from_dict(self.policy)
+        if self.method:
+            policy = policy.with_method(self.method)
+        names = []
+        for seed in (1, 2) if self.verb == "republish" else (1,):
+            names.append(str(folder / f"{seed}.csv"))
+            files.write(sample(self.sample, self.records, seed), Path(names[-1]), ".csv")
+        with suppress(InfeasibleError):  # what is asked in vain was compiled all the same
+            PUBLISHERS[self.verb](names, policy, folder)
+
+
+def warm_up(
+    verbs: Sequence[str] = (), every_method: bool = False, progress: Progress = no_progress
+) -> int:
+    """Compile what these verbs need: with the methods they choose themselves, or with every one.
+
+    verbs: of publish, stream, republish and fuse; all if empty. Returns how many functions were
+    compiled: 0 where all were on disk already. Nothing is kept but compiled code. Raises InputError
+    for an unknown verb.
+    """
+    for verb in verbs:
+        if verb not in VERBS:
+            raise InputError(f"verb '{verb}': compiles nothing; choose among {', '.join(VERBS)}")
+    runs = [run for verb in VERBS if verb in (verbs or VERBS) for run in _runs(verb, every_method)]
+    with (
+        tempfile.TemporaryDirectory(prefix="shoal-warmup-") as base,
+        always(compiled=True),
+        _counted() as compiled,
+    ):
+        for number, run in enumerate(runs, start=1):
+            by = f" by {run.method}" if run.method else ""
+            stage = f"warming up {number} of {len(runs)}: {run.verb}{by}"
+            tell(progress, stage, number - 1, len(runs))
+            folder = Path(base) / str(number)
+            folder.mkdir()
+            run.into(folder)
+    return compiled()
+
+
+def _runs(verb: str, every_method: bool) -> Iterator[_Run]:
+    known = [method.name for method in registry.methods().values() if method.verb == verb]
+    names = [*known, ""] if every_method else [""]
+    apart = [m.name for m in registry.methods().values() if m.renders_two_tables]
+    for name in names:
+        if verb == "stream":
+            yield _Run(verb, name, "purchases", _bundled("purchases"))
+        elif verb == "republish":
+            yield _Run(verb, name, "wearables", _wearers(name))
+        else:
+            for policy in _tables() if name not in apart else [_in_two_tables()]:
+                yield _Run("publish", CENTRAL_TWIN if verb == "fuse" else name, "patients", policy)
+    if verb == "publish":
+        yield _Run(verb, "", "patients", next(_tables()), LARGE)
+        yield _Run(verb, "rounded-partition", "patients", _in_shares())
+
+
+def _tables() -> Iterator[dict[str, Any]]:
+    """Policies for patients: each record its own person, or several; over orders, over trees."""
+    trees = _bundled("patients")
+    one_each = deepcopy(trees)
+    one_each["attributes"]["patient"] = {"role": "identifier"}
+    orders = deepcopy(one_each)
+    orders["attributes"]["zip"] = {"role": "plain"}
+    for policy, promises in (
+        (orders, []),
+        (orders, [DIVERSITY]),
+        (orders, [CLOSENESS]),
+        (one_each, []),
+        (trees, []),
+        (trees, [DIVERSITY]),
+        (trees, [CLOSENESS]),
+    ):
+        yield policy | {"promises": [{"model": "k-anonymity", "k": 5}, *promises]}
+
+
+def _in_shares() -> dict[str, Any]:
+    """Patients whose postal code is the secret, since no disease is rare enough."""
+    policy = next(_tables())
+    policy["attributes"]["zip"] = {"role": "sensitive"}
+    return policy | {"promises": [SHARES]}
+
+
+def _in_two_tables() -> dict[str, Any]:
+    """Patients with one sensitive attribute, and nothing that passes through."""
+    policy = _bundled("patients")
+    for name, attribute in policy["attributes"].items():
+        if attribute["role"] in ("sensitive", "plain", "identifier") and name != "disease":
+            policy["attributes"][name] = {"role": "drop"}
+        if attribute["role"] == "subject":
+            policy["attributes"][name] = {"role": "drop"}
+    return policy | {"promises": [DIVERSITY]}
+
+
+def _wearers(method: str) -> dict[str, Any]:
+    """The bundled policy; for a method that guards signatures, with one sensitive attribute."""
+    policy = _bundled("wearables")
+    known = registry.methods().get(method)
+    if getattr(known and known.implementation, "guards", "") == SIGNATURES:
+        for name, attribute in policy["attributes"].items():
+            if attribute["role"] in ("sensitive", "plain") and name != "activity":
+                policy["attributes"][name] = {"role": "drop"}
+    return policy
+
+
+def _bundled(name: str) -> dict[str, Any]:
+    return dict(yaml.safe_load(generators()[name].POLICY))
+
+
+def _publish(tables: Sequence[str], policy: Policy, folder: Path) -> None:
+    publish_file(tables[0], policy, str(folder / "release.csv"))
+
+
+def _stream(tables: Sequence[str], policy: Policy, folder: Path) -> None:
+    options = StreamOptions(tables[0], str(folder / "release.csv"), folder / "checkpoint")
+    stream_file(options, policy, progress=no_progress)
+
+
+def _republish(tables: Sequence[str], policy: Policy, folder: Path) -> None:
+    for table in tables:
+        republish_file(table, policy, folder / "ledger", allow_leaks=True)
+
+
+PUBLISHERS = {"publish": _publish, "stream": _stream, "republish": _republish}
+
+
+@contextmanager
+def _counted() -> Iterator[Callable[[], int]]:
+    """A function that says how many functions have been compiled; what is on disk is not."""
+    from numba.core import event
+
+    class Compiled(event.Listener):
+        functions = 0
+
+        def on_start(self, event: object) -> None:
+            self.functions += 1
+
+        def on_end(self, event: object) -> None: ...
+
+    listener = Compiled()
+    with event.install_listener("numba:compile", listener):
+        yield lambda: listener.functions

@@ -1,0 +1,1 @@
+"""Runs attacks on a release: binds release, original and other people to one scene."""

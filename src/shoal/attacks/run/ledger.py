@@ -1,0 +1,210 @@
+"""Attack a ledger: its newest release, alone and beside all earlier ones.
+
+The private part knows whose row is whose in every release. Only methods that publish the whole
+table anew keep the originals too; without them, attacks that start from people's quasi-identifiers
+can't be tried.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.attacks.run.attack import AttackedRelease, in_boxes, scene_of, tried
+from shoal.attacks.run.earlier import ABSENT, Newer, by_row, published_classes, row_order
+from shoal.attacks.run.people import plain_columns
+from shoal.attacks.run.request import Asked, AttackRequest, asked_attacks
+from shoal.auditor.ledger.history import LedgerAudit, audit_releases, policy_with
+from shoal.auditor.ledger.reading import (
+    ReleaseReading,
+    read_as_published,
+    rows_of_release,
+)
+from shoal.connectors.ledger import Ledger
+from shoal.connectors.ledger.identities import Identities
+from shoal.connectors.ledger.originals import read_originals
+from shoal.connectors.ledger.people import as_text
+from shoal.data.attack_scene import (
+    AttackScene,
+    Control,
+    EarlierRelease,
+    People,
+    ShownRelease,
+    Trial,
+)
+from shoal.data.boxes import boxes_of
+from shoal.data.encoding import encode
+from shoal.data.progress import Progress, no_progress
+from shoal.data.table import Table
+from shoal.data.truth import Truth
+from shoal.errors import InputError
+from shoal.policy.binding.table import bind_original
+from shoal.policy.policy import Policy
+from shoal.protocols import Attack
+
+NO_CONTROL = "the releases of a ledger are not published again without some people"
+NO_ORIGINALS = "the ledger keeps no originals; attack the release's file with its original"
+INVENTED = "some rows of the newest release are invented, so there are no people behind them"
+
+
+def audit_ledger(
+    path: str | Path,
+    *,
+    k: int | None = None,
+    attack: Asked = (),
+    table: str | None = None,
+    progress: Progress = no_progress,
+) -> LedgerAudit:
+    """Every check on every release of a ledger, from the published files.
+
+    table: the address of the table in a database that the ledger writes; damage is also whatever
+    is otherwise there than in the ledger, so that all that is measured holds of the table, too.
+    attack: names, as in `shoal.attack`; tried on the newest release, beside all earlier ones.
+    Raises InputError where there is no ledger, and for an attack that can't be tried on one.
+    """
+    request = AttackRequest(asked_attacks(attack))
+    request.built()  # what is asked is judged before anything is read
+    audit = audit_releases(path, k=k, table=table, progress=progress)
+    if not attack or not audit.releases:
+        return audit
+    ledger = Ledger.at(path)
+    found = attack_ledger(ledger, policy_with(ledger, k), request, progress)
+    return replace(audit, attacks=found)
+
+
+def attack_ledger(
+    ledger: Ledger, policy: Policy, request: AttackRequest, progress: Progress = no_progress
+) -> dict[str, Any]:
+    """What attacks find on the newest release, `release`; as in a certificate.
+
+    Raises InputError where the private part is missing, and for an attack that is named and can't
+    be tried.
+    """
+    if not ledger.steps():
+        raise InputError(
+            "attacks on a ledger: need its private part, which knows whose row is whose; restore it"
+        )
+    *earlier, newest = ledger.releases()
+    own = _reading(ledger, newest, policy)
+
+    def scene(attacks: list[Attack]) -> AttackScene:
+        made = _scene(ledger, own, policy, request, attacks)
+        found = []
+        for number in earlier:
+            progress(f"reading release {number}")
+            found.append(_aligned(ledger, number, own, made.release, policy))
+        return replace(made, earlier=tuple(found))
+
+    return {"release": newest} | tried(scene, policy, request, progress)
+
+
+def _reading(ledger: Ledger, number: int, policy: Policy) -> ReleaseReading:
+    frame, identities = rows_of_release(ledger, number, policy)
+    return read_as_published(frame, identities, policy)
+
+
+def _scene(
+    ledger: Ledger,
+    own: ReleaseReading,
+    policy: Policy,
+    request: AttackRequest,
+    attacks: list[Attack],
+) -> AttackScene:
+    """The newest release by itself, with its people where the ledger knows their records."""
+    if not own.is_real.all():
+        return _without_originals(own, policy, INVENTED)
+    kept = read_originals(ledger)
+    assert own.identities is not None
+    if kept is None or not np.array_equal(kept[1], own.identities.records):
+        return _without_originals(own, policy, NO_ORIGINALS)
+    original = Table(as_text(kept[0]))
+    schema, findings = bind_original(original, policy)
+    encoded, unfit = (None, findings) if schema is None else encode(original, schema)
+    if schema is None or encoded is None:
+        raise InputError.from_findings([f"originals: {finding}" for finding in unfit])
+    target = AttackedRelease(
+        Table(own.frame),
+        own.release,
+        schema,
+        original,
+        encoded,
+        Truth(original, encoded),
+        no_republish=NO_CONTROL,
+    )
+    return scene_of(target, policy, request, attacks)
+
+
+def _without_originals(own: ReleaseReading, policy: Policy, why: str) -> AttackScene:
+    """What readers see, and nothing of its people but who is in which class."""
+    classes = in_boxes(own.release)
+    boxes = boxes_of((), (), classes.labels, classes.people())
+    shown = ShownRelease(
+        boxes,
+        classes.labels,
+        classes.subjects,
+        dict(classes.sensitive),
+        plain_columns(Table(own.frame), own.schema),
+        None if own.is_real.all() else own.is_real,
+    )
+    nothing = np.zeros((shown.records, 0), dtype=np.int32)
+    values = {name: column.codes.astype(np.int64) for name, column in shown.sensitive.items()}
+    people = People(nothing, values, shown.persons, shown.labels)
+    return AttackScene(
+        policy.model.seed,
+        shown,
+        people,
+        (Trial(shown, people),),
+        Control("none", reason=NO_CONTROL),
+        required_k=policy.required_k,
+        no_people=why,
+    )
+
+
+def _aligned(
+    ledger: Ledger, number: int, own: ReleaseReading, release: ShownRelease, policy: Policy
+) -> EarlierRelease:
+    """An earlier release, record by record: an attacker knows who came only later."""
+    frame, identities = rows_of_release(ledger, number, policy)
+    assert identities is not None
+    assert own.identities is not None
+    table, now = Table(frame), Table(own.frame)
+    newer = Newer(now, release, own.schema)
+    persons = _persons(own.identities, release, identities)
+    rows = newer.shown_rows(table, published_classes(table, policy), persons)
+    row_of = _rows_of(own.identities, identities)
+    known = np.flatnonzero(row_of >= 0)
+    order = None
+    if len(known) and (np.diff(row_of[known]) > 0).all():  # else their places tell nothing
+        order = row_order(table, now, own.schema, (row_of[known], known))
+    found = by_row(release, rows, row_of, order, "ledger", absence_is_known=True)
+    if "panel" not in ledger.certificate(number):
+        return found
+    # people come again with other values: a value that changed distinguishes nobody
+    return replace(found, unchanged=np.ones(len(row_of), dtype=bool))
+
+
+def _rows_of(own: Identities, earlier: Identities) -> np.ndarray:
+    """(n,) the earlier row of each record of the newest release; ABSENT where there is none."""
+    real = np.flatnonzero(earlier.is_real)
+    order = real[np.argsort(earlier.records[real])]
+    if not len(order):
+        return np.full(len(own.records), ABSENT)
+    at = np.minimum(np.searchsorted(earlier.records[order], own.records), len(order) - 1)
+    found = (earlier.records[order[at]] == own.records) & own.is_real
+    return np.where(found, order[at], ABSENT)
+
+
+def _persons(own: Identities, release: ShownRelease, earlier: Identities) -> np.ndarray:
+    """(m,) the person of each earlier row, in the newest release's numbers."""
+    one, other = (
+        part.records if part.subjects is None else part.subjects for part in (own, earlier)
+    )
+    known, first = np.unique(one, return_index=True)
+    others, number = np.unique(other, return_inverse=True)
+    at = np.minimum(np.searchsorted(known, others), len(known) - 1)
+    strangers = release.records + np.arange(len(others))
+    person = np.where(known[at] == others, release.persons[first[at]], strangers)
+    return person[number.reshape(-1)].astype(np.int64)

@@ -1,0 +1,166 @@
+"""Which attacks are asked for, and what their owner gives beside the release and the original."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from shoal.attacks.run.accept import attacks_for
+from shoal.data.table import Table
+from shoal.errors import InputError
+from shoal.policy import registry
+from shoal.policy.binding.files import read_beside, read_released
+from shoal.policy.parameters import build, suggestion
+from shoal.policy.policy import Policy
+from shoal.protocols import Attack
+
+if TYPE_CHECKING:
+    from shoal.attacks.run.earlier import Earlier
+    from shoal.data.attack_scene import AttackScene
+
+Asked = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
+"""Attacks as Python asks for them: a text as the command line takes it, one with its parameters, or
+several.
+"""
+
+ALL = "all"
+LACKING = {
+    "alignment": "the policy shuffles rows, so nobody knows whose record is whose",
+    "earlier": "needs an earlier release; give it with --earlier",
+    "population": "needs the population; describe it under 'population' in the policy",
+}
+MOST_FOLDS = 5  # a fifth of the people is set aside for each
+
+
+@dataclass(frozen=True)
+class AttackRequest:
+    """What is asked.
+
+    attacks: names, each with parameters if need be (`inference:tolerance=0.1`), or dicts; `all`
+    means every one that has what it needs. control: people who are not in the release. external: a
+    list of people. earlier: other releases of the same people. folds: how
+    many times other people are set aside for the control.
+    """
+
+    attacks: tuple[str | Mapping[str, Any], ...] = ()
+    control: Table | None = None
+    external: Table | None = None
+    earlier: tuple[Earlier, ...] = ()
+    folds: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.folds <= MOST_FOLDS:
+            raise InputError(
+                f"folds: {self.folds} sets of other people can't be set aside; give 1 to"
+                f" {MOST_FOLDS}"
+            )
+
+    @property
+    def is_all(self) -> bool:
+        return ALL in self.attacks
+
+    def built(self) -> list[Attack]:
+        """The attacks with their parameters, in the order of their numbers; raises InputError."""
+        if not self.attacks:
+            return []
+        known = registry.attacks()
+        findings: list[str] = []
+        given: dict[str, Attack] = {}
+        for asked in self.attacks:
+            name, parameters = _parsed(asked)
+            if name in known and (parameters or name not in given):
+                given[name] = build(known[name], f"attack '{name}'", parameters)
+            elif name not in known and name != ALL:
+                hint = suggestion(name, known)
+                findings.append(
+                    f"attack '{name}': unknown; {hint}choose 'all' or some of {', '.join(known)}"
+                )
+        if findings:
+            raise InputError.from_findings(findings)
+        if self.is_all:
+            given = {name: build(known[name], f"attack '{name}'", {}) for name in known} | given
+        return [given[name] for name in known if name in given]
+
+
+def _parsed(asked: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The name and the parameters of an attack as it is asked for."""
+    if isinstance(asked, Mapping):
+        name = asked.get("name")
+        if not isinstance(name, str):
+            raise InputError("attack: has no name; write for instance {'name': 'inference'}")
+        return name, {key: value for key, value in asked.items() if key != "name"}
+    name, *settings = asked.strip().split(":")
+    wrong = [setting for setting in settings if "=" not in setting]
+    if wrong:
+        raise InputError(
+            f"attack '{name}': a parameter is not NAME=VALUE; write for instance"
+            " inference:tolerance=0.1"
+        )
+    return name, dict(setting.split("=", 1) for setting in settings)
+
+
+NO_ATTACK = AttackRequest()
+
+
+def asked_attacks(asked: Asked) -> tuple[str | Mapping[str, Any], ...]:
+    """The attacks that are asked for, each by itself; raises InputError for anything else."""
+    if isinstance(asked, str):
+        return attack_names([asked])
+    if isinstance(asked, Mapping):
+        return (asked,)
+    several = tuple(asked) if isinstance(asked, Iterable) else (None,)
+    if not all(isinstance(each, (str, Mapping)) for each in several):
+        raise InputError(
+            "attack: is not the name of an attack, nor a mapping with one; give 'all', a name such"
+            " as 'inference', or a list of them"
+        )
+    return several
+
+
+def attack_names(texts: Sequence[str]) -> tuple[str, ...]:
+    """The attacks of a list parted by commas, as a command line gives it; raises InputError.
+
+    A text without a name of an attack belongs to the parameter before it.
+    """
+    known = {*registry.attacks(), ALL}
+    found: list[str] = []
+    for part in ",".join(texts).split(","):
+        is_more = found and ":" in found[-1] and part.split(":")[0].strip() not in known
+        if is_more:
+            found[-1] += f",{part}"
+        elif part.strip():
+            found.append(part.strip())
+    return tuple(found)
+
+
+def asked_of(policy: Policy, request: AttackRequest) -> AttackRequest:
+    """The attacks that are asked for, with those that the policy itself asks for."""
+    request = replace(request, attacks=(*request.attacks, *attacks_for(policy)))
+    if request.attacks:
+        policy.refuse_two_tables("attack")
+    request.built()  # what is asked is judged before a table is read
+    return request
+
+
+def read_people(path: str, policy: Policy) -> Table:
+    """A table of people that attacks compare with, written as the original of the policy is."""
+    return read_beside(path, policy, f"file '{path}'")
+
+
+def read_earlier(path: str, policy: Policy) -> Table:
+    """Another release of the same people, under its policy."""
+    return Table(read_released(path, policy).frame)
+
+
+def lacking(attack: Attack, scene: AttackScene) -> str | None:
+    """Why an attack can't be run here; None where it can."""
+    if scene.no_people is not None and attack.uses_people:
+        return scene.no_people
+    has = {
+        "alignment": scene.is_aligned,
+        "earlier": bool(scene.earlier) or scene.not_aligned > 0,
+        "population": scene.surroundings is not None,
+    }
+    absent = [need for need in attack.needs if not has.get(need, False)]
+    return LACKING.get(absent[0], f"needs {absent[0]}") if absent else None

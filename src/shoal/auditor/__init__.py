@@ -1,0 +1,1 @@
+"""Measures what was published; shares no code with the methods."""

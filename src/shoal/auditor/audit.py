@@ -1,0 +1,277 @@
+"""Audit: measure what a released table promises, on nothing but what was released.
+
+The auditor reads cells, not partitions: equal published quasi-identifiers are one class, whoever
+made them. With the original beside it, it also counts people instead of rows and checks that every
+published cell covers the truth.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from shoal.auditor.description import described
+from shoal.auditor.downstream import downstream as downstream_of
+from shoal.auditor.in_parts import measure_in_parts
+from shoal.auditor.measure import (
+    certificate_in_parts,
+    measure,
+    measure_two_tables,
+    scale_of,
+)
+from shoal.auditor.without_policy import (
+    check_named,
+    given_words,
+    policy_of_columns,
+    without_guesses,
+)
+from shoal.connectors import files
+from shoal.connectors.coded_files import CodedSource
+from shoal.connectors.file_description import describe_file, described_second
+from shoal.connectors.frames import Frame, table_of
+from shoal.connectors.outputs import remove_stale_signature
+from shoal.data import cores
+from shoal.data.certificate import Certificate
+from shoal.data.coded_table import CodedTable
+from shoal.data.encoding import encode
+from shoal.data.faults import with_contradicted
+from shoal.data.progress import Progress, no_progress
+from shoal.data.release import Release, held_release
+from shoal.data.schema import Schema
+from shoal.data.table import Table
+from shoal.data.truth import Truth
+from shoal.data.two_tables import GROUP, sensitive_path
+from shoal.errors import InputError
+from shoal.policy.binding.coded_files import tables_of
+from shoal.policy.binding.columns import check_columns
+from shoal.policy.binding.files import (
+    ReleasedFile,
+    original_table,
+    published_table,
+    read_original,
+    read_released,
+)
+from shoal.policy.binding.release import bind_release
+from shoal.policy.binding.table import bind_original
+from shoal.policy.binding.two_tables import released_table
+from shoal.policy.policy import Policy, PolicyLike
+from shoal.utility.column_figures import ColumnFigures
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What an audit found, and what a report needs to be drawn from it."""
+
+    certificate: Certificate
+    held: Release | None
+    schema: Schema
+    truth: Truth | None
+
+    @property
+    def release(self) -> Release:
+        """The release; raises InputError where it was too large to be held."""
+        return held_release(self.held)
+
+
+def audit(
+    released: Frame | tuple[Frame, Frame],
+    policy: PolicyLike | None = None,
+    original: Frame | None = None,
+    *,
+    quasi: str | Sequence[str] = (),
+    k: int | None = None,
+    subject: str | None = None,
+    sensitive: str | Sequence[str] = (),
+    l: int | None = None,
+    t: float | None = None,
+    downstream: bool = False,
+    threads: int | None = None,
+    progress: Progress = no_progress,
+) -> Certificate:
+    """What a released frame promises, measured; `certificate.holds` says whether all of it is kept.
+
+    released: of a release of two tables, both as a pair.
+
+    With the original (the same records in the same order) people are counted and every cell is
+    checked to cover the truth. Without it, and without a subject column in the release, rows are
+    counted and the certificate's `counted` says so. downstream: also train classifiers on the
+    release and test them on the original; needs the extra `ml`. threads: how many may work at once,
+    by default the process's cores; nothing depends on it. Raises InputError where the two tables or
+    the policy don't fit each other.
+
+    Instead of a policy, quasi names the columns that an attacker could know, and k how many people
+    must look alike in them; subject, sensitive, l and t are as in a policy. Cells are then
+    compared as text, and no loss of information is measured.
+    """
+    columns = {"quasi": quasi, "k": k, "subject": subject, "sensitive": sensitive, "l": l, "t": t}
+    policy = _policy_of(policy, given_words(columns), original)
+    with cores.using(threads):
+        truth = None if original is None else original_table(table_of(original), policy)
+        table, contradicted = published_table(released_table(released, policy), policy)
+        certificate = audit_table(table, policy, truth, progress, downstream).certificate
+    return with_contradicted(certificate, contradicted)
+
+
+def _policy_of(
+    policy: PolicyLike | None, columns: dict[str, Any], original: Frame | None
+) -> Policy:
+    """The policy that is given, or the one that columns and numbers say; raises InputError."""
+    if policy is not None:
+        if columns:
+            raise InputError("audit: takes a policy or columns, not both; leave out one of them")
+        return Policy.of(policy)
+    if "quasi" not in columns or "k" not in columns:
+        raise InputError("audit: needs a policy, or 'quasi' and 'k'; give one of them")
+    if original is not None:
+        raise InputError(
+            "audit: without a policy it is not known what cells stand for, so they can't be"
+            " compared with an original; give the policy"
+        )
+    return policy_of_columns(**columns)
+
+
+def audit_table(
+    released: Table,
+    policy: Policy,
+    original: Table | None,
+    progress: Progress = no_progress,
+    trained: bool = False,
+) -> AuditResult:
+    """`audit` of a table, with what it read from it."""
+    started = time.process_time()
+    truth, shown = None, released
+    if policy.is_made_of_columns:
+        check_named(released.names, policy)
+    if policy.is_in_two_tables:
+        shown = Table(released.frame.drop(GROUP))
+        if trained:
+            policy.refuse_two_tables("downstream")
+    if original is None:
+        schema, findings = bind_release(shown, policy)
+    else:
+        schema, truth, findings = bind_with_original(shown, policy, original)
+    if schema is None or findings:
+        raise InputError.from_findings(findings)
+    release: Release | None = None
+    scale: dict[str, Any] = {"threads": cores.threads()}
+    if policy.is_in_two_tables:
+        measured, released = measure_two_tables(released, schema, policy, None, original, progress)
+        certificate, release, _ = measured
+        # the original is compared by row here, not by group
+        figures = ColumnFigures.of(release, truth)
+        certificate = described(certificate, released, figures, schema, policy, truth)
+    elif isinstance(released, CodedTable):
+        found = measure_in_parts(released, schema, policy, truth, progress)
+        certificate = certificate_in_parts(found, released, schema, policy, truth)
+        scale |= scale_of(released.room, found.parts)
+    else:
+        certificate, release, figures = measure(released, schema, policy, truth, progress)
+        certificate = described(certificate, released, figures, schema, policy, truth)
+    if policy.is_made_of_columns:
+        certificate = without_guesses(certificate)
+    if trained:
+        if release is None:
+            raise InputError("--downstream: needs the whole table in memory; leave out --memory")
+        progress("training on the release")
+        certificate = certificate.extended(
+            downstream=downstream_of(release, schema, truth, policy.model.seed)
+        )
+    seconds = {"total": time.process_time() - started, "method": None}
+    certificate = certificate.extended(seconds=seconds, scale=scale)
+    return AuditResult(certificate, release, schema, truth)
+
+
+def bind_with_original(
+    released: Table, policy: Policy, original: Table
+) -> tuple[Schema | None, Truth | None, list[Any]]:
+    """The schema of the original, and what it tells about the release; or every finding."""
+    schema, unbound = bind_original(original, policy)
+    findings: list[Any] = [f"original: {finding}" for finding in unbound]
+    findings += check_columns(released.names, policy, released=True)
+    if original.records != released.records:
+        findings.append(
+            f"original: has {original.records} records, the release {released.records}; "
+            "give the table that it was made of"
+        )
+    if schema is None or findings:
+        return None, None, findings
+    if schema.render.order != "input":
+        return schema, None, []  # shuffled rows can't be matched with the original's
+    encoded, wrong = encode(original, schema)
+    return (
+        schema,
+        None if encoded is None else Truth(original, encoded),
+        [f"original: {f}" for f in wrong],
+    )
+
+
+def audit_file(
+    released_path: str,
+    policy: Policy,
+    original_path: str | None = None,
+    output_path: str | None = None,
+    *,
+    downstream: bool = False,
+    progress: Progress = no_progress,
+) -> AuditResult:
+    """`audit` from files; writes the certificate to `output_path`, if given."""
+    progress("reading the release")
+    coded = tables_of(released_path, original_path, policy)
+    if coded is not None:
+        result = _audit_coded(released_path, *coded, policy, downstream, progress)
+        if output_path is not None:
+            write_certificate(result.certificate, output_path)
+        return result
+    released = read_released(released_path, policy)
+    original = None if original_path is None else read_original(original_path, policy)
+    truth = None if original is None else Table(original.frame)
+    result = audit_table(Table(released.frame), policy, truth, progress, downstream)
+    certificate = with_contradicted(result.certificate, released.contradicted).extended(
+        input=None if original is None else {"sha256": original.sha256},
+        output=describe_file(
+            released_path,
+            released_path,
+            released.sha256,
+            result.schema.render,
+            released.dialect,
+            policy.notation.written,
+        )
+        | described_second(_second(released_path, released), released.second),
+    )
+    if output_path is not None:
+        write_certificate(certificate, output_path)
+    return replace(result, certificate=certificate)
+
+
+def _second(path: str, released: ReleasedFile) -> Path | None:
+    return None if released.second is None else Path(sensitive_path(path))
+
+
+def _audit_coded(
+    path: str,
+    released: CodedSource,
+    original: CodedSource | None,
+    policy: Policy,
+    downstream: bool,
+    progress: Progress,
+) -> AuditResult:
+    """`audit_file` of tables that don't fit into memory."""
+    truth = None if original is None else original.table
+    result = audit_table(released.table, policy, truth, progress, downstream)
+    render, notation = result.schema.render, policy.notation.written
+    certificate = result.certificate.extended(
+        input=None if original is None else {"sha256": original.sha256},
+        output=describe_file(path, path, released.sha256, render, released.dialect, notation),
+    )
+    return replace(result, certificate=certificate)
+
+
+def write_certificate(certificate: Certificate, path: str) -> None:
+    """Writes it whole; a signature of what stood there before is removed."""
+    with files.atomic_write(path) as draft:
+        draft.write_text(certificate.to_json())
+    if path != files.STANDARD:
+        remove_stale_signature(path)

@@ -1,0 +1,1 @@
+"""The evidence of a release, by the questions of a standard or a law."""

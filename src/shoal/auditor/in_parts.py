@@ -1,0 +1,332 @@
+"""The audit of a release that does not fit into memory: range by range of its classes.
+
+What is found is what an audit of the whole finds, bit by bit: promises and measures are added up
+over ranges that hold whole classes (`Tally`, `Promise.part` and `total`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from shoal.auditor.ranges import Ranges
+from shoal.auditor.reading import read_cells
+from shoal.auditor.whole_table import in_whole_table
+from shoal.data.classes import Classes, SensitiveColumn
+from shoal.data.coded_table import CodedTable
+from shoal.data.encoding import EncodedTable
+from shoal.data.person_names import people_of
+from shoal.data.progress import Progress
+from shoal.data.release import PublishedColumn, Release, is_starred, label_classes, label_shown
+from shoal.data.room import Room, blocks
+from shoal.data.schema import Role, Schema, Shown
+from shoal.data.shared_room import SharedRoom
+from shoal.data.truth import Truth
+from shoal.errors import InputError
+from shoal.policy import registry
+from shoal.policy.policy import Policy
+from shoal.protocols import PartedMetric
+from shoal.utility.column_figures import ColumnFigures
+from shoal.utility.tally import Tally
+
+Codes = dict[str, np.ndarray]
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+def require_parts(models: Sequence[Any], schema: Schema, policy: Policy) -> None:
+    """Raises InputError with every promise and measure that needs a table held as a whole."""
+    findings = [
+        f"memory: promise '{model.model}' needs the whole table in memory"
+        for model in models
+        if not getattr(model, "works_in_parts", False)
+    ]
+    findings += [
+        f"memory: measure '{name}' needs the whole table in memory"
+        for name, metric in registry.build_metrics().items()
+        if not isinstance(metric, PartedMetric)
+    ]
+    if policy.model.reference is not None:
+        findings.append("memory: a reference to compare with needs the whole table in memory")
+    findings += [
+        f"memory: attribute '{attribute.name}': means need the whole table in memory"
+        for attribute in schema.quasi
+        if attribute.shown is not Shown.RANGE
+    ]
+    if findings:
+        raise InputError.from_findings([f"{finding}; leave out --memory" for finding in findings])
+
+
+@dataclass(frozen=True)
+class MeasuredInParts:
+    """What was measured of all ranges. parts: how many there were."""
+
+    tally: Tally
+    promises: list[dict[str, Any]]
+    figures: ColumnFigures
+    parts: int
+
+
+def measure_in_parts(
+    released: CodedTable, schema: Schema, policy: Policy, truth: Truth | None, progress: Progress
+) -> MeasuredInParts:
+    """Every figure of a released table; raises InputError with what can't be measured in parts."""
+    progress("reading the release")
+    models = policy.build_promises()
+    require_parts(models, schema, policy)
+    audited = _Audited.of(released, schema, policy, truth)
+    table = audited.whole_table([model for model in models if model.compares_with_table])
+    tally = Tally(schema, registry.build_metrics())
+    found: list[list[Any]] = [[] for _ in models]
+    whole = [i for i, model in enumerate(models) if not model.groups_by]
+    progress("measuring range by range")
+    of_part = partial(_measured_part, schema, [models[i] for i in whole], table)
+    parts = 0
+    for added, amounts in _each(of_part, audited.ranges(), released.room):
+        parts += 1
+        tally.absorb(added)
+        for i, amount in zip(whole, amounts, strict=True):
+            found[i].append(amount)
+    for i, model in enumerate(models):
+        if model.groups_by:
+            progress(f"measuring {', '.join(model.groups_by)}")
+            of_group = partial(_measured_group, model, table)
+            found[i] = list(_each(of_group, audited.grouped_by(model.groups_by), released.room))
+    reports = [model.total(each) for model, each in zip(models, found, strict=True)]
+    figures = tally.figures()
+    return MeasuredInParts(tally, reports, figures, parts)
+
+
+def _each(work: Callable[[A], B], parts: Iterable[A], room: Room) -> Iterator[B]:
+    """What is found in each part: by many processes, or one part after the other."""
+    if isinstance(room, SharedRoom):
+        yield from room.each(work, list(parts))
+    else:
+        yield from map(work, parts)
+
+
+def _measured_part(
+    schema: Schema, models: list[Any], table: Classes, measured: Measurable
+) -> tuple[Tally, list[Any]]:
+    """The figures of a range, and what each promise finds there."""
+    part = measured()
+    tally = Tally(schema, registry.build_metrics())
+    tally.add(part.release)
+    if part.truth is not None:
+        tally.compare(part.released, part.release, part.truth)
+    return tally, [model.part(part.release.classes, table) for model in models]
+
+
+def _measured_group(model: Any, table: Classes, group: Callable[[], Classes]) -> Any:
+    return model.part(group(), table)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A range as it is measured."""
+
+    released: CodedTable
+    release: Release
+    truth: Truth | None
+
+
+Measurable = Callable[[], Part]
+"""Makes a range when it is measured, so that no two are held at once, and where it is measured."""
+
+
+@dataclass(frozen=True)
+class _Audited:
+    """A released table whose cells were read. withheld: whether starred records are in no class."""
+
+    released: CodedTable
+    schema: Schema
+    policy: Policy
+    truth: Truth | None
+    columns: tuple[PublishedColumn, ...]
+    sensitive: dict[str, SensitiveColumn]
+    withheld: bool
+    subjects: np.ndarray | None
+
+    @classmethod
+    def of(
+        cls, released: CodedTable, schema: Schema, policy: Policy, truth: Truth | None
+    ) -> _Audited:
+        columns, sensitive = read_cells(released, schema, policy)
+        subjects = None if truth is None else truth.subjects
+        if truth is None and policy.subject in released.names:
+            subjects = people_of(released.column(policy.subject))
+        names = [attribute.name for attribute in schema.sensitive]
+        withheld = _is_withheld(released, columns, names, schema.render.suppressed)
+        return cls(released, schema, policy, truth, columns, sensitive, withheld, subjects)
+
+    def ranges(self) -> Iterator[Measurable]:
+        """The release, range by range, beside what its owner knows."""
+        _ = self._places  # once, before others are given it
+        shown = {name: self.released.column(name).codes for name in self._compared}
+        true = {} if self.truth is None else _true_codes(self.truth, self.schema)
+        people = {} if self.subjects is None else {"": self.subjects}
+        ranges = self._ranges([column.name for column in self.columns])
+        moved = ranges.moved([*shown.values(), *true.values(), *people.values()])
+        for number in range(ranges.count):
+            some = iter([column[ranges.rows(number)] for column in moved])
+            yield partial(
+                self._part,
+                {name: next(some) for name in shown},
+                {name: next(some) for name in true},
+                next(some, None),
+            )
+
+    def grouped_by(self, names: tuple[str, ...]) -> Iterator[Callable[[], Classes]]:
+        """Records whose cells are equal in these columns alone as classes, range by range."""
+        of_name = {column.name: column for column in self.columns}
+        unknown = [name for name in names if name not in of_name]
+        if unknown:
+            raise InputError(
+                f"promise: attribute '{unknown[0]}' is not a quasi-identifier; correct the policy"
+            )
+        others = [] if not self.withheld else list(of_name)
+        carried = list(dict.fromkeys([*names, *others]))
+        people = [] if self.subjects is None else [self.subjects]
+        ranges = self._ranges(list(names))
+        moved = ranges.moved([*(of_name[name].codes for name in carried), *people])
+        for number in range(ranges.count):
+            rows = ranges.rows(number)
+            some = [column[rows] for column in moved]
+            subjects = None if self.subjects is None else some.pop()
+            columns = [
+                replace(of_name[name], codes=codes)
+                for name, codes in zip(carried, some, strict=True)
+            ]
+            yield partial(self._group, columns, names, subjects)
+
+    def _group(
+        self, columns: list[PublishedColumn], names: tuple[str, ...], subjects: np.ndarray | None
+    ) -> Classes:
+        """Some records by some of these columns; the others say who is withheld."""
+        left_out = np.zeros(len(columns[0].codes), dtype=bool)
+        if self.withheld:
+            left_out = is_starred(tuple(columns), self.schema.render.suppressed)
+        grouping = tuple(column for column in columns if column.name in names)
+        labels, count = label_classes(grouping, left_out)
+        people = None if subjects is None else subjects.astype(np.int32, copy=False)
+        quasi = {column.name: column.codes for column in grouping}
+        return Classes(labels, count, people, {}, quasi)
+
+    def _ranges(self, names: list[str]) -> Ranges:
+        codes = [self.released.column(name).codes for name in names]
+        return Ranges(codes, self.released.records, self.released.room)
+
+    @property
+    def _compared(self) -> list[str]:
+        """The published columns that are measured, or compared with the original."""
+        roles = (Role.QUASI, Role.SENSITIVE, Role.PLAIN)
+        return [a.name for a in self.schema.published if a.role in roles]
+
+    def _part(self, shown: Codes, true: Codes, people: np.ndarray | None) -> Part:
+        released = self.released.part(shown)
+        truth = None if self.truth is None else _part_of(self.truth, true, people)
+        columns = tuple(replace(column, codes=shown[column.name]) for column in self.columns)
+        starred = is_starred(columns, self.schema.render.suppressed)
+        labels, count = label_shown(columns, starred, self.withheld)
+        classes = Classes(
+            labels,
+            count,
+            None if people is None else people.astype(np.int32, copy=False),
+            {name: self._sensitive(name, shown[name]) for name in self.sensitive},
+            {column.name: column.codes for column in columns},
+        )
+        label = None if self.schema.label is None else shown.get(self.schema.label)
+        originals = {} if truth is None else truth.originals()
+        required_k = self.policy.required_k
+        release = Release(columns, classes, required_k, label, originals, starred)
+        return Part(released, release, truth)
+
+    def _sensitive(self, name: str, codes: np.ndarray) -> SensitiveColumn:
+        """A sensitive column of some records. codes: of their texts."""
+        column = self.sensitive[name]
+        return replace(column, codes=self._places[name][codes])
+
+    @cached_property
+    def _places(self) -> Codes:
+        """The place of each distinct text, by the places of the records that hold it."""
+        found = {}
+        for name, column in self.sensitive.items():
+            places = np.zeros(len(self.released.column(name).cells), dtype=np.int32)
+            codes = self.released.column(name).codes
+            for rows in blocks(self.released.records):
+                places[codes[rows]] = column.codes[rows]
+            found[name] = places
+        return found
+
+    def whole_table(self, models: list[Any]) -> Classes:
+        """What classes are compared with: how often each value counts among all in some class."""
+        names = {name for model in models for name in model.sensitive}
+        sensitive = {
+            name: in_whole_table(
+                self.sensitive[name], self.subjects, self._left_out(), self.released.room
+            )
+            for name in sorted(names & self.sensitive.keys())
+        }
+        return Classes(np.zeros(0, dtype=np.int32), 0, None, sensitive)
+
+    def _left_out(self) -> np.ndarray | None:
+        """(n,) bool, records in no class; None where there is none."""
+        if not self.withheld:
+            return None
+        left_out = self.released.room.array(self.released.records, bool)
+        for rows in blocks(self.released.records):
+            some = tuple(replace(c, codes=c.codes[rows]) for c in self.columns)
+            left_out[rows] = is_starred(some, self.schema.render.suppressed)
+        return left_out
+
+
+def _is_withheld(
+    released: CodedTable, columns: tuple[PublishedColumn, ...], sensitive: list[str], mark: str
+) -> bool:
+    """As `data.release.is_withheld`, block by block."""
+    if any(mark not in column.cells for column in columns):
+        return False
+    hidden = {name: _hidden(released, name, mark) for name in sensitive}
+    met, total = False, 0
+    for rows in blocks(released.records):
+        starred = is_starred(tuple(replace(c, codes=c.codes[rows]) for c in columns), mark)
+        total += int(starred.sum())
+        met |= bool(starred.any())
+        for name, is_hidden in hidden.items():
+            if not is_hidden[released.column(name).codes[rows][starred]].all():
+                return False
+    return met and total < released.records
+
+
+def _hidden(released: CodedTable, name: str, mark: str) -> np.ndarray:
+    """(cells,) bool, which texts of a column say nothing."""
+    shown = mark if released.is_text(name) else ""
+    return np.array([cell == shown for cell in released.column(name).cells], dtype=bool)
+
+
+def _true_codes(truth: Truth, schema: Schema) -> Codes:
+    """The codes of the original that published cells are compared with."""
+    names = [a.name for a in schema.published if a.role in (Role.SENSITIVE, Role.PLAIN)]
+    quasi = {one.attribute.name: one.codes for one in truth.encoded.attributes}
+    return quasi | {name: truth.original.column(name).codes for name in names}
+
+
+def _part_of(truth: Truth, codes: Codes, people: np.ndarray | None) -> Truth:
+    """What is known of some records. codes: theirs."""
+    original = truth.original
+    assert isinstance(original, CodedTable)
+    attributes = tuple(
+        replace(one, codes=codes[one.attribute.name]) for one in truth.encoded.attributes
+    )
+    records = len(next(iter(codes.values()), ()))
+    encoded = EncodedTable(attributes, people, np.zeros(records, dtype=bool))
+    often = {
+        one.attribute.name: original.column(one.attribute.name).counts()
+        for one in truth.encoded.attributes
+    }
+    return Truth(original.part(codes), encoded, None, often)

@@ -1,0 +1,1 @@
+"""What several releases of a growing table give away together."""

@@ -1,0 +1,128 @@
+"""Ledger: the whole published table as of a release, and the chain of hashes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import polars as pl
+
+from shoal.connectors import files
+from shoal.connectors.database.address import is_address, parse
+from shoal.connectors.database.release_tables import state_of
+from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, sha256_of
+from shoal.errors import InputError, LedgerError
+
+
+def verify_ledger(path: str | Path, *, noted: str | None = None) -> tuple[int, str]:
+    """How many releases a ledger has, and the hash that the next one will follow.
+
+    path: the ledger's folder, or the address of the table that takes its releases: then the rows
+    and certificates there are checked, which need nothing else.
+
+    Raises LedgerError with everything that is changed, missing, added or out of order. noted: such
+    a hash from another day, which the chain must still hold; a chain that was cut, or made anew,
+    does not.
+    """
+    if noted is not None and not re.fullmatch("[0-9a-f]{64}", noted):
+        raise InputError(
+            "--noted: is not the hash of a release; give the 64 digits that 'shoal republish'"
+            " printed"
+        )
+    what, findings, heads = _whole_table(path) if is_address(path) else _whole_folder(path)
+    if findings:
+        raise LedgerError(f"{what}: {findings[0]}; restore it from a copy", findings[1:])
+    if noted is not None and noted not in heads:
+        raise LedgerError(
+            f"{what}: the noted release is not in it; it is an older copy, or was made anew:"
+            " restore it"
+        )
+    return len(heads) - 1, heads[-1]
+
+
+def _whole_folder(path: str | Path) -> tuple[str, list[str], list[str]]:
+    """How messages name a ledger, its damage, and the hashes of its beginning and releases."""
+    ledger = Ledger.at(path)
+    findings = ledger.verify()
+    certificates = (ledger.folder(release) / CERTIFICATE for release in ledger.releases())
+    heads = [] if findings else [sha256_of(one) for one in (ledger.genesis, *certificates)]
+    return f"ledger '{path}'", findings, heads
+
+
+def _whole_table(path: str | Path) -> tuple[str, list[str], list[str]]:
+    """The same of the table in a database that takes the releases of a ledger."""
+    address = parse(str(path))
+    state = state_of(address)
+    if not (state.is_there and state.releases):
+        raise InputError(f"{address.where}: holds no releases of a ledger; check its name")
+    heads = [str(state.releases[0].previous), *(line.head for line in state.releases)]
+    return address.where, list(state.damage), heads
+
+
+def unmarked(path: str | Path) -> list[str]:
+    """A last step without its mark, in a line; else nothing. No damage, but perhaps a trace."""
+    if is_address(path):
+        return []
+    return Ledger.at(path).unmarked()
+
+
+def check_outside(path: str | Path, *outputs: str | Path | None) -> None:
+    """Raises InputError where an output would lie in a ledger, which holds nothing else."""
+    ledger = Ledger(Path(path))
+    for output in outputs:
+        if output is None or output == files.STANDARD:
+            continue
+        target = Path(output).resolve()
+        if {ledger.path.resolve(), ledger.private} & {target, *target.parents}:
+            raise InputError(
+                f"output '{output}': lies in the ledger, which holds nothing else; name another"
+                " folder"
+            )
+
+
+def ledger_table(path: str | Path, *, release: int | None = None) -> pl.DataFrame:
+    """The whole published table as of a release, or of the last one, as text.
+
+    Raises LedgerError or InputError.
+    """
+    return _verified_table(path, release)[0]
+
+
+def export_table(path: str | Path, output: str, release: int | None = None) -> tuple[int, int]:
+    """Writes the whole published table as of a release; its records, and the release."""
+    check_outside(path, output)
+    table, number = _verified_table(path, release)
+    kind = files.format_of(output)
+    with files.atomic_write(output) as draft:
+        files.write(table, draft, kind, compressed=output.endswith(".gz"))
+    return table.height, number
+
+
+def _verified_table(path: str | Path, release: int | None) -> tuple[pl.DataFrame, int]:
+    ledger = Ledger.at(path)
+    verify_ledger(path)
+    releases = ledger.releases()
+    if not releases:
+        raise InputError(f"ledger '{path}': has no release yet; nothing to export")
+    number = releases[-1] if release is None else release
+    if number not in releases:
+        raise InputError(f"ledger '{path}': has no release {number}; it has 1 to {releases[-1]}")
+    return table_as_of(ledger, number), number
+
+
+def parts_of(ledger: Ledger, number: int) -> list[int]:
+    """The releases that make up the table as of one: the last whole table, and later increments."""
+    parts: list[int] = []
+    for release in range(number, 0, -1):
+        parts.insert(0, release)
+        if ledger.certificate(release).get("covers") == "table":
+            break
+    return parts
+
+
+def table_as_of(ledger: Ledger, number: int) -> pl.DataFrame:
+    """All published rows as of a release, as text."""
+    parts = [
+        files.read_as(ledger.folder(part) / DATA, ".csv").frame for part in parts_of(ledger, number)
+    ]
+    return pl.concat([part.select(parts[0].columns) for part in parts])

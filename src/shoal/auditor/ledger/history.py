@@ -1,0 +1,412 @@
+"""The history of a ledger: every release by itself, and each against all earlier ones.
+
+Reads published files as anybody would, and the private part for who is who. Without a private part
+it says what boxes alone tell an attacker.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.auditor.columns import column_roles
+from shoal.auditor.ledger import terms
+from shoal.auditor.ledger.comparison import compare
+from shoal.auditor.ledger.correspondence import compare_boxes
+from shoal.auditor.ledger.people_history import PeopleHistory
+from shoal.auditor.ledger.reading import (
+    ReleaseReading,
+    classes_shown,
+    read_as_published,
+    release_as_shown,
+    rows_of_release,
+)
+from shoal.auditor.ledger.release_view import (
+    CELLS,
+    SIGNATURES,
+    HistoryFinding,
+    RecordHistory,
+    ReleaseView,
+)
+from shoal.auditor.ledger.signatures import too_frequent, values_shown
+from shoal.auditor.ledger.table_damage import table_damage
+from shoal.auditor.ledger.value_counts import Values, joined, values_of
+from shoal.connectors import files
+from shoal.connectors.ledger import Ledger
+from shoal.connectors.ledger.identities import Identities
+from shoal.connectors.ledger.people import count_known
+from shoal.data.certificate import Certificate
+from shoal.data.classes import Classes
+from shoal.data.known_people import KnownPeople
+from shoal.data.progress import Progress, no_progress
+from shoal.data.release import Release
+from shoal.data.schema import Missing, Role, Schema
+from shoal.errors import PromiseError
+from shoal.policy.policy import Policy
+from shoal.privacy.promises import BoundPromises
+from shoal.utility.gcp import GlobalCertaintyPenalty
+
+
+@dataclass(frozen=True)
+class ReleaseAudit:
+    """What was found on one release: its own promises, and its part in the history.
+
+    returning_people: people in it whose earlier records waited, as its certificate states; they
+    have several records.
+    """
+
+    number: int
+    certificate: Certificate
+    findings: Sequence[HistoryFinding]
+    returning_people: int = 0
+
+    @property
+    def violations(self) -> list[HistoryFinding]:
+        """The findings that break the history."""
+        return [finding for finding in self.findings if finding.is_violation]
+
+    def report(self) -> dict[str, Any]:
+        """As JSON states it."""
+        return {
+            "release": self.number,
+            "covers": self.certificate.get("covers"),
+            "records": self.certificate["records"]["out"],
+            "returning_people": self.returning_people,
+            "classes": self.certificate["classes"],
+            "promises": self.certificate["promises"],
+            "utility": self.certificate["utility"],
+            "findings": [finding.report() for finding in self.findings],
+        }
+
+
+@dataclass(frozen=True)
+class LedgerAudit:
+    """What was found on a whole ledger.
+
+    damage: what the chain of hashes shows; where there is any, nothing is measured. attacks: what
+    they found on the newest release; empty where none was asked for. beside: what it gives away
+    with other releases, where these were named.
+    """
+
+    releases: Sequence[ReleaseAudit]
+    damage: Sequence[str] = ()
+    knows_people: bool = True
+    attacks: Mapping[str, Any] = field(default_factory=dict)
+    beside: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def attacked(self) -> Certificate | None:
+        """The certificate of the newest release with what attacks found; None without any."""
+        if not self.attacks:
+            return None
+        return self.releases[-1].certificate.extended(attacks=self.attacks)
+
+    @property
+    def holds(self) -> bool:
+        alone = all(
+            release.certificate.holds and not release.violations for release in self.releases
+        )
+        return not self.damage and alone and bool(self.beside.get("holds", True))
+
+    def report(self) -> dict[str, Any]:
+        """As JSON states it."""
+        return {
+            "schema": "shoal.history/1",
+            "holds": self.holds,
+            "damage": list(self.damage),
+            "people": self.releases[0].certificate["people"] if self.releases else None,
+            "counted": "subjects" if self.knows_people else "rows",
+            "releases": [release.report() for release in self.releases],
+            **({"attacks": dict(self.attacks)} if self.attacks else {}),
+            **({"beside": dict(self.beside)} if self.beside else {}),
+        }
+
+
+def audit_releases(
+    path: str | Path,
+    *,
+    k: int | None = None,
+    table: str | None = None,
+    progress: Progress = no_progress,
+) -> LedgerAudit:
+    """Every check on every release of a ledger, from the published files.
+
+    table: the address of the table in a database that the ledger writes; damage is also whatever
+    is otherwise there than in the ledger, so that all that is measured holds of the table, too.
+    Raises InputError where there is no ledger.
+    """
+    ledger = Ledger.at(path)
+    progress("verifying the chain")
+    damage = ledger.verify()
+    if table is not None and not damage:
+        progress("comparing the table")
+        damage = [f"table: {finding}" for finding in table_damage(ledger, table)]
+    if damage:
+        return LedgerAudit([], damage)
+    policy = policy_with(ledger, k)
+    tables = [n for n in ledger.releases() if ledger.certificate(n).get("covers") == "table"]
+    history = LedgerHistory(ledger, policy, last_table=max(tables, default=0))
+    audits = []
+    for number in ledger.releases():
+        progress(f"release {number}: auditing")
+        audits.append(history.audit(number))
+    return LedgerAudit(audits, (), history.knows_people)
+
+
+def policy_with(ledger: Ledger, k: int | None) -> Policy:
+    """The policy that a ledger records, with another k where one is asked for."""
+    policy = terms.policy_of(ledger)
+    return policy if k is None else policy.with_k(k)
+
+
+def write_audit(audit: LedgerAudit, output: str) -> None:
+    """Everything that was found, as JSON."""
+    with files.atomic_write(output) as draft:
+        draft.write_text(json.dumps(audit.report(), indent=2) + "\n")
+
+
+@dataclass
+class LedgerHistory:
+    """The releases of a ledger, taken in one after the other.
+
+    taken: how many so far. last_table: the last release of the whole table; later rows need not be
+    remembered. returning: of people who come again. values: of the table so far, where a promise
+    compares with it.
+    """
+
+    ledger: Ledger
+    policy: Policy
+    past: RecordHistory = field(default_factory=RecordHistory)
+    known: KnownPeople = field(default_factory=KnownPeople)
+    returning: PeopleHistory = field(default_factory=PeopleHistory)
+    taken: int = 0
+    last_table: int = 0
+    values: Values = field(default_factory=dict)
+
+    @property
+    def knows_people(self) -> bool:
+        return bool(self.ledger.steps())
+
+    def audit(self, number: int) -> ReleaseAudit:
+        """The next release by itself and against those before it."""
+        stated = self.ledger.certificate(number)
+        frame, identities = rows_of_release(self.ledger, number, self.policy)
+        covers = stated.get("covers", "increment")
+        earlier = self.values if covers == "increment" else {}
+        reading = read_as_published(frame, identities, replace(self.policy, earlier=earlier))
+        own = values_of(frame, identities, self.policy)
+        self.values = joined(earlier, own) if earlier else own
+        guards = stated.get("guards", CELLS)
+        if "panel" in stated:
+            findings = self._take_again(number, guards, reading.release, reading.identities)
+        else:
+            findings = self._published_twice(number, covers, reading.identities)
+        if number <= self.last_table:
+            least = int((stated.get("method") or {}).get("parameters", {}).get("m", 1))
+            findings += self._take(number, covers, guards, least, reading)
+        self.taken = number
+        certificate = reading.certificate
+        if "panel" in stated:
+            risk = {**certificate["risk"], "at_least_once": self.at_least_once(certificate)}
+            certificate = certificate.extended(panel=stated["panel"], risk=risk)
+        certificate = certificate.extended(
+            covers=covers,
+            columns=self._columns(frame, reading),
+            counterfeits=stated.get("counterfeits"),
+        )
+        return ReleaseAudit(number, certificate, findings, returning_people_of(stated))
+
+    def _columns(self, frame: pl.DataFrame, reading: ReleaseReading) -> list[dict[str, Any]]:
+        """What each column is for, and what it lost. frame: as it was published."""
+        losses = GlobalCertaintyPenalty().per_attribute(reading.release)
+        roles = column_roles(frame.columns, reading.schema, self.policy)
+        return [column | {"loss": losses.get(column["name"])} for column in roles]
+
+    def next(
+        self, number: int, method: Any, frame: pl.DataFrame, identities: Identities
+    ) -> list[HistoryFinding]:
+        """What a release that is not published yet gives away beside all earlier ones.
+
+        An increment leaves the rest as it is: of the past, only the people have to be known.
+        """
+        if terms.returns_people(method):
+            while self.taken < number - 1:
+                self.taken += 1
+                earlier, people = rows_of_release(self.ledger, self.taken, self.policy)
+                self._remember(release_as_shown(earlier, self.policy), people)
+            guards = terms.guards_of(self.policy, method)
+            return self._take_again(
+                number, guards, release_as_shown(frame, self.policy), identities
+            )
+        if method.covers == "increment":
+            if identities.subjects is None:
+                return []
+            people = identities.subjects[identities.is_real]
+            return [_known_people(number, count_known(self.ledger, people))]
+        self.last_table = number
+        while self.taken < number - 1:
+            self.audit(self.taken + 1)
+        # read as the earlier ones are, without what only the originals tell
+        reading = read_as_published(frame, identities, self.policy)
+        return self._take(number, method.covers, method.guards, getattr(method, "m", 1), reading)
+
+    def _take_again(
+        self, number: int, guards: str, release: Release, identities: Identities | None
+    ) -> list[HistoryFinding]:
+        """What a release of people who may come again gives away beside all earlier ones."""
+        several = self._remember(release, identities)
+        if several is None:
+            return []  # nobody knows who is who
+        findings = self.returning.findings(number, self.policy.required_k or 2, guards)
+        if several:
+            findings.append(HistoryFinding("records", (number, number), several, True))
+        return findings
+
+    def _remember(self, release: Release, identities: Identities | None) -> int | None:
+        """Who is in which class of a release; how many have several rows, None if not known."""
+        if identities is None or identities.subjects is None:
+            return None
+        return self.returning.take(identities.subjects, classes_shown(release)[0])
+
+    def at_least_once(self, certificate: Certificate) -> float:
+        """The chance to name somebody's row in one release at least, one guess for each of those
+        that hold the person.
+        """
+        alone: float = certificate["risk"]["prosecutor_max"]
+        return 1 - (1 - alone) ** self.returning.most_releases
+
+    def _published_twice(
+        self, number: int, covers: str, identities: Identities | None
+    ) -> list[HistoryFinding]:
+        """Whether an increment publishes people a second time."""
+        if identities is None or identities.subjects is None:
+            return []
+        people = identities.subjects[identities.is_real]
+        already_known = self.known.add_and_count_known(people)
+        return [_known_people(number, already_known)] if covers == "increment" else []
+
+    def _take(
+        self, number: int, covers: str, guards: str, least: int, reading: ReleaseReading
+    ) -> list[HistoryFinding]:
+        """What a release gives away beside those taken in so far, which it then joins.
+
+        least: how many sensitive values a class must show where signatures guard the release.
+        """
+        findings = [_frequencies(number, reading, least)] if guards == SIGNATURES else []
+        release = _release_view(number, reading, len(self.past.label))
+        k = self.policy.required_k or 2
+        if covers == "increment" or number == 1:
+            self.past.append(release)
+            return findings
+        if reading.identities is None:
+            return [*findings, *compare_boxes(self.past, release, k)]
+        real = _only(reading.release.classes, reading.is_real)
+        holds = BoundPromises(self.policy.build_promises(), real).holds
+        return [*findings, *compare(self.past, release, holds, k, guards, least)]
+
+
+def _release_view(number: int, reading: ReleaseReading, following: int) -> ReleaseView:
+    """following: the number of the first record of a release whose people are not known."""
+    release, schema, real = reading.release, reading.schema, reading.is_real
+    labels, count = release.classes.labels, release.classes.count
+    if schema.missing is not Missing.SUPPRESS:
+        labels, count = classes_shown(release)
+    lo, hi = _boxes(release, labels, count)
+    rest = _hashes(reading.frame, [a.name for a in schema.published if a.role is not Role.QUASI])
+    values, is_value = _sensitive_values(reading.frame, schema)
+    identities = reading.identities or Identities(following + np.arange(len(labels)))
+    subjects = identities.subjects
+    return ReleaseView(
+        number,
+        identities.records[real],
+        labels[real],
+        lo,
+        hi,
+        rest[real],
+        values_shown(labels, values, count),
+        subjects=None if subjects is None else subjects[real],
+        changed=None if reading.identities is None else identities.is_changed[real],
+        no_value=frozenset(values[~is_value].tolist()),
+    )
+
+
+def _boxes(release: Release, labels: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """What each class shows, least and greatest; (count, d) float64 each."""
+    lo = np.full((count, len(release.columns)), np.nan)
+    hi = lo.copy()
+    kept = labels >= 0
+    for j, column in enumerate(release.columns):
+        # all rows of a class show the same cell
+        lo[labels[kept], j] = column.lo[column.codes[kept]]
+        hi[labels[kept], j] = column.hi[column.codes[kept]]
+    return lo, hi
+
+
+def returning_people_of(certificate: Mapping[str, Any]) -> int:
+    """People whose earlier records waited; `came_again` was the key in version 0.1."""
+    stated = certificate.get("ledger", {})
+    return int(stated.get("returning_people", stated.get("came_again", 0)))
+
+
+def _known_people(number: int, people: int) -> HistoryFinding:
+    """How many people an increment publishes a second time."""
+    return HistoryFinding("known people", (1, number), people, people > 0)
+
+
+def _frequencies(number: int, reading: ReleaseReading, least: int) -> HistoryFinding:
+    """People in whose class some sensitive value has more than one row in `least`."""
+    labels = reading.release.classes.labels
+    values, is_value = _sensitive_values(reading.frame, reading.schema)
+    values = np.where(is_value, values, np.uint64(0))  # all texts for no value are one
+    bad = too_frequent(labels, values, reading.release.classes.count, least)
+    people = int((bad[labels] & (labels >= 0) & reading.is_real).sum())
+    counts = {"classes": int(bad.sum())}
+    return HistoryFinding("frequencies", (number, number), people, people > 0, counts)
+
+
+def _sensitive_values(frame: pl.DataFrame, schema: Schema) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) uint64 hashes of the sensitive values of each row; (n,) bool, whether it has any."""
+    names = [a.name for a in schema.sensitive]
+    if not names:
+        return _hashes(frame, names), np.ones(frame.height, dtype=bool)
+    none = [*schema.missing_values, schema.render.suppressed]
+    is_none = pl.all_horizontal(pl.col(names).cast(pl.String).fill_null("").is_in(none))
+    return _hashes(frame, names), ~frame.select(is_none).to_series().to_numpy()
+
+
+def _hashes(frame: pl.DataFrame, names: list[str]) -> np.ndarray:
+    """(n,) uint64, equal where a row shows the same text in all of these columns."""
+    if not names:
+        return np.zeros(frame.height, dtype=np.uint64)
+    return frame.select(pl.col(names).cast(pl.String).fill_null("")).hash_rows().to_numpy()
+
+
+def _only(classes: Classes, real: np.ndarray) -> Classes:
+    return (
+        classes
+        if real.all()
+        else classes.only(real, None if classes.subjects is None else classes.subjects[real])
+    )
+
+
+def stated(findings: Sequence[HistoryFinding], allowed: bool) -> dict[str, Any]:
+    """The history as a certificate states it. allowed: published although the history breaks."""
+    return {
+        "holds": not any(f.is_violation for f in findings),
+        "allowed": allowed,
+        "findings": [f.report() for f in findings],
+    }
+
+
+def refusal(violations: Sequence[HistoryFinding], method: Any) -> PromiseError:
+    """Why a release is withheld, and the nearest way that is safe."""
+    first, *more = map(str, violations)
+    return PromiseError(
+        f"{first}; the release is withheld, the ledger is as it was. {method.remedy}", more
+    )

@@ -1,0 +1,186 @@
+"""The policy of a ledger: fixed when it begins, kept in it, the same for every release."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from shoal.auditor.ledger.release_view import COMPANY
+from shoal.auditor.ledger.value_counts import compared
+from shoal.connectors.ledger import HIERARCHIES, POLICY, Ledger, PolicyFiles
+from shoal.data.panel import CARRIED, LOCKSTEP, TOGETHER
+from shoal.data.schema import Kind
+from shoal.errors import InputError
+from shoal.policy.policy import Policy
+
+FREE = ("method", "seed", "read")
+"""What may differ from release to release."""
+
+
+def check_policy(policy: Policy, method: Any) -> None:
+    """Raises InputError with everything that makes a policy unfit for a ledger."""
+    findings = [
+        f"attribute '{name}': a series of releases needs one fixed domain; declare 'domain: [least,"
+        " greatest]'"
+        for name, a in policy.model.attributes.items()
+        if a.role == "quasi" and a.kind is Kind.NUMBER and a.domain is None and a.hierarchy is None
+    ]
+    findings += [
+        f"attribute '{name}': an order that follows the data differs between releases; list its"
+        " labels"
+        for name, a in policy.model.attributes.items()
+        if a.role == "quasi" and isinstance(a.order, str)
+    ]
+    if method.covers == "table":
+        findings += [
+            f"attribute '{name}': its hierarchy is made from the data, so cells of two releases"
+            f" can't be compared; '{method.name}' needs a table or a tree"
+            for name, a in policy.model.attributes.items()
+            if a.role == "quasi" and a.follows_the_data and not isinstance(a.order, str)
+        ]
+    if (
+        method.needs == "boxes" or method.guards == "signatures"
+    ) and policy.model.missing == "suppress":
+        findings.append(
+            f"method '{method.name}': can't suppress records; declare 'missing: value' or 'reject'"
+        )
+    if policy.operation is not None and policy.subject is None:
+        findings.append(
+            "policy: 'operation' needs a 'subject', by which the person who leaves or changes is"
+            " found"
+        )
+    if method.covers == "table" and any(
+        a.pseudonym is not None for a in policy.model.attributes.values()
+    ):
+        findings.append(
+            f"method '{method.name}': a pseudonym would link the rows of two releases; publish"
+            " increments, or drop it"
+        )
+    if returns_people(method):
+        findings += _unfit_for_returning(policy, method)
+    if findings:
+        raise InputError.from_findings(findings)
+
+
+def policy_files(policy: Policy) -> PolicyFiles:
+    """The policy as JSON text, and the hierarchy tables that it then refers to by name."""
+    content = policy.model.model_dump(mode="json", exclude_unset=True)
+    tables: dict[str, bytes] = {}
+    for attribute in content["attributes"].values():
+        if isinstance(attribute.get("hierarchy"), str):
+            path = policy.base / attribute["hierarchy"]
+            name = f"{HIERARCHIES}/{len(tables) + 1:02d}-{path.name}"
+            tables[name] = _bytes(path)
+            attribute["hierarchy"] = name
+    text = json.dumps({key: content[key] for key in content if key not in FREE}, indent=1) + "\n"
+    return PolicyFiles({POLICY: text.encode(), **tables})
+
+
+def policy_of(ledger: Ledger) -> Policy:
+    """The policy that a ledger was begun under."""
+    return Policy.load(ledger.path / POLICY)
+
+
+def check_same(policy: Policy, ledger: Ledger) -> None:
+    """Raises InputError with everything in which a policy differs from the ledger's own."""
+    given, own = _fixed(policy), _fixed(policy_of(ledger))
+    differing = _differing(given, own)
+    if "attributes" in differing:
+        differing.remove("attributes")
+        names = _differing(given["attributes"], own["attributes"])
+        differing += [f"attribute '{name}'" for name in names]
+    if differing:
+        raise InputError(
+            f"ledger '{ledger.path}': was begun under a policy with other {', '.join(differing)};"
+            f" use the ledger's own, {ledger.path / POLICY}, or begin another ledger"
+        )
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    return [key for key in sorted({*one, *other}) if one.get(key) != other.get(key)]
+
+
+def _fixed(policy: Policy) -> dict[str, Any]:
+    """What must not differ, hierarchies by what their tables hold."""
+    content = policy.model.model_dump(mode="json")
+    for attribute in content["attributes"].values():
+        if isinstance(attribute["hierarchy"], str):
+            attribute["hierarchy"] = hashlib.sha256(
+                _bytes(policy.base / attribute["hierarchy"])
+            ).hexdigest()
+    return {key: value for key, value in content.items() if key not in FREE}
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as failed:
+        raise InputError(
+            f"hierarchy '{path}': can't be read ({failed.strerror}); check its name and permissions"
+        ) from None
+
+
+# People who come again
+
+
+def returns_people(method: Any) -> bool:
+    """Whether a method publishes people again who are in earlier releases."""
+    return bool(getattr(method, "returns", False))
+
+
+def sensitive_names(policy: Policy) -> list[str]:
+    return [name for name, a in policy.model.attributes.items() if a.role == "sensitive"]
+
+
+def mode_of(policy: Policy) -> str:
+    """How groups are published while somebody is absent, by what values do over time."""
+    declared = policy.model.attributes
+    said = {declared[name].over_time or "any" for name in sensitive_names(policy)}
+    if said == {"fresh"}:
+        return TOGETHER
+    return CARRIED if said == {"steady"} else LOCKSTEP
+
+
+def guards_of(policy: Policy, method: Any) -> str:
+    """What keeps a method's releases safe together, as its certificates state it."""
+    is_company = returns_people(method) and mode_of(policy) == TOGETHER
+    return COMPANY if is_company else str(method.guards)
+
+
+def _unfit_for_returning(policy: Policy, method: Any) -> list[str]:
+    """What keeps people from being published again under a policy."""
+    model, mode = policy.model, mode_of(policy)
+    is_plain = model.other == "plain" or any(a.role == "plain" for a in model.attributes.values())
+    findings = []
+    if policy.subject is None:
+        findings.append(
+            f"method '{method.name}': needs a subject, by which people are recognized; give one"
+            " column the role 'subject'"
+        )
+    if model.missing == "suppress":
+        findings.append(
+            f"method '{method.name}': can't suppress records; declare 'missing: value' or 'reject'"
+        )
+    if model.render.order == "input":
+        findings.append(
+            f"method '{method.name}': rows in the input's order would show who is who from release"
+            " to release; leave out 'order' of 'render'"
+        )
+    if any(a.pseudonym is not None for a in model.attributes.values()):
+        findings.append(
+            f"method '{method.name}': a pseudonym would link the rows of a person; drop it"
+        )
+    if compared(policy):
+        findings.append(
+            f"method '{method.name}': 'reference: table' would count people once for each release;"
+            " leave it out"
+        )
+    if is_plain and mode != LOCKSTEP:
+        findings.append(
+            f"method '{method.name}': the policy can't say how plain columns change over time, so"
+            " no member may be absent; give them the role 'sensitive' with 'over_time', or 'drop'"
+        )
+    return findings

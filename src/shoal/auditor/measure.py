@@ -1,0 +1,219 @@
+"""From a released table to its certificate: what is measured, and how it is stated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shoal.auditor.description import described
+from shoal.auditor.group_queries import People, group_query_error
+from shoal.auditor.in_parts import MeasuredInParts
+from shoal.auditor.promises import promise_reports
+from shoal.auditor.reading import read_release
+from shoal.auditor.reference import Measures
+from shoal.auditor.warnings import release_warnings
+from shoal.data.certificate import Certificate
+from shoal.data.encoding import encode, encode_subjects
+from shoal.data.people import UNKNOWN, people_key
+from shoal.data.progress import Progress, no_progress
+from shoal.data.release import Release
+from shoal.data.room import Room
+from shoal.data.schema import Schema
+from shoal.data.shared_room import SharedRoom
+from shoal.data.table import Table
+from shoal.data.truth import Truth
+from shoal.data.warnings import PRESENCE_DISCLOSED, ReleaseWarning
+from shoal.errors import InputError
+from shoal.policy import registry
+from shoal.policy.binding.release import unremoved_identifiers
+from shoal.policy.policy import Policy
+from shoal.privacy.two_tables import Groups, parted
+from shoal.privacy.two_tables import contradicted as contradicted_by
+from shoal.utility.column_figures import ColumnFigures
+from shoal.utility.tally import Tally
+from shoal.version import VERSION
+
+_RISK = ("prosecutor_max", "prosecutor_mean", "journalist_max", "marketer")
+
+
+def certificate_in_parts(
+    found: MeasuredInParts,
+    released: Table,
+    schema: Schema,
+    policy: Policy,
+    truth: Truth | None,
+    **stated: Any,
+) -> Certificate:
+    """The certificate of a release that was measured in parts. stated: more keys."""
+    original = None if truth is None else truth.original
+    certificate = certificate_of(found.tally, found.promises, released, original, policy)
+    certificate = certificate.extended(**stated)
+    return described(certificate, released, found.figures, schema, policy, truth)
+
+
+def scale_of(room: Room, parts: int) -> dict[str, Any]:
+    """How work past memory was done, as a certificate states it."""
+    done = {"memory": room.limit, "room_bytes": room.on_disk, "parts": parts}
+    return done | ({"tasks": room.tasks} if isinstance(room, SharedRoom) else {})
+
+
+class Measured(NamedTuple):
+    """A released table as its readers see it, measured. figures: of its columns."""
+
+    certificate: Certificate
+    release: Release
+    figures: ColumnFigures
+
+
+def measure(
+    released: Table,
+    schema: Schema,
+    policy: Policy,
+    truth: Truth | None,
+    progress: Progress = no_progress,
+    measures: Measures | Groups | None = None,
+) -> Measured:
+    """The certificate of a released table, and the table as its readers see it.
+
+    measures: what promises are measured with, of a stream or of groups; by default, where the
+    policy names a reference, it alone.
+    """
+    progress("reading the release")
+    release = read_release(released, schema, policy, truth)
+    progress("measuring the promises")
+    promises = promise_reports(policy, schema, release, released, measures)
+    progress("measuring utility and risk")
+    tally = Tally(schema, registry.build_metrics())
+    tally.add(release)
+    if truth is not None:
+        progress("comparing with the original")
+        tally.compare(released, release, truth)
+    original = None if truth is None else truth.original
+    certificate = certificate_of(tally, promises, released, original, policy)
+    return Measured(certificate, release, tally.figures())
+
+
+def certificate_of(
+    tally: Tally,
+    promises: list[dict[str, Any]],
+    released: Table,
+    original: Table | None,
+    policy: Policy,
+) -> Certificate:
+    """The certificate of a release whose parts were added up. original: None if not at hand."""
+    people = people_key(policy.subject, original is not None or policy.subject in released.names)
+    scores = tally.scores()
+    content: dict[str, Any] = {
+        "shoal": VERSION,
+        **dict.fromkeys(("date", "build", "policy")),
+        "verb": "audit",
+        "method": None,
+        "seed": None,
+        "records": {
+            "in": None if original is None else original.records,
+            "out": tally.records,
+            "suppressed": tally.suppressed,
+            "withheld": tally.withheld,
+        },
+        "subjects": tally.subjects,
+        "people": people,
+        "counted": "rows" if people == UNKNOWN else "subjects",
+        "classes": tally.classes(),
+        "promises": promises,
+        "together": tally.together(),
+        "utility": {name: scores[name] for name in scores if name not in _RISK},
+        "risk": {name: scores[name] for name in scores if name in _RISK},
+        "input": None,
+        "output": None,
+    }
+    fault_counts: dict[str, int] = {} if original is None else dict(tally.faults)
+    kept = unremoved_identifiers(released, original, policy)
+    if kept:
+        fault_counts["not_removed"] = len(kept)
+    if tally.unrounded:
+        fault_counts["unrounded"] = tally.unrounded
+    if original is not None or fault_counts:
+        content["faults"] = fault_counts
+    certificate = Certificate(content)
+    said = release_warnings(certificate, tally.withheld_people, policy, tally.schema)
+    return certificate.warned(*said)
+
+
+def measure_two_tables(
+    released: Table,
+    schema: Schema,
+    policy: Policy,
+    truth: Truth | None,
+    original: Table | None,
+    progress: Progress = no_progress,
+) -> tuple[Measured, Table]:
+    """The certificate of two tables that were joined, and what is read of them without groups.
+
+    Promises are measured by group, all else by what rows show: nothing of a person is changed, and
+    whoever is alone with its quasi-identifiers is found. truth: of the owner, who knows the rows.
+    original: in any order; at least no row may contradict it.
+    """
+    hidden = schema.sensitive[0].name
+    schema = replace(schema, label=None)  # no row shows it
+    table, groups = parted(released, hidden, truth)
+    measured = measure(table, schema, policy, truth, progress, groups)
+    certificate, release, _ = measured
+    if original is not None:
+        progress("comparing with the original")
+        _refuse_several_records(original, schema)
+        found = contradicted_by(table, groups, original, schema)
+        known = certificate.get("faults") or {"uncovered": 0, "changed": 0}
+        certificate = certificate.extended(
+            faults=known | {"changed": max(known["changed"], found)},
+            utility=certificate["utility"]
+            | {"query_error": _query_error(table, release, groups, original, schema, policy)},
+        )
+    alone = certificate["together"]["alone"]
+    text = (
+        "Quasi-identifiers are shown as they are: whoever knows a person's finds whether the person"
+        f" is in the table, and its group. {alone} of {certificate['together']['people']} are alone"
+        " with theirs"
+    )
+    certificate = certificate.extended(**groups.stated())
+    certificate = certificate.warned(ReleaseWarning(PRESENCE_DISCLOSED, text))
+    return measured._replace(certificate=certificate), table
+
+
+def _refuse_several_records(original: Table, schema: Schema) -> None:
+    """Raises InputError where rows of a group may be of one person, or a person in several."""
+    people, _ = encode_subjects(original, schema)
+    several = 0 if people is None else int((np.bincount(people) > 1).sum())
+    if several:
+        raise InputError(
+            f"original: {several} people have several records, so two tables of it promise nothing"
+            " about people; publish one record of each"
+        )
+
+
+def _query_error(
+    table: Table,
+    release: Release,
+    groups: Groups,
+    original: Table,
+    schema: Schema,
+    policy: Policy,
+) -> float | None:
+    """How far counts by group are from those of the original; None where it does not fit."""
+    encoded, _ = encode(original, schema)
+    if encoded is None:
+        return None
+    name = schema.sensitive[0].name
+    shown, own = table.column(name), original.column(name)
+    place = {cell: code for code, cell in enumerate(sorted({*shown.cells, *own.cells}))}
+    published, people = (
+        np.array([place[cell] for cell in column.cells], dtype=np.int64)[column.codes]
+        for column in (shown, own)
+    )
+    return group_query_error(
+        People([column.lo[column.codes] for column in release.columns], published),
+        groups.labels,
+        People([one.value_of_code()[one.codes] for one in encoded.attributes], people),
+        policy.model.seed,
+    )

@@ -1,0 +1,333 @@
+"""Measured again: whether an audit of the file finds what its certificate states.
+
+Every figure that follows from the file alone is compared: promises, class sizes, risks, utility,
+columns and warnings. With the original at hand, so is what needs the original. Where the file does
+not show who is behind its rows, rows are counted, and no group may have more people than rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from shoal.auditor.audit import AuditResult, audit_table
+from shoal.auditor.checks import Check, Stated, listed
+from shoal.auditor.comparison import (
+    Comparison,
+    Remeasured,
+    asked_of,
+    counts_rows,
+    is_counted_alike,
+)
+from shoal.auditor.reading import NEEDS_WITHHELD
+from shoal.auditor.without_policy import stated_policy
+from shoal.connectors import files
+from shoal.connectors.coded_files import CodedSource
+from shoal.connectors.dialect import DELIMITED
+from shoal.connectors.files import SourceFile
+from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import BY_RELEASE
+from shoal.data.fault_words import fault_sentence
+from shoal.data.formulas import formula_sentences_of
+from shoal.data.person_numbers import person_numbers
+from shoal.data.room import Room
+from shoal.data.table import Table
+from shoal.data.warnings import FORMULA_CELLS, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
+from shoal.errors import InputError
+from shoal.policy import registry
+from shoal.policy.binding.coded_files import read_original_coded
+from shoal.policy.binding.files import published_table, read_original
+from shoal.policy.binding.past_memory import is_about_memory
+from shoal.policy.binding.written_alike import written_alike
+from shoal.policy.policy import Policy
+
+NAME = "measured again"
+K_ANONYMITY = "k-anonymity"
+RELEASED_IN_PARTS = {"stream": "--trace", "republish": "--ledger"}
+"""Verbs whose rows can't be matched with an original's, and the audit that counts their people."""
+UNREADABLE = "the file can't be read"
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What the reader of a certificate has beside it, which no forger of it can change.
+
+    verb: the one that made the release; None where the reader does not know. is_certified: whether
+    the policy is the one that the certificate names, as far as it names one. room: where tables go
+    that don't fit into memory.
+    """
+
+    policy: Policy | None
+    original: str | None
+    verb: str | None
+    is_certified: bool
+    room: Room | None = None
+
+    @classmethod
+    def of(
+        cls, policy: Policy | None, original: str | None, stated: Stated, *checks: Check
+    ) -> Reader:
+        """checks: of the policy and of the signature.
+
+        A policy's method tells the verb. Else the certificate does, if a trusted key signed it.
+        """
+        named, signature = checks
+        verb = None if policy is None else verb_of(policy)
+        if verb is None and signature.ok:
+            verb = stated.verb
+        return cls(policy, original, verb, named.ok is not False)
+
+    @cached_property
+    def source(self) -> SourceFile | CodedSource:
+        """The original; raises InputError where it can't be read."""
+        assert self.original is not None
+        assert self.policy is not None
+        if self.room is not None:
+            return read_original_coded(self.original, self.policy, self.room)
+        return read_original(self.original, self.policy)
+
+    def table(self) -> Table | None:
+        """The table of the original, if there is one."""
+        if self.original is None:
+            return None
+        return (
+            self.source.table if isinstance(self.source, CodedSource) else Table(self.source.frame)
+        )
+
+    def is_left_to_the_certificate(self, verb: str) -> bool:
+        """Whether nobody else says that the release is one of those that can't be matched."""
+        return self.original is not None and self.verb is None and verb in RELEASED_IN_PARTS
+
+    def parts(self, verb: str) -> str | None:
+        """The verb by which rows can't be matched with the original's; None where they can.
+
+        verb: the one that is stated.
+        """
+        made_by = self.verb or verb
+        return made_by if made_by in RELEASED_IN_PARTS else None
+
+
+def verb_of(policy: Policy) -> str | None:
+    """The verb whose method a policy names; None where it names none."""
+    return None if policy.model.method is None else registry.verb_of(policy.method_name)
+
+
+def measured_again(stated: Stated, path: str, table: Table | None, reader: Reader) -> Check:
+    """Whether an audit of the file finds what the certificate states.
+
+    table: the release; None where it can't be read.
+    """
+    if table is None:
+        return Check(NAME, False, UNREADABLE)
+    policy = reader.policy
+    if policy is None:
+        return _by_file_alone(stated, table)
+    source = None
+    try:
+        source = reader.table()
+        shown, contradicted = published_table(table, policy)
+        matched = None if reader.parts(stated.verb) else source
+        result, strict = _audits(stated, shown, policy, matched)
+    except InputError as unfit:
+        if is_about_memory(unfit):
+            raise
+        if source is None and unfit.args[0] == NEEDS_WITHHELD:
+            return Check(NAME, None, NEEDS_WITHHELD)
+        why = listed([str(unfit.args[0]), *unfit.findings], 1)
+        fits = reader.is_certified
+        return Check(NAME, False, why if fits else "this policy does not fit the file")
+    if contradicted:
+        return Check(NAME, False, fault_sentence("derived", contradicted))
+    if contradicted is not None:
+        stated.note("faults", "derived")
+    again = Remeasured(
+        result.certificate,
+        source,
+        result.truth is not None,
+        warnings=_more_warnings(stated, path, shown, policy, source),
+    )
+    failing = _differing_or_broken(stated, again, strict)
+    if failing is not None:
+        return failing
+    is_shuffled = result.schema.render.order != "input"
+    unmatched = _unmatched(stated, again, reader, is_shuffled)
+    return unmatched or Check(NAME, True, "an audit finds the same")
+
+
+def _by_file_alone(stated: Stated, table: Table) -> Check:
+    """Whether the groups of equal cells are those stated; the certificate says of which columns."""
+    needed = "needs the policy; name it with --policy"
+    telling = _telling_more(stated, table)
+    if telling:
+        text = f"{listed(telling)}: tells more than the column that it is said to be derived from"
+        return Check(NAME, False, text)
+    try:
+        policy = stated_policy(stated)
+        if policy is None:
+            return Check(NAME, None, needed)
+        found = audit_table(table, policy, None).certificate
+    except InputError as unfit:
+        return Check(NAME, False, f"not by the columns that it names: {unfit.args[0]}")
+    comparison = Comparison(stated, Remeasured(found, has_policy=False))
+    differing = [*comparison.same_rows(has_classes=_measured_together(stated) is None)]
+    if differing:
+        return _differing(differing)
+    return Check(NAME, None, f"groups of rows agree; all else {needed}")
+
+
+def _telling_more(stated: Stated, table: Table) -> list[str]:
+    """Columns that are not the same wherever the one is that they are said to be derived from."""
+    said = [(c["name"], c["derived_from"]) for c in stated.at("columns") or []]
+    return [
+        f"column '{name}'"
+        for name, source in said
+        if source in table and name in table and not table.follows(name, source)
+    ]
+
+
+def _differing(keys: list[str]) -> Check:
+    more = listed(list(dict.fromkeys(_in_short(keys))))
+    return Check(NAME, False, f"{more}: an audit finds another value than the certificate")
+
+
+def _audits(
+    stated: Stated, shown: Table, policy: Policy, matched: Table | None
+) -> tuple[AuditResult, AuditResult]:
+    """An audit that measures as the certificate says that it was measured, and the strictest.
+
+    matched: the original, where its records can be matched with the release's rows.
+    """
+    strict = audit_table(shown, policy, matched)
+    if matched is None or not counts_rows(stated):
+        return strict, strict
+    return audit_table(shown, policy, None), strict
+
+
+def _more_warnings(
+    stated: Stated, path: str, shown: Table, policy: Policy, source: Table | None
+) -> dict[str, list[ReleaseWarning]]:
+    """What publishing warns of beside an audit, as far as file and original tell it."""
+    found: dict[str, list[ReleaseWarning]] = {}
+    if stated.verb != "publish":
+        return found
+    if files.format_of(path) in DELIMITED and policy.model.write.formulas == "keep":
+        sentences = formula_sentences_of(shown)
+        found[FORMULA_CELLS] = [ReleaseWarning(FORMULA_CELLS, text) for text in sentences]
+    if source is not None and policy.subject is None:
+        evidence = person_numbers(source)
+        found[PEOPLE_ASSUMED] = [ReleaseWarning(PEOPLE_ASSUMED, str(one)) for one in evidence]
+    if source is not None:
+        found[WRITTEN_ALIKE] = written_alike(source, policy)
+    return found
+
+
+def _differing_or_broken(stated: Stated, again: Remeasured, strict: AuditResult) -> Check | None:
+    """Compares the figures of two certificates, promises by what each asks; None where all agree
+    and hold.
+    """
+    found = again.certificate
+    asked = {asked_of(promise) for promise in stated.promises}
+    if len(asked) < len(stated.promises):
+        return Check(NAME, False, "the certificate states a promise twice")
+    if asked != {asked_of(promise) for promise in found["promises"]}:
+        return Check(NAME, False, "the policy asks for other promises than the certificate states")
+    comparison, is_alone = Comparison(stated, again), _measured_together(stated) is None
+    is_counted = is_alone and is_counted_alike(stated, found)
+    if is_counted:
+        differing = [*comparison.same_people()]
+    else:
+        differing = [*comparison.same_rows(has_classes=is_alone)]
+    if differing:
+        return _differing(differing)
+    if strict.truth is not None:
+        for name in strict.certificate["faults"]:
+            stated.note("faults", name)
+    if not _holds(strict.certificate, is_counted):
+        return Check(NAME, False, "an audit finds broken promises, or faults")
+    return None
+
+
+def _unmatched(
+    stated: Stated, again: Remeasured, reader: Reader, is_shuffled: bool
+) -> Check | None:
+    """What kept figures from being compared; None where all were.
+
+    is_shuffled: by the reader's policy, not by what the certificate states.
+    """
+    if reader.is_left_to_the_certificate(stated.verb):
+        # a forged certificate must not talk anyone out of the comparison that they ask for
+        return Check(NAME, False, _unsaid(stated))
+    has_original, parts = again.original is not None, reader.parts(stated.verb)
+    together = _measured_together(stated)
+    if together is not None:
+        return Check(NAME, None, together)
+    if not is_counted_alike(stated, again.certificate):
+        return Check(NAME, *_uncounted(has_original, is_shuffled, parts))
+    if _has_other_reference(stated, again):
+        text = "was measured to a reference; name it in the policy, under 'reference'"
+        return Check(NAME, False if has_original else None, text)
+    if has_original and not again.has_truth and not counts_rows(stated):
+        way_out = f"; run {_audit_of(parts)}" if parts else ""
+        text = f"the file alone holds it; its rows can't be matched with the original{way_out}"
+        return Check(NAME, None, text)
+    return None
+
+
+def _unsaid(stated: Stated) -> str:
+    """That the certificate alone says what keeps rows from being matched with the original."""
+    method = stated.at("method", "name")
+    known = registry.is_known_method(str(method), stated.verb)
+    such = f", --method {method}" if known else ", --method"
+    return (
+        f"that 'shoal {stated.verb}' made it, whose rows can't be matched with the original, is"
+        f" the certificate's word alone; if you know it, name its method{such}"
+    )
+
+
+def _audit_of(parts: str) -> str:
+    return f"'shoal audit {RELEASED_IN_PARTS[parts]}'"
+
+
+def _holds(found: Certificate, is_counted: bool) -> bool:
+    """Whether what was measured is kept.
+
+    is_counted: as the certificate counts, in this file alone; else rows may break what people keep,
+    but not k-anonymity. Of two tables, rows are people.
+    """
+    if is_counted or found.get("presence") is not None:
+        return found.holds
+    faults = found.get("faults") or {}
+    counted = [promise for promise in found["promises"] if promise["model"] == K_ANONYMITY]
+    return all(promise["holds"] for promise in counted) and not any(faults.values())
+
+
+def _measured_together(stated: Stated) -> str | None:
+    """Why one file alone does not tell what the certificate states; None where it does."""
+    if stated.verb == "republish":
+        return f"a ledger's releases are measured together; run {_audit_of('republish')}"
+    if stated.at("measured") == BY_RELEASE:
+        return f"a stream was measured release by release; run {_audit_of('stream')}"
+    return None
+
+
+def _uncounted(has_original: bool, is_shuffled: bool, parts: str | None) -> tuple[bool | None, str]:
+    """Whether it is a fault that people can't be counted, and why they can't."""
+    if parts is not None:
+        return None, f"agrees as far as rows tell; to count people, run {_audit_of(parts)}"
+    if not has_original:
+        return None, "agrees as far as rows tell; to count people, name the original (--original)"
+    why = "the release alone names none, and its rows can't be matched with the original"
+    return (None if is_shuffled else False), f"people can't be counted; {why}"
+
+
+def _has_other_reference(stated: Stated, again: Remeasured) -> bool:
+    to = {asked_of(promise): promise.get("to") for promise in again.certificate["promises"]}
+    return any(promise.get("to") != to[asked_of(promise)] for promise in stated.promises)
+
+
+def _in_short(differing: list[str]) -> list[str]:
+    """The keys that differ; of a part of which several do, its name alone."""
+    parts = [key.partition(".")[0] for key in differing]
+    return [
+        part if parts.count(part) > 1 else key for part, key in zip(parts, differing, strict=True)
+    ]

@@ -1,0 +1,176 @@
+"""Audit of a published stream with its private trace: what the published file alone can't show.
+
+Shares no code with the methods. Everything is judged from the source, the published rows and the
+trace.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from shoal.auditor.audit import AuditResult
+from shoal.auditor.description import described
+from shoal.auditor.measure import measure
+from shoal.auditor.trace_rules import (
+    TracedRelease,
+    broken_rules,
+    wrong_records,
+    wrong_rows,
+)
+from shoal.connectors import files
+from shoal.connectors.feeds import RECORD_LINES, feed_of
+from shoal.connectors.file_description import describe_file
+from shoal.connectors.outputs import remove_stale_signature
+from shoal.data.encoding import encode
+from shoal.data.progress import Progress
+from shoal.data.table import Table
+from shoal.data.truth import Truth
+from shoal.errors import InputError
+from shoal.policy.binding.table import bind_original
+from shoal.policy.policy import Policy
+
+COLUMNS = ("seq", "subject", "release", "class", "kind", "arrival", "emitted", "row")
+
+
+def audit_stream(
+    released_path: str,
+    policy: Policy,
+    original_path: str,
+    trace_path: str,
+    output_path: str | None = None,
+    record_lines: int | None = None,
+    *,
+    progress: Progress,
+) -> AuditResult:
+    """The certificate of a published stream, people counted and every rule of the trace checked.
+
+    `faults` counts what breaks a rule; all are zero for an honest stream. record_lines: lines that
+    a record of the source could have. Raises InputError where the three files can't belong
+    together.
+    """
+    progress("reading the source and the trace")
+    released, original = files.read(released_path), read_source(original_path, record_lines)
+    trace = read_trace(trace_path)
+    result = audit_traced(Table(released.frame), policy, original, trace, progress)
+    certificate = result.certificate.extended(
+        input={"sha256": original.sha256},
+        output=describe_file(released_path, released_path, released.sha256, result.schema.render),
+    )
+    if output_path is not None:
+        with files.atomic_write(output_path) as draft:
+            draft.write_text(certificate.to_json())
+        remove_stale_signature(output_path)
+    return replace(result, certificate=certificate)
+
+
+def audit_traced(
+    released: Table,
+    policy: Policy,
+    original: StreamSource,
+    trace: pl.DataFrame,
+    progress: Progress,
+) -> AuditResult:
+    """`audit_stream` of what was read."""
+    started = time.process_time()
+    frame = _accepted(original, trace)
+    schema, findings = bind_original(Table(frame), policy)
+    if schema is None:
+        raise InputError.from_findings([f"original: {finding}" for finding in findings])
+    encoded, wrong = encode(Table(frame), schema)
+    if encoded is None:
+        raise InputError.from_findings([f"original: {finding}" for finding in wrong])
+    shown = trace.filter(pl.col("row").is_not_null()).sort("row")
+    faults = {
+        "rows": wrong_rows(shown, released.records),
+        "records": wrong_records(trace, frame.height),
+    }
+    if faults["rows"]:
+        raise InputError(
+            f"trace: its rows are not those of the release ({faults['rows']} differ); give the"
+            " trace that was written with it"
+        )
+    place = np.searchsorted(np.sort(trace["seq"].to_numpy()), shown["seq"].to_numpy())
+    truth = Truth(Table(frame), encoded, place)
+    certificate, release, figures = measure(released, schema, policy, truth, progress)
+    certificate = described(certificate, released, figures, schema, policy, truth)
+    progress("checking the trace")
+    traced = TracedRelease(shown, trace, release.columns, Table(frame), schema, truth, policy)
+    faults |= certificate["faults"] | broken_rules(traced)
+    certificate = certificate.extended(
+        faults=faults, seconds={"total": time.process_time() - started, "method": None}
+    )
+    return AuditResult(certificate, release, schema, truth)
+
+
+def read_trace(path: str) -> pl.DataFrame:
+    """The trace, one line for every record; raises InputError where it is none."""
+    try:
+        trace = pl.read_ndjson(path, infer_schema_length=None)
+    except (OSError, pl.exceptions.PolarsError):
+        raise InputError(
+            f"trace '{path}': can't be read; give the file that --trace wrote"
+        ) from None
+    if set(COLUMNS) - set(trace.columns):
+        raise InputError(f"trace '{path}': lacks columns; give the file that --trace wrote")
+    if not all(_is_traced(trace[name]) for name in COLUMNS):
+        raise InputError(f"trace '{path}': is not a trace; give the file that --trace wrote")
+    return trace
+
+
+def traced_records(path: str) -> np.ndarray:
+    """The position in its source of the record behind each published row of a stream."""
+    shown = read_trace(path).filter(pl.col("row").is_not_null()).sort("row")
+    if wrong_rows(shown, shown.height):
+        raise InputError(
+            f"trace '{path}': its rows are not numbered; give the file that --trace wrote"
+        )
+    return shown["seq"].to_numpy()
+
+
+def _is_traced(column: pl.Series) -> bool:
+    """Whether a column of a trace holds what such a column may hold."""
+    if column.name in ("class", "row"):
+        return column.dtype in (pl.Int64, pl.Null)
+    kinds = {"kind": (pl.String,), "subject": (pl.String, pl.Int64)}.get(column.name, (pl.Int64,))
+    return column.dtype in kinds and not column.null_count()
+
+
+@dataclass(frozen=True)
+class StreamSource:
+    """What a stream was made of.
+
+    frame: its records. position: (n,) of each among all lines. sha256: of their text.
+    """
+
+    frame: pl.DataFrame
+    position: np.ndarray
+    sha256: str | None
+
+
+def read_source(path: str, record_lines: int | None = None) -> StreamSource:
+    """A source as a stream reads it, without the records that are none."""
+    feed = feed_of(path, record_lines=record_lines or RECORD_LINES)
+    try:
+        pieces = [feed.read()]
+        while not pieces[-1].at_end:
+            pieces.append(feed.read())
+    finally:
+        feed.close()
+    position = np.concatenate([piece.position for piece in pieces])
+    return StreamSource(pl.concat([piece.frame for piece in pieces]), position, feed.sha256)
+
+
+def _accepted(original: StreamSource, trace: pl.DataFrame) -> pl.DataFrame:
+    """The records that the trace lists, in order of arrival; bad ones were set aside."""
+    seq = np.sort(trace["seq"].to_numpy())
+    at = np.minimum(np.searchsorted(original.position, seq), max(len(original.position) - 1, 0))
+    if len(seq) and (not len(original.position) or (original.position[at] != seq).any()):
+        raise InputError(
+            "trace: lists records that the source does not have; give the source it was written"
+            " for, and the --record-lines of its stream"
+        )
+    return original.frame[at]

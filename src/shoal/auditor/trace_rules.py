@@ -1,0 +1,359 @@
+"""The rules that a stream's private trace must keep, each counted by how often it is broken.
+
+Shares no code with the methods. I1 to I12 are the invariants of the streams page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.auditor.reference import Measures
+from shoal.auditor.traced_methods import TracedMethod, traced_method
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.release import PublishedColumn
+from shoal.data.schema import Schema
+from shoal.data.table import Table
+from shoal.data.truth import Truth
+from shoal.policy.policy import Policy
+
+SHOWN = ("new", "reuse", "suppress")
+NEARLY = 1e-9
+"""Losses that are no farther apart are taken to be equal: they were added up in another order."""
+
+SHUFFLED_FROM = 20
+"""So many rows stand in order of arrival by chance once in 10**18 releases."""
+
+
+@dataclass(frozen=True)
+class TracedRelease:
+    """A published stream beside its trace; arrays have an entry for each published row.
+
+    shown: the lines of the trace that have a row, in that order. trace: all lines.
+    """
+
+    shown: pl.DataFrame
+    trace: pl.DataFrame
+    columns: tuple[PublishedColumn, ...]
+    original: Table
+    schema: Schema
+    truth: Truth
+    policy: Policy
+
+    @cached_property
+    def models(self) -> list[Any]:
+        return self.policy.build_promises()
+
+    @cached_property
+    def k(self) -> int:
+        """The most people that some promise asks of every class."""
+        return max([1, *(int(model.least_subjects(True)) for model in self.models)])
+
+    @cached_property
+    def parameters(self) -> dict[str, Any]:
+        return self.policy.parameters_taken("stream")
+
+    @property
+    def method(self) -> TracedMethod:
+        return traced_method(self.policy.method_name)
+
+    @cached_property
+    def kind(self) -> np.ndarray:
+        return self.shown["kind"].to_numpy()
+
+    @cached_property
+    def cluster(self) -> np.ndarray:
+        """int64, -1 for none."""
+        return self.shown["class"].rank("dense").fill_null(0).to_numpy().astype(np.int64) - 1
+
+    @cached_property
+    def release(self) -> np.ndarray:
+        return self.shown["release"].to_numpy()
+
+    @cached_property
+    def people(self) -> np.ndarray:
+        return self.shown["subject"].rank("dense").to_numpy().astype(np.int64)
+
+    @cached_property
+    def cells(self) -> np.ndarray:
+        """A number for each combination of published cells; -1 for suppressed rows."""
+        numbers = np.zeros(len(self.kind), dtype=np.int64)
+        for column in self.columns:
+            numbers = np.unique(numbers * len(column.cells) + column.codes, return_inverse=True)[1]
+        return np.where(self.kind == "suppress", -1, numbers)
+
+    @property
+    def counts_people_only(self) -> bool:
+        return all(model.counts_people_only for model in self.models)
+
+
+def broken_rules(traced: TracedRelease) -> dict[str, int]:
+    """How many rows, clusters or classes break each rule."""
+    return {
+        "weak_first": _weak_at_first(traced),
+        "weak_new": _weak_new(traced),
+        "loose": _not_tight(traced),
+        "reused_before_made": _reused_before_made(traced),
+        **_reuse_by_rule(traced),
+        "needless": _needless(traced),
+        "late": _late(traced),
+        "overheld": _overheld(traced),
+        "weak_release": _weak_release(traced) if traced.parameters.get("strict_release") else 0,
+        "out_of_order": int((np.diff(traced.release) < 0).sum()),
+        "unshuffled": _unshuffled(traced),
+        "not_starred": _not_starred(traced),
+    }
+
+
+def wrong_rows(shown: pl.DataFrame, rows: int) -> int:
+    """Published rows that the trace does not name exactly once."""
+    return abs(rows - shown.height) + int(
+        (shown["row"].to_numpy() != np.arange(shown.height)).sum()
+    )
+
+
+def wrong_records(trace: pl.DataFrame, records: int) -> int:
+    """Records that the trace lists twice, or not as they were published (I1)."""
+    published = trace["row"].is_not_null()
+    by_kind = trace["kind"].is_in(SHOWN)
+    return (
+        trace.height
+        - trace["seq"].n_unique()
+        + int((published != by_kind).sum())
+        + abs(records - trace.height)
+    )
+
+
+def _people(groups: np.ndarray, people: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct groups and how many different people each has."""
+    pairs = np.unique(np.stack([groups, people]), axis=1)
+    return np.unique(pairs[0], return_counts=True)
+
+
+def _weak_at_first(traced: TracedRelease) -> int:
+    """Classes with fewer than k people in the release in which they first show up (I3)."""
+    cells, release = traced.cells, traced.release
+    kept = cells >= 0
+    first = np.full(int(cells.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first, cells[kept], release[kept])
+    early = kept & (release == np.append(first, -1)[cells])
+    return int((_people(cells[early], traced.people[early])[1] < traced.k).sum())
+
+
+def _weak_new(traced: TracedRelease) -> int:
+    """Clusters whose own first members break a promise (I4).
+
+    t-closeness is judged only where the policy names the table that it compares with.
+    """
+    new = traced.kind == "new"
+    if not new.any():
+        return 0
+    numbers = np.unique(traced.cluster[new], return_inverse=True)[1].astype(np.int32)
+    reference = traced.policy.reference_table
+    judged = [m for m in traced.models if m.model != "t-closeness" or reference is not None]
+    measures = Measures(judged, traced.schema, reference)
+    frame, order = traced.original.frame, traced.truth.rows
+    rows = frame.filter(pl.Series(new)) if order is None else frame[order[new]]
+    classes = measures.classes(traced.people[new], rows, numbers, int(numbers.max()) + 1)
+    broken = np.zeros(classes.count, dtype=bool)
+    for model in judged:
+        broken |= ~measures.holds(model, classes)
+    return int(broken.sum())
+
+
+def _not_tight(traced: TracedRelease) -> int:
+    """Clusters that publish another span than the exact hull of their first members (I4).
+
+    Spans that were widened on purpose (`snap`) and regions of the domain (`sky`) only have to
+    cover, which is checked elsewhere.
+    """
+    new = traced.kind == "new"
+    if not new.any() or traced.parameters.get("snap") or not traced.method.publishes_hulls:
+        return 0
+    numbers = np.unique(traced.cluster[new], return_inverse=True)[1]
+    loose = np.zeros(int(numbers.max()) + 1, dtype=bool)
+    attributes = zip(
+        traced.columns, traced.truth.encoded.attributes, traced.schema.quasi, strict=True
+    )
+    for column, encoded, attribute in attributes:
+        value = traced.truth.values(encoded)[new]
+        loose |= _is_loose(column, attribute.hierarchy, column.codes[new], value, numbers)
+    return int(loose.sum())
+
+
+def _is_loose(
+    column: PublishedColumn,
+    tree: Hierarchy | None,
+    codes: np.ndarray,
+    value: np.ndarray,
+    numbers: np.ndarray,
+) -> np.ndarray:
+    """Which clusters publish another span of one attribute than the hull of these members.
+
+    codes, value, numbers: the published cell, true value and cluster of each. A cluster of which
+    some value is missing is not judged.
+    """
+    count = int(numbers.max()) + 1
+    known = np.ones(count, dtype=bool)
+    known[numbers[np.isnan(value)]] = False
+    lo, hi = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(lo, numbers, np.where(np.isnan(value), np.inf, value))
+    np.maximum.at(hi, numbers, np.where(np.isnan(value), -np.inf, value))
+    fits_anyhow = np.zeros(len(numbers), dtype=bool)
+    if tree is not None:
+        node = np.zeros(count, dtype=np.int32)
+        node[known] = tree.covering(lo[known].astype(np.int32), hi[known].astype(np.int32))
+        lo, hi = tree.first[node].astype(float), tree.last[node].astype(float)
+        # the root may be written as the suppression mark
+        fits_anyhow = (known & (node == tree.root))[numbers] & np.isneginf(column.lo[codes])
+    fits = (column.lo[codes] == lo[numbers]) & (column.hi[codes] == hi[numbers]) | fits_anyhow
+    loose = np.zeros(count, dtype=bool)
+    loose[numbers[~fits & known[numbers]]] = True
+    return loose
+
+
+def _reused_before_made(traced: TracedRelease) -> int:
+    """Reused rows whose cluster was not published earlier with the same cells (I5).
+
+    With ticks, a release holds all that was decided since the last one, and may hold both.
+    """
+    cluster, release, cells = traced.cluster, traced.release, traced.cells
+    new, reuse = traced.kind == "new", traced.kind == "reuse"
+    made = np.full(int(cluster.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    shows = np.full(len(made), -2, dtype=np.int64)
+    np.minimum.at(made, cluster[new], release[new])
+    shows[cluster[new]] = cells[new]
+    at_once = traced.parameters.get("tick", 1) > 1
+    too_early = made[cluster[reuse]] >= release[reuse] + at_once
+    other_cells = shows[cluster[reuse]] != cells[reuse]
+    return int((too_early | other_cells).sum())
+
+
+def _reuse_by_rule(traced: TracedRelease) -> dict[str, int]:
+    """Rows under a cluster that was not alive, and rows that missed a better one (I5)."""
+    if traced.method.takes_best:
+        return _reuse_of_best(traced)
+    if not traced.method.expires:
+        return {"stale": 0, "missed": 0}
+    cluster = traced.cluster
+    reuse = traced.kind == "reuse"
+    new = np.flatnonzero(traced.kind == "new")
+    made, first = np.unique(cluster[new], return_index=True)
+    since = np.zeros(int(cluster.max(initial=0)) + 1, dtype=np.int64)
+    emitted = traced.shown["emitted"].to_numpy()
+    since[made] = emitted[new][first]
+    age = emitted[reuse] - since[cluster[reuse]]
+    longest = traced.parameters["lifetime"] + traced.parameters["tick"] - 1
+    return {"stale": int((age > longest).sum()), "missed": 0}
+
+
+def _reuse_of_best(traced: TracedRelease) -> dict[str, int]:
+    """Rows of FADS: of the clusters that lose less than tau, the newest are alive."""
+    cluster, release, parameters = traced.cluster, traced.release, traced.parameters
+    reuse = traced.kind == "reuse"
+    new = np.flatnonzero(traced.kind == "new")
+    made, first = np.unique(cluster[new], return_index=True)
+    lo = np.stack([c.lo[c.codes][new[first]] for c in traced.columns], axis=1)
+    hi = np.stack([c.hi[c.codes][new[first]] for c in traced.columns], axis=1)
+    weight = np.array([attribute.weight for attribute in traced.schema.quasi])
+    widths = np.stack([c.widths[c.codes][new[first]] for c in traced.columns], axis=1)
+    loss = widths @ (weight / weight.sum())
+    good = loss < parameters["tau"] + NEARLY
+    # rounding may have made these the other kind
+    unsure = int((loss[good] > parameters["tau"] - NEARLY).sum())
+    most = ceil(parameters["c0"] * parameters["delta"] / max(2, traced.k)) + unsure
+    encoded = traced.truth.encoded.attributes
+    values = np.stack([traced.truth.values(attribute) for attribute in encoded], axis=1)
+    by_rule = not unsure and not parameters["strict_release"] and traced.counts_people_only
+    stale = missed = 0
+    published = traced.kind != "suppress"
+    for number in np.unique(release[published]).tolist():
+        rows = np.flatnonzero((release == number) & published)
+        alive = np.flatnonzero(good & (release[new][first] < number))[-most:]
+        used = rows[reuse[rows]]
+        stale += int((~np.isin(cluster[used], made[alive])).sum())
+        known = rows[~np.isnan(values[rows]).any(axis=1)]
+        if by_rule and len(alive) and len(known):
+            least = _least_covering(values[known], lo[alive], hi[alive], loss[alive])
+            index = np.minimum(np.searchsorted(made, cluster[known]), len(made) - 1)
+            own = np.where(reuse[known], loss[index], np.inf)
+            missed += int((own > least + NEARLY).sum())
+    return {"stale": stale, "missed": missed}
+
+
+def _least_covering(
+    values: np.ndarray, lo: np.ndarray, hi: np.ndarray, loss: np.ndarray
+) -> np.ndarray:
+    """(n,) float64, the least loss of a cluster that covers each record, inf where none does."""
+    least = np.full(len(values), np.inf)
+    for low, high, lost in zip(lo, hi, loss, strict=True):
+        covers = ((low <= values) & (values <= high)).all(axis=1)
+        least[covers] = np.minimum(least[covers], lost)
+    return least
+
+
+def _needless(traced: TracedRelease) -> int:
+    """Releases of FADS that suppress k people, who could have had a cluster of their own (I7)."""
+    is_owed = traced.method.takes_best and traced.parameters["strict"]
+    if not is_owed or not traced.counts_people_only:
+        return 0
+    lacking = traced.truth.aligned(traced.truth.encoded.suppressed)
+    starred = (traced.kind == "suppress") & ~lacking
+    if not starred.any():
+        return 0
+    return int((_people(traced.release[starred], traced.people[starred])[1] >= traced.k).sum())
+
+
+def _overheld(traced: TracedRelease) -> int:
+    """Records that were held beyond `delta` at once, at the worst moment (I8)."""
+    arrival = np.sort(traced.trace["arrival"].to_numpy())
+    emitted = np.sort(traced.trace["emitted"].to_numpy())
+    held = np.arange(1, len(arrival) + 1) - np.searchsorted(emitted, arrival, side="right")
+    return max(0, int(held.max(initial=0)) - int(traced.parameters.get("delta", len(arrival))))
+
+
+def _unshuffled(traced: TracedRelease) -> int:
+    """Releases in the order of arrival though their rows should be shuffled (I11)."""
+    release = traced.release
+    render = traced.policy.model.render
+    if "order" in render.model_fields_set and render.order == "input":
+        return 0
+    arrival = traced.shown["arrival"].to_numpy()
+    numbers, rows = np.unique(release, return_counts=True)
+    falls = np.flatnonzero((np.diff(arrival) < 0) & (np.diff(release) == 0))
+    return int((~np.isin(numbers[rows >= SHUFFLED_FROM], release[falls])).sum())
+
+
+def _late(traced: TracedRelease) -> int:
+    """Records that waited longer than the method promises (I6)."""
+    if traced.method.waits_on(traced.parameters):
+        return 0
+    longest = int(traced.parameters.get("delta", 0)) - traced.method.spare
+    published = traced.trace.filter(pl.col("row").is_not_null())
+    return int((published["emitted"] - published["arrival"] > longest).sum())
+
+
+def _weak_release(traced: TracedRelease) -> int:
+    """Classes of fewer than k people within one release (I12)."""
+    cells = traced.cells
+    kept = cells >= 0
+    if not kept.any():
+        return 0
+    pairs = np.stack([traced.release[kept], cells[kept]])
+    group = np.unique(pairs, axis=1, return_inverse=True)[1]
+    return int((_people(group.reshape(-1), traced.people[kept])[1] < traced.k).sum())
+
+
+def _not_starred(traced: TracedRelease) -> int:
+    """Suppressed rows that show more than the mark (I7)."""
+    suppressed = traced.kind == "suppress"
+    shows = np.zeros(int(suppressed.sum()), dtype=bool)
+    for column in traced.columns:
+        mark = np.array([cell == traced.schema.render.suppressed for cell in column.cells])
+        shows |= ~mark[column.codes[suppressed]]
+    return int(shows.sum())

@@ -1,0 +1,387 @@
+"""Verify: whether a file is the one that its certificate speaks of, and whether that still holds.
+
+Needs nothing but the two files. Every further file that is given (the policy, the original, keys to
+trust) lets it check more; what it can't check it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from shoal.auditor.as_written import as_written
+from shoal.auditor.checks import Check, Stated
+from shoal.auditor.contradictions import consistency
+from shoal.auditor.digest import DEFAULT_METHODS, policy_identity
+from shoal.auditor.measured_again import (
+    RELEASED_IN_PARTS,
+    UNREADABLE,
+    Reader,
+    measured_again,
+    verb_of,
+)
+from shoal.auditor.not_measured import not_measured
+from shoal.auditor.proof import Proof
+from shoal.auditor.signatures import SIGNATURE_BYTES, read_trusted
+from shoal.connectors import files
+from shoal.connectors.coded_files import read_coded
+from shoal.connectors.database.address import is_address
+from shoal.connectors.dialect import AS_FOUND, reading_as_stated
+from shoal.connectors.files import SourceFile
+from shoal.connectors.folder_manifest import check_released
+from shoal.connectors.outputs import signature_path
+from shoal.data import room
+from shoal.data.fault_words import fault_sentence
+from shoal.data.progress import Progress, no_progress
+from shoal.data.regular_files import path_text
+from shoal.data.table import Table
+from shoal.data.two_tables import GROUP, sensitive_path
+from shoal.errors import InputError
+from shoal.policy import registry
+from shoal.policy.binding.coded_files import read_released_coded
+from shoal.policy.binding.files import read_as_written
+from shoal.policy.binding.past_memory import is_about_memory, room_for
+from shoal.policy.binding.two_tables import read_both
+from shoal.policy.policy import (
+    DEFAULT_FOR_CLOSENESS,
+    DEFAULT_METHOD,
+    DEFAULT_OVER_HIERARCHIES,
+    Policy,
+)
+
+FUSION = "fuse"
+DEFAULTS = (
+    DEFAULT_METHOD,
+    DEFAULT_OVER_HIERARCHIES,
+    DEFAULT_FOR_CLOSENESS["name"],
+    *DEFAULT_METHODS.values(),
+)
+
+
+def verify(
+    path: str | Path,
+    certificate: str | Path | None = None,
+    policy: Policy | str | Path | dict[str, Any] | None = None,
+    *,
+    original: str | Path | None = None,
+    trust: Sequence[str | Path] = (),
+    memory: int | str | None = None,
+    progress: Progress = no_progress,
+) -> list[Check]:
+    """Every check of a released file against its certificate, in order; good if none is False.
+
+    certificate: by default PATH.certificate.json. policy: the promises are measured again; of a
+    fusion, that of its agreement.
+    original: its hash is compared, and people are counted. trust: public keys, or folders of them;
+    one of them must have signed. memory: bytes that may be used, or a size such as `"700MB"`; a
+    table that does not fit is worked on in nameless files. Raises InputError where a file can't be
+    read, MissingExtraError where trust is given and the extra `sign` is missing.
+    """
+    path = path_text(path, "path")
+    require_there(path)
+    asked = None if policy is None else Policy.of(policy)
+    source = None if original is None else path_text(original, "original")
+    with room.using(memory):
+        return verify_by(path, Proof.of(path, certificate), asked, source, trust, progress)
+
+
+def verify_by(
+    path: str,
+    proof: Proof,
+    policy: Policy | None = None,
+    original: str | None = None,
+    trust: Sequence[str | Path] = (),
+    progress: Progress = no_progress,
+) -> list[Check]:
+    """`verify` by a certificate that was read already."""
+    stated = Stated(proof.certificate)
+    keys = read_trusted(trust) if trust else []
+    if path == files.STANDARD:
+        raise InputError("file '-': standard input can't be verified; name a file")
+    files.format_of(path)
+    named, signature = _policy(stated, policy), _signature(proof, keys)
+    reader = Reader.of(policy, original, stated, named, signature)
+    reader = replace(reader, room=room_for(path, original))
+    return [*_checks(stated, path, reader, named, progress), signature]
+
+
+def _checks(
+    stated: Stated, path: str, reader: Reader, named: Check, progress: Progress
+) -> Iterator[Check]:
+    """Every check of what the certificate states, in order. named: that of the policy."""
+    policy, original = reader.policy, reader.original
+    progress("reading the release")
+    table, digest, unreadable = _read(path, reader, stated)
+    yield _file(stated, path, digest)
+    yield as_written(stated, path, policy) if table is not None else _unread(unreadable)
+    yield _columns(stated, table)
+    yield _rows(stated, table)
+    yield consistency(stated)
+    yield _promises(stated, policy)
+    yield named
+    progress("measuring the promises")
+    again = measured_again(stated, path, table, reader)
+    yield again
+    yield _input(stated, reader, again)
+    yield not_measured(stated, policy is not None, original is not None)
+
+
+def require_there(path: str) -> None:
+    """Raises InputError if the file does not exist."""
+    if path != files.STANDARD and not is_address(path) and not Path(path).exists():
+        raise InputError(f"file '{path}': is not there; check its name")
+
+
+def _digest(path: str | Path) -> str:
+    try:
+        return files.table_sha256(path)
+    except OSError as failed:
+        raise InputError(
+            f"file '{path}': can't be read ({failed.strerror}); check its name and permissions"
+        ) from None
+
+
+def _digest_of_original(reader: Reader) -> str | None:
+    """The hash of the original, which is read once; None where there is none."""
+    if reader.original is None:
+        return None
+    if reader.policy is not None:
+        with suppress(InputError):  # said where the original is compared
+            return reader.source.sha256
+    return _digest(reader.original)
+
+
+def _read(path: str, reader: Reader, stated: Stated) -> tuple[Table | None, str, str]:
+    """The released table and the hash of its file; or why it can't be read, as a damaged one."""
+    dialect = stated.at("output", "dialect")
+    reading = None if dialect is None else reading_as_stated(dialect)
+    policy, room = reader.policy, reader.room
+
+    def read(name: str) -> SourceFile:
+        return files.read(name, stated.grouped, allow_empty=True, reading=reading or AS_FOUND)
+
+    try:
+        check_released(path)
+        if room is not None:
+            coded = (
+                read_coded(path, files.format_of(path), reading or AS_FOUND, room)
+                if policy is None
+                else read_released_coded(path, policy, room, reading)
+            )
+            return coded.table, coded.sha256, ""
+        if policy is not None:
+            source = read_as_written(path, policy, allow_empty=True, stated=reading)
+        elif stated.at("presence") is not None:
+            source = read_both(path, _hidden(stated), read)
+        else:
+            source = read(path)
+    except InputError as unfit:
+        if is_about_memory(unfit):
+            raise
+        return None, _digest(path), str(unfit.args[0]).partition(";")[0]
+    return Table(source.frame), source.sha256, ""
+
+
+def _hidden(stated: Stated) -> str:
+    """The sensitive attribute of two tables."""
+    columns = stated.at("columns") or []
+    hidden = [column["name"] for column in columns if column["role"] == "sensitive"]
+    if len(hidden) != 1:
+        raise InputError("two tables: the certificate names no sensitive attribute, or several")
+    return str(hidden[0])
+
+
+def _unread(why: str) -> Check:
+    return Check("output", False, f"can't be read as the certificate says; {why}")
+
+
+def _file(stated: Stated, path: str, digest: str) -> Check:
+    known = stated.at("output", "sha256")
+    stated.note("output", "sha256")
+    if known is None:
+        return Check("file", False, "the certificate names none; certify the file with an audit")
+    if known != digest:
+        text = "is not the one certified: one of the two was changed, or belongs to another"
+        return Check("file", False, f"{text}; fetch both again")
+    text = f"is the one certified, SHA-256 {digest}"
+    if stated.at("presence") is None:
+        return Check("file", True, text)
+    second = Path(sensitive_path(path))
+    stated.note("output", "sensitive")
+    is_same = second.is_file() and {
+        "sha256": _digest(second),
+        "bytes": second.stat().st_size,
+    } == stated.at("output", "sensitive")
+    if is_same:
+        return Check("file", True, f"{text}, and so is the table of sensitive values beside it")
+    more = "the table of sensitive values beside it is missing, or not the one certified"
+    return Check("file", False, f"{text}, but {more}; fetch both again")
+
+
+def _columns(stated: Stated, table: Table | None) -> Check:
+    if stated.is_earlier:
+        return stated.lacks("columns")
+    if table is None:
+        return Check("columns", False, UNREADABLE)
+    known, there = stated.published, table.names
+    if stated.at("presence") is not None:
+        there = [name for name in there if name != GROUP]
+    if len(known) != len(there):
+        return Check("columns", False, f"{len(there)} in the file, {len(known)} certified")
+    other = sum(name != shown for name, shown in zip(known, there, strict=True))
+    if other:
+        text = f"{other} of {len(known)} have another name or place than certified"
+        return Check("columns", False, text)
+    for index, column in enumerate(stated.at("columns")):
+        if column["technique"] != "removed":
+            stated.note("columns", index, "name")
+    return Check("columns", True, f"{len(known)}, as certified")
+
+
+def _rows(stated: Stated, table: Table | None) -> Check:
+    known = stated.at("records", "out")
+    if table is None:
+        return Check("rows", False, UNREADABLE)
+    stated.note("records", "out")
+    if known != table.records:
+        return Check("rows", False, f"{table.records} in the file, {known} certified")
+    return Check("rows", True, f"{known}, as certified")
+
+
+def _promises(stated: Stated, policy: Policy | None) -> Check:
+    """Whether the certificate says that all is kept, as it would of itself."""
+    name, promises = "promises", stated.promises
+    if not promises:
+        return Check(name, False, "the certificate states none")
+    broken = [promise["model"] for promise in promises if not promise["holds"]]
+    if broken:
+        return Check(name, False, f"{', '.join(broken)} did not hold when it was measured")
+    faults = stated.at("faults") or {}
+    found = [fault_sentence(fault, count) for fault, count in faults.items() if count]
+    if found:
+        return Check(name, False, f"the certificate states faults: {', '.join(found)}")
+    history = stated.at("history") or {}
+    if history and not history["holds"] and not history["allowed"]:
+        return Check(name, False, "beside earlier releases it gives something away")
+    unlimited = None if policy is None else _unlimited(stated, policy)
+    if unlimited:
+        return Check(name, False, unlimited)
+    if any(row["holds"] is False for row in stated.at("attacks", "accept") or []):
+        return Check(name, False, "the certificate states an attack that is not accepted")
+    unknown = sorted({p["model"] for p in promises} - registry.models().keys())
+    others = f"; {', '.join(unknown)}: not known to this version" if unknown else ""
+    return Check(name, True, f"{len(promises)} of {len(promises)} held{others}")
+
+
+def _unlimited(stated: Stated, policy: Policy) -> str:
+    """What is wrong with how attacks were judged; empty where all is as the policy says."""
+    if not policy.model.accept:
+        return ""
+    accepted = stated.at("attacks", "accept") or []
+    if not accepted:
+        return "the policy limits attacks, the certificate judges none"
+    stated_limits = {(row["measure"], row["at_most"]) for row in accepted}
+    for measure, limit in policy.model.accept.items():
+        limits = limit.values() if isinstance(limit, dict) else [limit]
+        if any((measure, at_most) not in stated_limits for at_most in limits):
+            return f"the policy limits '{measure}' of attacks otherwise than the certificate"
+    return ""
+
+
+def _policy(stated: Stated, policy: Policy | None) -> Check:
+    name, known = "policy", stated.at("policy")
+    if stated.is_earlier:
+        return stated.lacks(name)
+    if known is None:
+        if policy is None:
+            return Check(name, None, "the certificate is of an audit without one")
+        text = "the certificate is of an audit without one; certify the file by it, 'shoal audit'"
+        return Check(name, False, text)
+    if policy is None:
+        return Check(name, None, "not given; name it with --policy")
+    stated.note(name)
+    identity = policy_identity(policy, stated.verb)
+    if known["sha256"] != identity["sha256"]:
+        return Check(name, False, f"is not the one certified; {_way_out(stated, policy)}")
+    if known["files"] != identity["files"]:
+        return Check(name, False, "the files that it reads are not those certified")
+    verb = verb_of(policy)
+    if verb is not None and stated.verb not in (verb, "audit"):
+        text = f"its method serves 'shoal {verb}', the certificate is of 'shoal {stated.verb}'"
+        return Check(name, False, text)
+    return Check(name, True, f"is the one certified, SHA-256 {known['sha256']}")
+
+
+def _way_out(stated: Stated, policy: Policy) -> str:
+    """What may have made another policy of the one that is given."""
+    if stated.verb == FUSION:
+        return "of a fusion, name its agreement with --policy"
+    again = [f"--k {k}" for k in _other_k(stated, policy)]
+    method = stated.at("method", "name")
+    usual = DEFAULTS if policy.model.method is None else (policy.method_name,)
+    if method is not None and method not in usual:
+        again.append(f"--method {method}")
+    if stated.at("seed") not in (None, policy.model.seed):
+        again.append(f"--seed {stated.at('seed')}")
+    such = f"such as {' '.join(again)}" if again else "such as --k or --write"
+    return f"name that one, with the options that it was published with, {such}"
+
+
+def _other_k(stated: Stated, policy: Policy) -> list[int]:
+    """The k that is certified, where it is not the policy's."""
+    asked = {p["asked"] for p in stated.promises if p["model"] == "k-anonymity"}
+    return [] if policy.required_k in asked else sorted(asked)[:1]
+
+
+def _input(stated: Stated, reader: Reader, again: Check) -> Check:
+    """Whether the original is the one that was published. again: what measuring again found."""
+    name, known = "input", stated.at("input", "sha256")
+    digest = _digest_of_original(reader)
+    if known is None:
+        is_unnamed = stated.verb in ("audit", "fuse") or reader.verb in RELEASED_IN_PARTS
+        if digest is None or again.ok or is_unnamed:
+            return Check(name, None, "the certificate names none")
+        return Check(name, False, "the certificate names none, so it may be of another original")
+    if digest is None:
+        return Check(name, None, "needs the original; name it with --original")
+    stated.note(name)
+    if known != digest:
+        return Check(name, False, "the original is not the one certified")
+    return Check(name, True, f"the original is the one certified, SHA-256 {digest}")
+
+
+def _signature(proof: Proof, keys: Sequence[Any]) -> Check:
+    name = "signature"
+    signature = _bytes_of(Path(signature_path(proof.path)))
+    if not keys:
+        if signature is not None and len(signature) != SIGNATURE_BYTES:
+            return Check(name, False, _cut(signature))
+        is_there = "there is none" if signature is None else "not checked; name a key with --trust"
+        return Check(name, None, is_there)
+    if signature is None:
+        return Check(name, False, "--trust asks for one, there is none")
+    if len(signature) != SIGNATURE_BYTES:
+        return Check(name, False, _cut(signature))
+    for key in keys:
+        if key.accepts(signature, proof.content):
+            return Check(name, True, f"by the key in {key.name}, {key.fingerprint}")
+    return Check(name, False, "is by none of the keys that --trust names")
+
+
+def _cut(signature: bytes) -> str:
+    return f"has {len(signature)} bytes, a signature has {SIGNATURE_BYTES}; fetch it again"
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    """The content of a file; None where there is none. Raises InputError where it can't be read."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as failed:
+        raise InputError(
+            f"file '{path}': can't be read ({failed.strerror}); check its name and permissions"
+        ) from None

@@ -1,0 +1,141 @@
+"""Audit without a policy: the columns and the numbers are all that is asked.
+
+Cells are compared as text, and the mark is `*`; what a cell spans is not known, so no loss is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
+from typing import Any
+
+from shoal.auditor.checks import Stated
+from shoal.data.certificate import Certificate
+from shoal.errors import InputError
+from shoal.policy.parameters import suggestion
+from shoal.policy.policy import Policy
+
+SPANS = ("gcp", "generalized_loss")
+OF_COLUMNS = ("type", "technique", "loss")
+
+
+def policy_of_columns(
+    quasi: str | Sequence[str],
+    k: int,
+    *,
+    subject: str | None = None,
+    sensitive: str | Sequence[str] = (),
+    l: int | None = None,
+    t: float | None = None,
+) -> Policy:
+    """The policy that these columns and numbers say; raises InputError with every finding.
+
+    l, t: distinct l-diversity and t-closeness with equal distances, of every sensitive column.
+    """
+    roles = {"quasi": listed(quasi), "sensitive": listed(sensitive)}
+    roles["subject"] = [] if subject is None else [subject]
+    named = [(name, role) for role, names in roles.items() for name in names]
+    findings = named_twice(name for name, _ in named)
+    if (l is not None or t is not None) and not roles["sensitive"]:
+        findings.append("audit: l and t are about sensitive columns; name one as sensitive")
+    if not roles["quasi"]:
+        findings.append("audit: no quasi-identifier; name the columns that an attacker could know")
+    if findings:
+        raise InputError.from_findings(findings)
+    content = {
+        "version": 1,
+        "attributes": {name: {"role": role} for name, role in named},
+        "other": "plain",
+        "promises": promises_of(roles["sensitive"], k, l, t),
+    }
+    return replace(Policy.from_dict(content), is_made_of_columns=True)
+
+
+def stated_policy(stated: Stated) -> Policy | None:
+    """The policy that a certificate's columns and its k-anonymity promises say.
+
+    None where it names no columns. Raises InputError where they say none that could be.
+    """
+    shown = [column for column in stated.at("columns") or [] if column["technique"] != "removed"]
+    roles = {c["name"]: c["role"] for c in shown if c["role"] in ("quasi", "sensitive", "subject")}
+    asked = [promise for promise in stated.promises if promise["model"] == "k-anonymity"]
+    if "quasi" not in roles.values() or not asked:
+        return None
+    content = {
+        "version": 1,
+        "attributes": {name: {"role": role} for name, role in roles.items()},
+        "other": "plain",
+        "promises": [
+            {"model": promise["model"], "k": promise["asked"]}
+            | ({"attributes": promise["attributes"]} if promise["attributes"] else {})
+            for promise in asked
+        ],
+        "render": {"suppressed": stated.at("output", "dialect", "mark") or "*"},
+    }
+    return replace(Policy.from_dict(content), is_made_of_columns=True)
+
+
+def promises_of(
+    sensitive: Sequence[str], k: int, l: int | None, t: float | None
+) -> list[dict[str, Any]]:
+    """What these numbers promise: k for all, l and t of every sensitive column."""
+    promises: list[dict[str, Any]] = [{"model": "k-anonymity", "k": k}]
+    for name in sensitive:
+        if l is not None:
+            promises.append({"model": "l-diversity", "attribute": name, "l": l, "kind": "distinct"})
+        if t is not None:
+            promises.append({"model": "t-closeness", "attributes": [name], "t": t})
+    return promises
+
+
+def named_twice(names: Iterable[str]) -> list[str]:
+    """A finding for every column that was given two roles."""
+    return [
+        f"column '{name}': is named twice; name it once"
+        for name, count in sorted(Counter(names).items())
+        if count > 1
+    ]
+
+
+def check_named(names: list[str], policy: Policy) -> None:
+    """Raises InputError with every column that was named and is not in the release."""
+    findings = [
+        f"column '{name}': is not in the release; {suggestion(name, names)}name one of its columns"
+        for name in policy.model.attributes
+        if name not in names
+    ]
+    if findings:
+        raise InputError.from_findings(findings)
+
+
+def without_guesses(certificate: Certificate) -> Certificate:
+    """The certificate without what nobody said: the policy, and what cells span."""
+    columns = [column | dict.fromkeys(OF_COLUMNS) for column in certificate["columns"]]
+    utility = certificate["utility"] | dict.fromkeys(SPANS)
+    return certificate.extended(policy=None, columns=columns, utility=utility)
+
+
+def given_words(words: Mapping[str, Any]) -> dict[str, Any]:
+    """The words that say something, as Python's own values; None and empty lists say nothing."""
+    plain = {word: _plain(value) for word, value in words.items()}
+    return {
+        word: value
+        for word, value in plain.items()
+        if value is not None and not (isinstance(value, list | tuple) and not value)
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Of an array, an index or a series the list of its cells, of NumPy's number Python's."""
+    for way in ("tolist", "to_list"):  # NumPy and pandas, polars
+        if hasattr(value, way):
+            return getattr(value, way)()
+    return value
+
+
+def listed(names: str | Iterable[str]) -> list[str]:
+    """Names of columns; a text is one name. A set is sorted, so that it is always the same list."""
+    if isinstance(names, str):
+        return [names]
+    return sorted(names) if isinstance(names, Set) else list(names)

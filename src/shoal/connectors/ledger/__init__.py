@@ -1,0 +1,58 @@
+"""The ledger: an append-only chain of releases, and beside it what only their owner may see.
+
+    DIR/ledger.json, policy.json, hierarchies/       what every release is measured against
+    DIR/0001/data.csv, certificate.json, ...         a release; its certificate holds the hash of
+                                                     the one before
+    DIR.private/key                                  the key of the subject tokens
+    DIR.private/000001/state.json, rows.parquet, ... a step: what an accepted increment left to
+                                                     remember
+    DIR.private/table.json                           the table in a database that takes the
+                                                     releases, too, if there is one
+    DIR.private/inputs/HASH                          the step that an increment of this hash led to
+
+Promise: releases 1..N are whole and follow each other, whatever instant a process is killed at. A
+release is published by one rename. Its private step takes its place before that, and is noted and
+marked afterwards. So a step without release, note and mark was never committed, and a note or mark
+without its release means that the release was taken away.
+
+An append lists both folders, and reads the end of the chain and every list of people that it looks
+people up in: it hashes 8 bytes for everybody who was ever published, and costs the same otherwise,
+however long the ledger is. `verify` checks every byte.
+
+    layout.py    where everything lies, and how small files are read
+    chain.py     releases and steps as they follow each other
+    verify.py    what is damaged, missing, added or out of order
+    drafts.py    what is written beside its place and moved into it whole
+    table_note.py which table takes the releases, too, and how far that is certain
+    commit.py    the ledger: lock, draft, commit
+"""
+
+from __future__ import annotations
+
+from shoal.connectors.ledger.commit import Ledger
+from shoal.connectors.ledger.layout import (
+    CERTIFICATE,
+    DATA,
+    GENESIS,
+    HIERARCHIES,
+    POLICY,
+    RUN,
+    PolicyFiles,
+    ReleaseDraft,
+    sha256_of,
+)
+from shoal.connectors.ledger.table_note import TableNote
+
+__all__ = [
+    "CERTIFICATE",
+    "DATA",
+    "GENESIS",
+    "HIERARCHIES",
+    "POLICY",
+    "RUN",
+    "Ledger",
+    "PolicyFiles",
+    "ReleaseDraft",
+    "TableNote",
+    "sha256_of",
+]

@@ -1,0 +1,406 @@
+"""The ledger: begins, takes its lock, and appends a step by one rename each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from shoal.connectors.ledger import verify
+from shoal.connectors.ledger.chain import Chain
+from shoal.connectors.ledger.drafts import (
+    DRAFT,
+    draft_of,
+    is_draft,
+    move_into_place,
+    open_to_readers,
+    remove,
+    signals_deferred,
+    write_once,
+)
+from shoal.connectors.ledger.layout import (
+    CERTIFICATE,
+    GENESIS,
+    INPUTS,
+    KEY,
+    LOCK,
+    MARK,
+    PRIVATE_SCHEMA,
+    RUN,
+    STATE,
+    TABLE,
+    LedgerStep,
+    PolicyFiles,
+    ReleaseDraft,
+    json_text,
+    names_in,
+    number_in,
+    number_line,
+    sha256_of,
+    sha256_of_names,
+    sha256_of_state,
+)
+from shoal.data.durable import sync
+from shoal.data.regular_files import path_text
+from shoal.errors import InputError, LedgerError, os_errors_as_input_errors
+
+KEY_BYTES = 32
+MOST_TRIES = 1000
+
+_STEP_FOLDER = re.compile("[0-9]{6,}")
+
+
+@dataclass
+class Ledger(Chain):
+    """A folder of releases, and its private part beside it."""
+
+    _last: LedgerStep | None = field(default=None, init=False, repr=False, compare=False)
+    """Under the lock, the last step: nobody else can append another."""
+    _is_locked: bool = field(default=False, init=False, repr=False, compare=False)
+    _runs: dict[int, np.ndarray] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    @classmethod
+    def at(cls, path: str | Path) -> Ledger:
+        """The ledger in a folder; raises InputError where there is none."""
+        ledger = cls(Path(path_text(path, "ledger")))
+        if not ledger.exists:
+            raise InputError(f"ledger '{path}': is not a ledger; 'shoal republish' begins one")
+        return ledger
+
+    # Beginning
+
+    def check_can_begin(self) -> None:
+        """Raises where no ledger can begin: its folder may be there if empty, no private part."""
+        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            raise InputError(
+                f"ledger '{self.path}': the folder holds other things; name a new or an empty one"
+            )
+        if self.steps():
+            raise LedgerError(
+                f"ledger '{self.path}': is missing, but its private part is there; restore it, or"
+                " begin another"
+            )
+
+    def begin(self, policy_files: PolicyFiles) -> None:
+        """Begin the ledger under these policy files, as a whole or not at all."""
+        self.check_can_begin()
+        draft = draft_of(self.path.parent, self.path.name)
+        try:
+            draft.mkdir(mode=0o700)
+            for name, content in policy_files.files.items():
+                (draft / name).parent.mkdir(exist_ok=True)
+                (draft / name).write_bytes(content)
+            (draft / GENESIS).write_text(policy_files.genesis)
+            open_to_readers(draft)
+            move_into_place(draft, self.path)
+        except OSError as failed:
+            why = failed.strerror or "no permission"
+            raise InputError(
+                f"ledger '{self.path}': can't begin there ({why}); name a new folder"
+            ) from None
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+    # Reading
+
+    def last_step(self) -> LedgerStep:
+        """The last step that was committed; an empty one where none was."""
+        return super().last_step() if self._last is None else self._last
+
+    def step_for(self, digest: str) -> LedgerStep | None:
+        """The step that an increment of this hash led to, None where it is new.
+
+        Raises LedgerError where that step is lost.
+        """
+        note = self.note(digest)
+        if not note.exists():
+            return None
+        number = number_in(note)
+        step = None if number is None else self.step(number)
+        if step is None or step.input != digest:
+            raise verify.damaged(self.verify())
+        return step
+
+    @property
+    def key(self) -> bytes:
+        """The key of the subject tokens, made once; raises LedgerError where it is lost."""
+        path = self.private / KEY
+        if not path.exists():
+            if self.steps():
+                raise verify.damaged([verify.LOST_KEY])
+            write_once(path, secrets.token_bytes(KEY_BYTES), self.private)
+        return path.read_bytes()
+
+    def runs(self) -> dict[int, np.ndarray]:
+        """Everybody who was ever published: sorted tokens by step.
+
+        Under the lock only, where each file is opened and hashed once. Raises LedgerError where
+        they are not as they were.
+        """
+        for number, digest in self.last_step().runs:
+            if number in self._runs:
+                continue
+            run = _mapped(self.step_folder(number) / RUN)
+            if run is None or hashlib.sha256(run.data).hexdigest() != digest:
+                raise verify.damaged([verify.changed(number, RUN)])
+            self._runs[number] = run
+        return {number: self._runs[number] for number, _ in self.last_step().runs}
+
+    # Verifying
+
+    def verify(self) -> list[str]:
+        """Everything that is damaged, missing, added or out of order; empty where all is whole."""
+        with self._os_errors_as_input_errors():
+            findings = verify.damage(self)
+            if findings and not self._is_locked:
+                with self._appends_held_off():
+                    findings = verify.damage(self)
+            return findings
+
+    def unmarked(self) -> list[str]:
+        """A last step that was committed and bears no mark, in a line; else nothing."""
+        return verify.unmarked(self)
+
+    def check_whole(self) -> None:
+        """Raises LedgerError with all damage; for what looks at all earlier releases anyway."""
+        findings = self.verify()
+        if findings:
+            raise verify.damaged(findings)
+
+    def check_end(self) -> None:
+        """Raises LedgerError where the last release is not the one that the private part remembers.
+
+        Costs the same however long the ledger is.
+        """
+        findings = verify.damage_at_end(self)
+        if findings == []:
+            return
+        raise verify.damaged(self.verify() if findings is None else findings)
+
+    # Appending
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One process at a time appends; what a killed one left half done is removed first.
+
+        A file that can't be read or written is an InputError. Where no ledger began, no private
+        part stays.
+        """
+        with self._held_lock(), self._os_errors_as_input_errors():
+            last = self._sweep()
+            self._last = last if last.number else None
+            self._is_locked = True
+            try:
+                yield
+            finally:
+                self._last = None
+                self._is_locked = False
+                self._runs.clear()
+                self._remove_empty_folders()
+
+    @contextmanager
+    def draft(self) -> Iterator[ReleaseDraft]:
+        """Two folders for the next step; removed if they were not committed."""
+        home = self.path if self.exists else self.path.parent
+        # named before they are there, so that no signal leaves one
+        published = draft_of(home, f"{self.path.name}.release")
+        private = draft_of(self.private, "step")
+        try:
+            published.mkdir(mode=0o700)
+            private.mkdir(mode=0o700)
+            yield ReleaseDraft(published, private)
+        finally:
+            shutil.rmtree(published, ignore_errors=True)
+            shutil.rmtree(private, ignore_errors=True)
+
+    def commit(
+        self,
+        draft: ReleaseDraft,
+        digest: str,
+        records: int,
+        transient_files: tuple[str, ...],
+        runs: tuple[int, ...],
+        publishes: bool,
+    ) -> tuple[LedgerStep, str]:
+        """Move the draft into place: with its release, or as a step whose records wait.
+
+        digest: hash of the increment. records: how many the ledger has published then.
+        transient_files: the private files that the next step replaces. runs: the earlier steps
+        whose file RUN stays in use. Under the lock only. Returns the step, and what the system
+        refused behind it, which the next append makes good; an OSError is raised only where nothing
+        was appended.
+        """
+        before = self.last_step()
+        number = before.number + 1
+        files = {path.name: sha256_of(path) for path in sorted(draft.private.iterdir())}
+        kept_runs = [(earlier, run) for earlier, run in before.runs if earlier in runs]
+        own_run = [(number, files[RUN])] if RUN in files else []
+        step = LedgerStep(
+            number=number,
+            previous=sha256_of(self.state_file(before.number)) if before.number else before.head,
+            release=before.releases + 1 if publishes else None,
+            releases=before.releases + int(publishes),
+            head=sha256_of(draft.published / CERTIFICATE) if publishes else before.head,
+            records=records,
+            input=digest,
+            files=files,
+            transient_files=transient_files,
+            runs=(*kept_runs, *own_run),
+            inputs=sha256_of_names(names_in(self.private / INPUTS) | {digest}),
+            key=sha256_of(self.private / KEY),
+        )
+        content = json.loads(json.dumps(vars(step)))
+        content = {"schema": PRIVATE_SCHEMA, **content, "sha256": sha256_of_state(content)}
+        (draft.private / STATE).write_text(json_text(content))
+        refused = ""
+        with signals_deferred():
+            try:
+                self._place(draft, step)
+                self._finish(step)
+            except OSError as failed:
+                if not self._is_placed(step):
+                    raise
+                refused = failed.strerror or "no space or no permission"
+        self._last = step
+        return step, refused
+
+    def _place(self, draft: ReleaseDraft, step: LedgerStep) -> None:
+        """The private step first; the release is published by the rename behind it."""
+        move_into_place(draft.private, self.step_folder(step.number))
+        if step.release is not None:
+            open_to_readers(draft.published)
+            move_into_place(draft.published, self.folder(step.release))
+
+    def _is_placed(self, step: LedgerStep) -> bool:
+        """Whether the rename that a step is committed by was done."""
+        if step.release is None:
+            return self.state_file(step.number).is_file()
+        return self.folder(step.release).is_dir()
+
+    def _finish(self, step: LedgerStep) -> None:
+        """Note and mark a committed step, and remove the files that it replaces."""
+        write_once(self.note(step.input), number_line(step.number), self.private)
+        write_once(self.step_folder(step.number) / MARK, b"", self.private)
+        if step.number < 2:
+            return
+        before = self.step(step.number - 1)
+        kept = {number for number, _ in step.runs}
+        replaced = [self.step_folder(before.number) / name for name in before.transient_files]
+        replaced += [self.step_folder(old) / RUN for old, _ in before.runs if old not in kept]
+        for path in replaced:
+            path.unlink(missing_ok=True)
+
+    def _sweep(self) -> LedgerStep:
+        """Remove drafts and an uncommitted last step; finish and return the last committed one."""
+        names = {folder: names_in(folder) for folder in (self.path, self.private)}
+        drafts = [folder / name for folder in names for name in names[folder] if is_draft(name)]
+        # drafts from before the ledger's folder was there; another ledger's name may begin like
+        # this one's
+        own = re.compile(
+            rf"\.{re.escape(self.path.name)}(\.release)?\.[0-9a-f]{{16}}{re.escape(DRAFT)}"
+        )
+        drafts += [path for path in self.path.parent.iterdir() if own.fullmatch(path.name)]
+        for path in drafts:
+            remove(path)
+        steps = (int(name) for name in names[self.private] if _STEP_FOLDER.fullmatch(name))
+        last = max(steps, default=0)
+        if last and not self.is_committed(last):
+            # renamed first: half a folder must not look like a step
+            removed = self.private / f".{last:06d}{DRAFT}"
+            os.rename(self.step_folder(last), removed)
+            shutil.rmtree(removed)
+            return self.last_step()
+        if not last:
+            return self.last_step()
+        step = self.step(last)
+        self._finish(step)
+        return step
+
+    # The lock
+
+    def _held_lock(self) -> IO[str]:
+        """The lock, held; not one that another process removed with an empty private part."""
+        import fcntl
+
+        for _ in range(MOST_TRIES):
+            with suppress(FileNotFoundError):  # removed between two of these lines
+                lock = self._opened_lock()
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if os.path.samestat(os.fstat(lock.fileno()), os.stat(self.private / LOCK)):
+                    return lock
+        raise InputError(
+            f"ledger '{self.path}': its folder keeps being removed; name one that stays"
+        )
+
+    def _opened_lock(self) -> IO[str]:
+        if any((folder / GENESIS).is_file() for folder in (self.private, *self.private.parents)):
+            raise InputError(
+                f"ledger '{self.path}': would lie in another ledger; name a folder elsewhere"
+            )
+        if self.releases() and not self.private.exists():
+            raise LedgerError(
+                f"ledger '{self.path}': its private part '{self.private}' is missing; put it back,"
+                " or restore it from a copy, nothing was appended"
+            )
+        made = [path for path in (self.private, *self.private.parents) if not path.exists()]
+        try:
+            self.private.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for path in made:
+                sync(path.parent)
+            if self.private.stat().st_mode & 0o077:
+                self.private.chmod(0o700)  # somebody else may have made it, so as to read it
+            return open(self.private / LOCK, "a")
+        except FileNotFoundError:
+            raise
+        except OSError as failed:
+            why = failed.strerror or "no permission"
+            raise InputError(
+                f"ledger '{self.path}': can't be written ({why}); name a folder that can"
+            ) from None
+
+    @contextmanager
+    def _appends_held_off(self) -> Iterator[None]:
+        """No append is half-way meanwhile, where the lock can be had."""
+        import fcntl
+
+        with ExitStack() as held:
+            with suppress(OSError):
+                if (self.private / LOCK).is_file():
+                    fcntl.flock(held.enter_context(open(self.private / LOCK)), fcntl.LOCK_SH)
+            yield
+
+    def _os_errors_as_input_errors(self) -> AbstractContextManager[None]:
+        return os_errors_as_input_errors(
+            f"ledger '{self.path}'",
+            "free some space or check the permissions, then run it again: no increment is published"
+            " twice",
+        )
+
+    def _remove_empty_folders(self) -> None:
+        if self.exists or self.steps():
+            return
+        with suppress(OSError):
+            for name in (KEY, TABLE):
+                (self.private / name).unlink(missing_ok=True)
+            (self.private / LOCK).unlink(missing_ok=True)
+            self.private.rmdir()  # only if it holds nothing else
+
+
+def _mapped(path: Path) -> np.ndarray | None:
+    """A file of tokens, read as they are asked for; None where it can't be."""
+    try:
+        return np.memmap(path, dtype="<u8", mode="r") if path.is_file() else None
+    except (OSError, ValueError):
+        return None

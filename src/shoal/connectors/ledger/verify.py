@@ -1,0 +1,328 @@
+"""What is damaged, missing, added or out of order in a ledger, each named in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from shoal.connectors.ledger.chain import Chain
+from shoal.connectors.ledger.drafts import is_draft
+from shoal.connectors.ledger.layout import (
+    CERTIFICATE,
+    DATA,
+    GENESIS,
+    INPUTS,
+    KEY,
+    LOCK,
+    MARK,
+    RELEASE_NAME,
+    RUN,
+    SCHEMA,
+    SIGNATURE,
+    STEP_NAME,
+    TABLE,
+    LedgerStep,
+    mapping_in,
+    names_in,
+    number_in,
+    read_json,
+    sha256_of,
+    sha256_of_names,
+    sha256_of_text,
+)
+from shoal.connectors.ledger.table_note import TableNote
+from shoal.errors import LedgerError
+
+LOST_KEY = "private key: is missing or was changed"
+
+
+def damage(chain: Chain) -> list[str]:
+    """Every finding on the whole ledger; empty where all of it is as it was written."""
+    findings = _genesis_findings(chain) + _added(chain)
+    before: str | None = sha256_of(chain.genesis)
+    for release, lacking in _in_order(chain.releases(), _remembered(chain)):
+        if lacking:
+            findings.append(_missing("release", RELEASE_NAME, release, lacking))
+            before = None
+            continue
+        findings += _release_findings(chain, release, before)
+        before = sha256_of(chain.folder(release) / CERTIFICATE)
+    return findings + (_private_findings(chain) if chain.private.is_dir() else [])
+
+
+def damage_at_end(chain: Chain) -> list[str] | None:
+    """What keeps the next release from following the last one, so far as the end tells.
+
+    Empty where the last release is the one that the private part remembers. None where something
+    is wrong that only `damage` can name. Of what is before the end, only the names are compared,
+    so that an append costs the same however long the ledger is.
+    """
+    step = chain.last_step()
+    findings = [*_genesis_findings(chain), *_key_findings(chain, step)]
+    return findings or ([] if _is_whole_at_end(chain, step) else None)
+
+
+def unmarked(chain: Chain) -> list[str]:
+    """A last step that was committed and bears no mark: no damage, a killed append leaves it so."""
+    last = chain.last_step().number if chain.private.is_dir() else 0
+    if not last or (chain.step_folder(last) / MARK).exists():
+        return []
+    return [
+        f"private step {last:06d}: its mark '{MARK}' is missing: an append is running or was"
+        " stopped at its end, or somebody removed it; the next append sets it again"
+    ]
+
+
+def damaged(findings: Sequence[str]) -> LedgerError:
+    """The error that names this damage, as an append raises it."""
+    first, *more = findings or ["the ledger: is not as its private part remembers it"]
+    return LedgerError(
+        f"ledger is damaged: {first}; restore it from a copy, nothing was appended", more
+    )
+
+
+def changed(step: int, name: str) -> str:
+    return f"private step {step:06d}: {name} is missing or was changed"
+
+
+# The end of the chain
+
+
+def _is_whole_at_end(chain: Chain, step: LedgerStep) -> bool:
+    return (
+        _has_exactly(chain.path, RELEASE_NAME, step.releases)
+        and _has_exactly(chain.private, STEP_NAME, step.number)
+        and sha256_of_names(names_in(chain.private / INPUTS)) == step.inputs
+        and sha256_of(chain.predecessor(step.releases + 1)) == step.head
+        and not _changed_files(chain, step, step.files)
+        and (step.number < 2 or step.previous == sha256_of(chain.state_file(step.number - 1)))
+        and (not step.releases or _is_whole_release(chain, step.releases))
+    )
+
+
+def _is_whole_release(chain: Chain, last: int) -> bool:
+    """Whether the first release follows the beginning, and the last one what is before it."""
+    links = {1: chain.genesis, last: chain.predecessor(last)}
+    return not any(
+        _link_findings(chain, release, sha256_of(path)) for release, path in links.items()
+    ) and not _data_findings(chain, last)
+
+
+def _has_exactly(folder: Path, form: str, count: int) -> bool:
+    """Whether a folder holds the releases or steps up to a number, and no others."""
+    there = {name for name in names_in(folder) if name.isdigit()}
+    return there == set(map(form.format, range(1, count + 1)))
+
+
+# The ledger's own folder
+
+
+def _genesis_findings(chain: Chain) -> list[str]:
+    genesis = read_json(chain.genesis)
+    if (
+        genesis is None
+        or genesis.get("schema") != SCHEMA
+        or not isinstance(genesis.get("files"), dict)
+    ):
+        return [f"{GENESIS}: is missing or damaged"]
+    return [
+        f"{name}: is missing or was changed"
+        for name, digest in genesis["files"].items()
+        if sha256_of(chain.path / name) != digest
+    ]
+
+
+def _added(chain: Chain) -> list[str]:
+    """What is in either folder and not part of the ledger; drafts of an append come and go."""
+    policy_files = mapping_in(read_json(chain.genesis) or {}, "files")
+    published = {
+        GENESIS,
+        *(name.split("/")[0] for name in policy_files),
+        *map(RELEASE_NAME.format, chain.releases()),
+    }
+    private = {KEY, LOCK, INPUTS, TABLE, *map(STEP_NAME.format, chain.steps())}
+    strangers = [(name, "ledger") for name in names_in(chain.path) - published]
+    strangers += [(name, "private part") for name in names_in(chain.private) - private]
+    return [
+        f"{name}: is not part of the {whole}"
+        for name, whole in sorted(strangers)
+        if not is_draft(name)
+    ]
+
+
+def _remembered(chain: Chain) -> int:
+    """How many releases the private part says there are."""
+    try:
+        return chain.last_step().releases if chain.private.is_dir() else 0
+    except LedgerError:
+        return 0
+
+
+def _release_findings(chain: Chain, release: int, before: str | None) -> list[str]:
+    name, content = f"release {release:04d}", read_json(chain.folder(release) / CERTIFICATE)
+    if content is None or not isinstance(content.get("ledger"), dict):
+        return [f"{name}: its certificate is missing or damaged"]
+    stated = content["ledger"].get("release")
+    if stated != release:
+        return [f"{name}: is out of order, its certificate says release {stated}"]
+    findings = _data_findings(chain, release)
+    return findings if before is None else findings + _link_findings(chain, release, before)
+
+
+def _link_findings(chain: Chain, release: int, before: str) -> list[str]:
+    """Whether a release follows what is before it, given by its hash."""
+    content = read_json(chain.folder(release) / CERTIFICATE) or {}
+    if mapping_in(content, "ledger").get("previous") == before:
+        return []
+    what = f"release {release - 1:04d}" if release > 1 else GENESIS
+    return [
+        f"release {release:04d}: does not follow {what} as it is; one of the two was changed or"
+        " replaced"
+    ]
+
+
+def _data_findings(chain: Chain, release: int) -> list[str]:
+    """What is wrong with a release's files against its certificate."""
+    content = read_json(chain.folder(release) / CERTIFICATE) or {}
+    stated = {
+        DATA: mapping_in(content, "output").get("sha256"),
+        **mapping_in(mapping_in(content, "ledger"), "files"),
+    }
+    findings = [
+        f"release {release:04d}: {name} is missing or was changed"
+        for name, digest in stated.items()
+        if sha256_of(chain.folder(release) / name) != digest
+    ]
+    there = {path.name for path in chain.folder(release).iterdir()}
+    added = sorted(there - {*stated, CERTIFICATE, SIGNATURE})
+    return findings + [f"release {release:04d}: {name} is not part of it" for name in added]
+
+
+# The private part
+
+
+def _private_findings(chain: Chain) -> list[str]:
+    """What is wrong with the chain of steps, their files, and what they remember of releases."""
+    findings = list[str]()
+    steps = chain.steps()
+    last = max(steps, default=0)
+    before: str | None = sha256_of(chain.genesis)
+    runs = _runs_in_use(chain)
+    noted = {
+        name: number_in(chain.private / INPUTS / name) for name in names_in(chain.private / INPUTS)
+    }
+    for number, lacking in _in_order(steps):
+        try:
+            step = chain.step(number)
+        except LedgerError:
+            findings.append(
+                _missing("private step", STEP_NAME, number, lacking)
+                if lacking
+                else f"private step {number:06d}: is missing or damaged"
+            )
+            before = None
+            continue
+        if number == last and not chain.is_committed(number):
+            break
+        if before is not None and step.previous != before:
+            findings.append(
+                f"private step {number:06d}: does not follow the one before; one of the two was"
+                " changed or replaced"
+            )
+        before = sha256_of(chain.state_file(number))
+        findings += _step_findings(chain, step, number == last, noted, number in runs)
+    if noted:
+        findings.append(f"{INPUTS}: increments are noted that led to no step: {len(noted)}")
+    if _remembered(chain) < max(chain.releases(), default=0):
+        findings.append(
+            "private part: is older than the ledger, or belongs to another one; restore the one"
+            " that belongs to it"
+        )
+    return findings + _table_findings(chain)
+
+
+def _table_findings(chain: Chain) -> list[str]:
+    """Whether the releases that a table is noted to hold are those of this ledger."""
+    if not TableNote.is_in(chain.private):
+        return []
+    note = TableNote.read(chain.private)
+    if note is None:
+        return [f"{TABLE}: was changed"]
+    if sha256_of(chain.predecessor(note.releases + 1)) != note.head:
+        return [f"{TABLE}: is about other releases than this ledger's"]
+    return []
+
+
+def _runs_in_use(chain: Chain) -> set[int]:
+    """The steps whose list of people is in use."""
+    try:
+        return {number for number, _ in chain.last_step().runs}
+    except LedgerError:
+        return set()
+
+
+def _step_findings(
+    chain: Chain, step: LedgerStep, is_last: bool, noted: dict[str, int | None], keeps_run: bool
+) -> list[str]:
+    """What is wrong with one step that was committed; takes its increment out of those noted."""
+    findings = list[str]()
+    name = f"private step {step.number:06d}"
+    mark = chain.step_folder(step.number) / MARK
+    is_marked = mark.exists()  # else an append may be about to
+    if (is_marked or not is_last) and sha256_of(mark) != sha256_of_text(""):
+        findings.append(f"{name}: {MARK} is missing or was changed")
+    if noted.pop(step.input, None if is_marked else step.number) != step.number:
+        findings.append(
+            f"{name}: its increment is not noted as it was; it could be published twice"
+        )
+    if is_last:
+        findings += _key_findings(chain, step)
+    kept = [
+        file
+        for file in step.files
+        if (keeps_run if file == RUN else is_last or file not in step.transient_files)
+    ]
+    findings += _changed_files(chain, step, kept)
+    if step.release is not None:
+        stated = sha256_of(chain.folder(step.release) / CERTIFICATE)
+        if stated not in (step.head, ""):
+            findings.append(
+                f"release {step.release:04d}: is not the one that the private part remembers"
+            )
+    return findings
+
+
+def _key_findings(chain: Chain, step: LedgerStep) -> list[str]:
+    """Whether the key is the one that the steps were made with."""
+    return [LOST_KEY] if step.number and sha256_of(chain.private / KEY) != step.key else []
+
+
+def _changed_files(chain: Chain, step: LedgerStep, names: Iterable[str]) -> list[str]:
+    """Which of these files of a private step are not as they were."""
+    folder = chain.step_folder(step.number)
+    return [
+        changed(step.number, name)
+        for name in names
+        if sha256_of(folder / name) != step.files.get(name)
+    ]
+
+
+# Numbers in order
+
+
+def _in_order(there: Sequence[int], end: int = 0) -> Iterator[tuple[int, int]]:
+    """Every number that is there, with 0; and each gap up to `end`: its first number, how many."""
+    following = 1
+    for number in there:
+        if number > following:
+            yield following, number - following
+        yield number, 0
+        following = number + 1
+    if end >= following:
+        yield following, end + 1 - following
+
+
+def _missing(what: str, form: str, first: int, count: int) -> str:
+    if count == 1:
+        return f"{what} {form.format(first)}: is missing"
+    return f"{what}s {form.format(first)} to {form.format(first + count - 1)}: are missing"

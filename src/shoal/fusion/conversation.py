@@ -1,0 +1,73 @@
+"""One party among the others: what they agreed, how it talks to them, and what it remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from shoal.connectors.party.journal import Journal
+from shoal.connectors.party.messages import MessageKind
+from shoal.data.progress import Progress
+from shoal.errors import InputError, PartyError
+from shoal.fusion.outputs import make_folder
+from shoal.fusion.wire.link import PartyLink
+from shoal.policy.agreement import Agreement
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A party's name, agreement, channels and journal; and where its progress is shown."""
+
+    name: str
+    agreement: Agreement
+    link: PartyLink
+    journal: Journal
+    progress: Progress
+
+    @property
+    def owners(self) -> list[str]:
+        return self.agreement.owners
+
+    @property
+    def other_owners(self) -> list[str]:
+        return [owner for owner in self.owners if owner != self.name]
+
+    def send_to_owners(self, kind: MessageKind, content: bytes) -> None:
+        """Sends a message to every other owner."""
+        for owner in self.other_owners:
+            self.link.send(owner, kind, content)
+
+    def send_long_to_owners(self, kind: MessageKind, content: bytes | memoryview) -> None:
+        """Sends a message of any length to every other owner."""
+        for owner in self.other_owners:
+            self.link.send_long(owner, kind, content)
+
+    def exchange(self, kind: MessageKind, content: bytes) -> dict[str, bytes]:
+        """Sends a message to every other owner; returns what each of them sent."""
+        self.send_to_owners(kind, content)
+        return {owner: self.link.receive(owner, kind) for owner in self.other_owners}
+
+    def remember(self, what: bytes, make: Callable[[], bytes], number: int = 0) -> bytes:
+        """What the journal has under this key; made and written there the first time."""
+        known = self.journal.get(what, "", number)
+        if known is None:
+            known = make()
+            self.journal.append(what, known, "", number)
+        return known
+
+
+def open_journal(folder: Path, agreement: Agreement) -> Journal:
+    """The journal of this agreement; raises PartyError where the folder has that of another one."""
+    make_folder(folder, "folder")
+    if (folder / "journal").is_dir():
+        raise InputError(f"folder '{folder}': its 'journal' is a folder; name another folder")
+    journal = Journal(folder / "journal")
+    known = journal.get(b"A")
+    if known is None:
+        journal.append(b"A", agreement.hash)
+    elif known != agreement.hash:
+        raise PartyError(
+            f"folder '{folder}': holds the journal of another agreement; name another folder"
+        )
+    return journal

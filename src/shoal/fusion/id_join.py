@@ -1,0 +1,240 @@
+"""The join of a fusion: which rows are people whom all tables have, in an order all agree on.
+
+Ids pass in chunks, each journaled by the channel before it counts as sent or received, so that a
+party that was killed masks no chunk twice. The masking is done by as many processes as there are
+cores. In memory are only the party's own points, at the collector those of one other party at a
+time, and a few chunks on their way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing import connection, get_context, parent_process
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.connectors.party.messages import MessageKind, refused, said_by
+from shoal.errors import InfeasibleError
+from shoal.fusion import joining
+from shoal.fusion.conversation import Conversation
+from shoal.fusion.wire.link import PartyLink
+
+_MANY_IDS = 20_000  # from here on, more processes pay
+_REPORTS = 10  # how often progress is shown while a set of ids is masked
+_SECRET = b"K"  # journal: this party's secret number
+_KEY = b"H"  # journal: the key that the first owner made for all ids
+Work = Callable[[Any], bytes]
+
+
+class IdJoin:
+    """One party's part in the join."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._name = conversation.name
+        self._agreement = conversation.agreement
+        self._link = conversation.link
+        self._owners = conversation.owners
+        self._progress = conversation.progress
+
+    def rows(self, ids: pl.Series, sizes: Mapping[str, int]) -> np.ndarray:
+        """The row of the own table behind every row of the joint one, (people,) int64.
+
+        sizes: how many records each owner has. Raises InfeasibleError where the tables have too few
+        people in common.
+        """
+        secret = self._secret()
+        rng = np.random.default_rng(list(hashlib.sha256(b"order" + secret).digest()))
+        own_order = rng.permutation(len(ids))
+        chunks = _Chunks(ids, own_order)
+        with _workers(sum(sizes.values())) as workers:
+            if self._agreement.model.joining.name == "keyed":
+                points = self._keyed(chunks, workers)
+            else:
+                points = self._through_all(chunks, sizes, secret, workers)
+        self._progress("joining: comparing")
+        common = self._common(points, sizes)
+        if len(common) < self._agreement.least_common:
+            raise InfeasibleError(
+                f"the tables have fewer than {self._agreement.least_common} people in common; lower"
+                " k or 'minimum' if the agreement allows, or bring tables about the same people"
+            )
+        with said_by(self._agreement.collector, MessageKind.COMMON):
+            return own_order[joining.rows_in_order(points, common)]
+
+    def help(self) -> None:
+        """The helper's part where ids are keyed: it compares what it can't read."""
+        self._compare((owner, self._gathered(owner)) for owner in self._owners)
+
+    def _secret(self) -> bytes:
+        """A number that only this party has, the same after a break."""
+        return self._conversation.remember(_SECRET, joining.fresh_secret)
+
+    def _keyed(self, chunks: _Chunks, workers: Executor | None) -> np.ndarray:
+        """Own ids under the key of all owners, which the first one makes."""
+        self._progress("joining: keying the ids")
+        if self._name == self._owners[0]:
+            key = self._conversation.remember(_KEY, lambda: os.urandom(32))
+            self._conversation.send_to_owners(MessageKind.KEY, key)
+        else:
+            key = self._link.receive(self._owners[0], MessageKind.KEY)
+        work = partial(joining.keyed_ids, agreement=self._agreement.hash, key=key)
+        return joining.points_of(b"".join(_each(work, chunks, workers)))
+
+    def _through_all(
+        self, own: _Chunks, sizes: Mapping[str, int], secret: bytes, workers: Executor | None
+    ) -> np.ndarray:
+        """Own ids masked by all owners; meanwhile this party masks those of the others."""
+        position = self._owners.index(self._name)
+        before = self._owners[position - 1]
+        after = self._owners[(position + 1) % len(self._owners)]
+        work = partial(joining.masked_ids, agreement=self._agreement.hash, secret=secret)
+        if len(self._owners) == 1:
+            return joining.points_of(b"".join(_each(work, own, workers)))
+        self._pass_on(after, work, own, "masking the ids", workers)
+        again = partial(joining.masked_again, secret=secret)
+        for hop in range(1, len(self._owners)):
+            stage = f"masking again what {before} sent (set {hop} of {len(self._owners) - 1})"
+            passing = _Passing(self._link, before, sizes[self._owners[position - hop]])
+            self._pass_on(after, again, passing, stage, workers)
+        points = np.empty(len(own.order), dtype=f"S{joining.POINT}")
+        for i, chunk in enumerate(_Passing(self._link, before, len(points))):
+            points[i * joining.CHUNK : (i + 1) * joining.CHUNK] = joining.points_of(chunk)
+        return points
+
+    def _pass_on(
+        self, to: str, work: Work, chunks: _Chunks | _Passing, stage: str, workers: Executor | None
+    ) -> None:
+        """Sends `work` of every chunk; what an earlier run has sent is not made again."""
+        before = self._owners[self._owners.index(self._name) - 1]
+        first = min(self._link.sent_before(to), len(chunks))
+        fresh = _each(work, chunks.after(first), workers)
+        for i in range(len(chunks)):
+            if i * _REPORTS // len(chunks) != (i - 1) * _REPORTS // len(chunks):
+                self._progress(
+                    f"joining: {stage}, {i * _REPORTS // len(chunks) * 100 // _REPORTS} %"
+                )
+            with said_by(before, MessageKind.MASKED):
+                chunk = b"" if i < first else next(fresh)
+            self._link.send(to, MessageKind.MASKED, chunk)
+        next(fresh, None)  # where all were sent before, their sources still count as received
+
+    def _common(self, points: np.ndarray, sizes: Mapping[str, int]) -> np.ndarray:
+        """The points that all owners have, as the collector finds them."""
+        collector = self._agreement.collector
+        if self._name == collector:
+            return self._compare(
+                (owner, points if owner == self._name else self._gathered(owner, sizes[owner]))
+                for owner in self._owners
+            )
+        self._link.send_long(collector, MessageKind.GATHERED, points.view(np.uint8).data)
+        return joining.points_of(self._link.receive_long(collector, MessageKind.COMMON))
+
+    def _gathered(self, owner: str, records: int | None = None) -> np.ndarray:
+        points = joining.points_of(self._link.receive_long(owner, MessageKind.GATHERED))
+        if records is not None and len(points) != records:
+            raise refused(owner, MessageKind.GATHERED, "has more or fewer ids than records")
+        return points
+
+    def _compare(self, sets: Iterable[tuple[str, np.ndarray]]) -> np.ndarray:
+        """What all sets have, sent to the owners; an empty list if too few people are in common."""
+        common = joining.common_points(_each_named(sets))
+        if len(common) < self._agreement.least_common:
+            common = common[:0]
+        for owner in self._owners:
+            if owner != self._name:
+                self._link.send_long(owner, MessageKind.COMMON, common.view(np.uint8).data)
+        return common
+
+
+def _each_named(sets: Iterable[tuple[str, np.ndarray]]) -> Iterator[np.ndarray]:
+    """The sets, each checked while its owner is known."""
+    for owner, points in sets:
+        with said_by(owner, MessageKind.GATHERED):
+            yield joining.distinct_points(points)
+
+
+class _Chunks:
+    """Ids in an order, a chunk at a time."""
+
+    def __init__(self, ids: pl.Series, order: np.ndarray) -> None:
+        self._ids, self.order = ids, order
+
+    def __len__(self) -> int:
+        return -(-len(self.order) // joining.CHUNK)
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return self.after(0)
+
+    def after(self, first: int) -> Iterator[list[str]]:
+        """All but the first ones."""
+        for start in range(first * joining.CHUNK, len(self.order), joining.CHUNK):
+            yield self._ids.gather(self.order[start : start + joining.CHUNK]).to_list()
+
+
+class _Passing:
+    """Chunks of points as they come from a party; raises PartyError for one of wrong length."""
+
+    def __init__(self, link: PartyLink, sender: str, points: int) -> None:
+        self._link, self._sender, self._points = link, sender, points
+
+    def __len__(self) -> int:
+        return -(-self._points // joining.CHUNK)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self.after(0)
+
+    def after(self, first: int) -> Iterator[bytes]:
+        """All but the first ones, which are received, too."""
+        for i in range(len(self)):
+            chunk = self._link.receive(self._sender, MessageKind.MASKED)
+            if len(chunk) != joining.POINT * min(joining.CHUNK, self._points - i * joining.CHUNK):
+                raise refused(self._sender, MessageKind.MASKED, "has more or fewer ids than agreed")
+            if i >= first:
+                yield chunk
+
+
+def _each(work: Work, chunks: Iterable[Any], workers: Executor | None) -> Iterator[bytes]:
+    """`work` of every chunk, in order; with workers, few chunks ahead of what is asked for."""
+    if workers is None:
+        yield from map(work, chunks)
+        return
+    waiting: deque[Future[bytes]] = deque()
+    for chunk in chunks:
+        waiting.append(workers.submit(work, chunk))
+        if len(waiting) > 2 * _cores():
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def _workers(ids: int) -> Iterator[Executor | None]:
+    """Processes for masking, where there are many ids and several cores."""
+    if ids < _MANY_IDS or _cores() == 1:
+        yield None
+        return
+    with ProcessPoolExecutor(
+        _cores(), mp_context=get_context("spawn"), initializer=_die_with_party
+    ) as workers:
+        yield workers
+
+
+def _die_with_party() -> None:
+    """Ends this process when the party's is killed and can't do it itself."""
+    party = parent_process()
+    if party is not None:
+        Thread(target=lambda: (connection.wait([party.sentinel]), os._exit(1)), daemon=True).start()

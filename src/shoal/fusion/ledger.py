@@ -1,0 +1,190 @@
+"""The ledger of fusions: what an owner keeps of them, so that the next one fits the earlier ones.
+
+Promise: the next fusion keeps k together with all that the ledger holds, or does not happen.
+(`fusion/atoms.py` says how.) A ledger is private to its owner: it names people by its
+ids. All owners of a ledger know the same of the people in common, so their hashes are equal.
+
+The file is one line of JSON about the ledger, and one for each person: its atom and id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.connectors import files
+from shoal.connectors.party.messages import MessageKind
+from shoal.errors import InfeasibleError, InputError, PartyError
+from shoal.fusion.atoms import may_be_published, next_atoms
+from shoal.fusion.conversation import Conversation
+
+START = "start"
+_LEDGER = b"L"  # journal: the ledger as it was before this fusion
+
+
+@dataclass(frozen=True)
+class PastFusions:
+    """What an owner knows of earlier fusions.
+
+    hash: of the ledger; what the next agreement names as `before`. sizes: (atoms + 1,) people.
+    """
+
+    hash: str = START
+    fusions: int = 0
+    sizes: np.ndarray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    atom_of: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: Path, before: str, party: str) -> bytes:
+        """The ledger that an agreement continues, as it is stored; raises InputError."""
+        if before == START:
+            if path.exists():
+                raise InputError(
+                    f"party '{party}': ledger '{path}' holds fusions already, so this one is not"
+                    " the first; say 'before' with its hash"
+                )
+            return cls().packed()
+        if not path.is_file():
+            raise InputError(
+                f"party '{party}': has no ledger '{path}'; who lost it can't take part in another"
+                " fusion of the same people"
+            )
+        content = path.read_bytes()
+        if cls.unpack(content, str(path)).hash != before:
+            raise InputError(
+                f"party '{party}': ledger '{path}' is not the one that the agreement continues;"
+                " compare 'before' with the last fusion's certificate"
+            )
+        return content
+
+    @classmethod
+    def unpack(cls, content: bytes, name: str) -> PastFusions:
+        """The ledger in a file's content; raises InputError where it is damaged."""
+        try:
+            head, people = content.split(b"\n", 1)
+            about = json.loads(head)
+            if hashlib.sha256(people).hexdigest() != about["sha256"]:
+                raise ValueError
+            entries = [json.loads(line) for line in people.splitlines()]
+            sizes = np.array(about["sizes"], dtype=np.int64)
+            return cls(about["hash"], about["fusions"], sizes, {id_: atom for atom, id_ in entries})
+        except (ValueError, LookupError, TypeError):
+            raise InputError(
+                f"ledger '{name}': is damaged; restore it, who lost it can't take part in another"
+                " fusion of the same people"
+            ) from None
+
+    def packed(self) -> bytes:
+        """The file's content."""
+        lines = (json.dumps([atom, id_]) + "\n" for id_, atom in sorted(self.atom_of.items()))
+        people = "".join(lines).encode()
+        about = {
+            "hash": self.hash,
+            "fusions": self.fusions,
+            "sizes": self.sizes.tolist(),
+            "sha256": hashlib.sha256(people).hexdigest(),
+        }
+        return json.dumps(about).encode() + b"\n" + people
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """The people in common as the ledger knows them.
+
+    atoms: (n,) of every row. published: (n,) bool, who is not withheld.
+    """
+
+    past: PastFusions
+    ids: list[str]
+    atoms: np.ndarray
+    published: np.ndarray
+
+    @classmethod
+    def of(cls, past: PastFusions, ids: list[str], k: int) -> Recalled:
+        atoms = np.array([past.atom_of.get(id_, 0) for id_ in ids], dtype=np.int64)
+        return cls(past, ids, atoms, may_be_published(atoms, past.sizes, k))
+
+    @property
+    def withheld(self) -> int:
+        return int((~self.published).sum())
+
+    @property
+    def digest(self) -> bytes:
+        """What all owners must agree on: the ledger, and the atom of every row."""
+        said = hashlib.sha256(self.past.hash.encode())
+        said.update(self.past.sizes.astype("<i8").tobytes())
+        said.update(self.atoms.astype("<i8").tobytes())
+        return said.digest()
+
+    def after(self, quasi: pl.DataFrame, agreement: bytes) -> PastFusions:
+        """The ledger after the fusion. quasi: the quasi-identifiers of all who are published.
+
+        Its hash follows from what all owners know.
+        """
+        cells = np.stack([column.to_physical().to_numpy() for column in quasi], axis=1)
+        classes = np.unique(cells, axis=0, return_inverse=True)[1].reshape(-1)
+        new, of_absent, sizes = next_atoms(self.atoms[self.published], classes, self.past.sizes)
+        atom_of = {id_: int(of_absent[atom]) for id_, atom in self.past.atom_of.items()}
+        here = [id_ for id_, is_here in zip(self.ids, self.published, strict=True) if is_here]
+        atom_of |= dict(zip(here, new.tolist(), strict=True))
+        said = hashlib.sha256(self.digest + agreement)
+        said.update(sizes.astype("<i8").tobytes())
+        said.update(new.astype("<i8").tobytes())
+        return PastFusions(said.hexdigest(), self.past.fusions + 1, sizes, atom_of)
+
+    def facts(self, after: PastFusions) -> dict[str, Any]:
+        """What the certificate says."""
+        return {
+            "before": self.past.hash,
+            "now": after.hash,
+            "fusions": after.fusions,
+            "withheld": self.withheld,
+        }
+
+
+def no_fusions() -> bytes:
+    """The ledger before the first fusion."""
+    return PastFusions().packed()
+
+
+def recalled_by_all(
+    conversation: Conversation, past: Callable[[], bytes], ids: list[str]
+) -> Recalled:
+    """What the ledger says of the people in common; PartyError where owners' ledgers differ.
+
+    The journal remembers what `past` read, so that a party that resumes goes on with the same.
+    """
+    agreement = conversation.agreement
+    content = conversation.remember(_LEDGER, past)
+    k = max(qid.k for qid in agreement.qids())
+    recalled = Recalled.of(PastFusions.unpack(content, conversation.name), ids, k)
+    received = conversation.exchange(MessageKind.ATOMS, recalled.digest)
+    differing = [owner for owner, digest in received.items() if digest != recalled.digest]
+    if differing:
+        raise PartyError(
+            f"parties {', '.join(differing)}: have another ledger of earlier fusions; nothing is"
+            " published"
+        )
+    if len(ids) - recalled.withheld < agreement.least_common:
+        raise InfeasibleError(
+            f"too few people are left: {recalled.withheld} are withheld, because this fusion and"
+            " the earlier ones together would tell them apart; bring more of those who were there"
+        )
+    return recalled
+
+
+def ledger_path(folder: Path, party: str) -> Path:
+    return folder / f"{party}.ledger"
+
+
+def write_ledger(path: Path, content: bytes) -> None:
+    """Replaces the ledger, as a whole."""
+    with files.atomic_write(str(path), is_private=True) as draft:
+        draft.write_bytes(content)

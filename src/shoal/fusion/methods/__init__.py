@@ -1,0 +1,1 @@
+"""Methods that fuse the tables of several owners, one paper a file."""

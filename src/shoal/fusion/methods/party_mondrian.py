@@ -1,0 +1,368 @@
+"""Party Mondrian: several owners cut one group after the other; each group has spans of its own.
+
+LeFevre, DeWitt, Ramakrishnan. Mondrian multidimensional k-anonymity. ICDE 2006: cuts of single
+groups, a hierarchy into its children. Yang, Wang. Computer Technology and Development
+27(5):102-107, 2017: owners who cut in rounds, and say no more than what is published.
+Reconstruction: no paper has this method. One vocabulary for all people is what costs `party-tds`
+most; and after a fusion nobody holds the raw values of two owners, so groups can only be coarsened.
+Promise: every party ends with the same groups, those of one owner of all columns, however columns
+are spread; each has k people over all quasi-identifiers, the strictest k of the agreement.
+Paper: partition, dimension     Here: group, attribute
+Reading: a group is cut on the attribute of the largest score, people x published width x weight,
+that has a valid cut; the first in name among equals. All know the scores; whether there is a valid
+cut only the owner knows. Groups are independent of each other, so the order among them is free.
+Reading: so no score is to be hidden, and nothing is computed in secret. Owners take turns. Whose
+attribute comes next in most groups says for all of them, and for what it makes of them, how each is
+cut, or that it can't be, until another owner's attribute comes next everywhere. That an attribute
+could not be cut shows in the table: the next one was cut, or none.
+Reading: the cut is the valid one nearest to halves. A number is cut in the middle between two
+values that occur. A hierarchy is cut into those children of the lowest node over the group that are
+in use; a cut between two leaves would say more than the node that is published over them.
+Reading: `hulls`, a last message, narrows every group to its lowest and highest cell, or its lowest
+node. An end of a hull is a value that occurs, as in any release of one owner.
+Reading: where a judge refuses what leaves too few values of an attribute that the others don't see,
+its owner asks it for one level of cuts, and a turn ends there. Only the cut nearest to halves is
+asked, whoever owns it: each further one would say more about who is where. A group whose cut is
+refused has no valid cut on that attribute; nobody but the judge sees why.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.data.taxonomy import Span
+from shoal.errors import PartyError
+from shoal.fusion.codes import pack, packed_size, unpack
+from shoal.fusion.ground import REFUSED, VALID, Ground
+from shoal.fusion.local_batches import (
+    CAN_NOT,
+    NUMBER,
+    SPAN,
+    Tree,
+    allowed,
+    said_of,
+    unreadable,
+)
+from shoal.fusion.local_groups import (
+    LocalCut,
+    LocalGroups,
+    best_cut,
+    fits,
+    hull,
+    is_node,
+    parts_hold,
+    parts_of,
+)
+from shoal.protocols import FusionMethod
+
+_UNIT = 1 << 24  # the width of a whole domain of the largest weight
+
+
+@dataclass(frozen=True)
+class PartyMondrian(FusionMethod):
+    """Local recoding among owners: every group has spans of its own."""
+
+    name: ClassVar[str] = "party-mondrian"
+    paper: ClassVar[str] = (
+        "LeFevre, DeWitt, Ramakrishnan. Mondrian multidimensional k-anonymity. ICDE 2006; among"
+        " owners as Yang, Wang. Computer Technology and Development 27(5), 2017. A reconstruction"
+        " of ours: no paper has it."
+    )
+    takes_turns: ClassVar[bool] = True
+    over_all: ClassVar[bool] = True
+    ahead: ClassVar[int] = 1
+
+    hulls: bool = field(
+        default=False,
+        metadata={
+            "help": "at the end, narrow every group to the values that occur in it, which loses"
+            " less; the ends of a range are then values of people"
+        },
+    )
+
+    def party(self, ground: Ground, own: Mapping[int, np.ndarray]) -> MondrianParty:
+        """An owner who takes turns, with the cells of its own attributes."""
+        return MondrianParty(self, ground, own)
+
+    def worth_bits(self, attributes: int) -> int:
+        """Nothing is bid."""
+        return 1
+
+    def most_batch(self, records: int, cells: Mapping[int, int]) -> int:
+        """Bytes of a batch: fewer than two groups a record, each of which says where it is cut."""
+        said = NUMBER.size * len(cells) + SPAN.size
+        return NUMBER.size + 2 * records * said + packed_size(records, max(records, 2)) + records
+
+    def most_batches(self, records: int, nodes: int) -> int:
+        """How many batches one owner can send: each makes a group, or says that there is none."""
+        return 2 * records * max(nodes, 1)
+
+    def check_batch(self, batch: bytes, cells: Mapping[int, int]) -> None:
+        """What a batch means depends on the groups, so it is checked where it is applied."""
+
+
+class MondrianParty:
+    """One owner: says how groups are cut when it is its turn, or does what another one says.
+
+    own: the cells of this party's attributes, (n,) integers, by number. steps: all cuts.
+    """
+
+    def __init__(self, rule: PartyMondrian, ground: Ground, own: Mapping[int, np.ndarray]) -> None:
+        self._rule = rule
+        self._ground = ground
+        self._own = own
+        heaviest = max(ground.weights)
+        self._units = [max(1, round(w / heaviest * _UNIT)) for w in ground.weights]
+        self.state = LocalGroups(ground)
+        self._refused: dict[int, frozenset[int]] = {0: frozenset()}
+        self._waiting: dict[int, list[int]] = {owner: [] for owner in sorted(set(ground.owners))}
+        self._turns = 0
+        self._offers: list[LocalCut | None] = []  # what was proposed for the groups of this turn
+        self._hulls: dict[int, dict[int, Span]] = {}
+        self.steps: list[LocalCut] = []
+        self._fresh: deque[int] = deque()
+        self._put(0, None)
+
+    @property
+    def touched(self) -> int:
+        """How many rows all cuts and trials have read."""
+        return self.state.touched
+
+    def warm_up(self) -> None:
+        """Nothing here is compiled."""
+
+    # Turns
+
+    def turn(self) -> int | None:
+        """The number of the owner whose turn it is; None where no group can be cut any more."""
+        most = max(len(groups) for groups in self._waiting.values())
+        return next((p for p, groups in self._waiting.items() if len(groups) == most > 0), None)
+
+    def propose(self) -> bytes:
+        """The cuts that `decide` would make, as the judge is asked; a batch of one level."""
+        self._offers = [self._best(group, j) for group, j in self._first_level()]
+        said = [NUMBER.pack(self._turns), *map(said_of, self._offers)]
+        for cut in self._offers:
+            if cut is not None:
+                codes = self._own[cut.attribute][self.state.rows[cut.group]]
+                said.append(pack(parts_of(cut, codes).astype(np.uint32), len(cut.spans)))
+        return b"".join(said)
+
+    def judge(self, proposal: bytes | bytearray) -> bytes:
+        """Which of the cuts that another party proposes are valid: a byte for each."""
+        at, cuts = self._begin(proposal), []
+        for group, j in self._first_level():
+            cut, at = self._read_cut(proposal, at, group, j)
+            cuts += [] if cut is None else [cut]
+        verdict = []
+        for cut in cuts:
+            rows, parts = self.state.rows[cut.group], len(cut.spans)
+            size = packed_size(len(rows), parts)
+            part_of_row = unpack(proposal[at : at + size], len(rows), parts)
+            at += size
+            if int(part_of_row.max()) >= parts:
+                raise unreadable()
+            is_refused = self._ground.refuses(part_of_row, rows)
+            verdict.append(REFUSED if is_refused else VALID)
+        if at != len(proposal):
+            raise unreadable()
+        return b"".join(verdict)
+
+    def decide(self, verdict: bytes | bytearray | None = None) -> bytes:
+        """Cuts all groups where an own attribute comes next; says so to the others in a batch.
+
+        verdict: what the judge said of the proposal, if it was asked. Raises PartyError where that
+        is not about the proposed cuts.
+        """
+        offers = None if verdict is None else iter(allowed(self._offers, verdict))
+        said = [NUMBER.pack(self._turns)]
+        first, before = self.state.following, dict(self.state.rows)
+        cuts = []
+        for group, j in self._coming(self._ground.owners[min(self._own)]):
+            cut = self._best(group, j) if offers is None else next(offers)
+            said.append(said_of(cut))
+            if cut is None:
+                self._refuse(group, j)
+            else:
+                codes = self._own[j][self.state.rows[group]]
+                parts = self._divide(cut)
+                self.state.part(group, parts, parts_of(cut, codes))
+                cuts.append((cut, parts))
+        self._turns += 1
+        return b"".join([*said, Tree(cuts, first).packed(before, self.state.rows)])
+
+    def _first_level(self) -> list[tuple[int, int]]:
+        """The groups of this turn and their next attributes, while nothing is done yet."""
+        owner = self.turn()
+        groups = [] if owner is None else sorted(self._waiting[owner])
+        return [(group, j) for group in groups if (j := self._next_of(group)) is not None]
+
+    def _best(self, group: int, j: int) -> LocalCut | None:
+        """The cut of a group on an own attribute; None where it has none, or the judge refuses."""
+        rows = self.state.rows[group]
+        codes = self._own[j][rows]
+        self.state.touched += len(rows)
+        cut = best_cut(self._ground, group, j, self.state.spans[group][j], rows, codes)
+        if cut is not None and self._ground.refuses(parts_of(cut, codes), rows):
+            return None
+        return cut
+
+    def apply(self, batch: bytes | bytearray) -> None:
+        """Does what another owner decided; raises PartyError where that can't be right."""
+        first = self.state.following
+        cuts, packed = self._read(batch)
+        tree = Tree(cuts, first)
+        leaf_of_row = tree.unpacked(packed, self.state.rows)
+        for cut, parts in cuts:
+            leaves = leaf_of_row.pop(cut.group)
+            part_of_row = tree.part_of_leaf(parts)[leaves - first]
+            rows = self.state.rows[cut.group]
+            is_refused = self._ground.refuses(part_of_row, rows)
+            if is_refused or not parts_hold(self._ground, rows, part_of_row, len(parts)):
+                raise PartyError(
+                    "another party: sent a cut that breaks a promise; the run ends, nothing is"
+                    " published"
+                )
+            self.state.part(cut.group, parts, part_of_row)
+            for part, group in enumerate(parts):
+                leaf_of_row[group] = leaves[part_of_row == part]
+        self._turns += 1
+
+    def _coming(self, owner: int) -> Iterator[tuple[int, int]]:
+        """The groups where an attribute of this owner comes next, and which; as long as any is."""
+        groups = deque(sorted(self._waiting[owner]))
+        self._waiting[owner] = []
+        self._fresh = groups
+        while groups:
+            group = groups.popleft()
+            j = self._next_of(group)
+            assert j is not None
+            yield group, j
+
+    def _next_of(self, group: int) -> int | None:
+        """The attribute of the largest score that may still have a cut."""
+        best: tuple[int, int] | None = None
+        for j, (lo, hi) in enumerate(self.state.spans[group]):
+            if hi > lo and j not in self._refused[group]:
+                width = self._units[j] * (hi - lo) // (self._ground.taxonomies[j].cells - 1)
+                if best is None or width > best[0]:
+                    best = width, j
+        return None if best is None else best[1]
+
+    def _put(self, group: int, owner: int | None) -> None:
+        """Puts a group where its next attribute's owner finds it: in this turn, or another one."""
+        j = self._next_of(group)
+        if j is None:
+            return
+        following = self._ground.owners[j]
+        goes_on = following == owner and self._ground.judge is None
+        (self._fresh if goes_on else self._waiting[following]).append(group)
+
+    def _refuse(self, group: int, attribute: int) -> None:
+        """No valid cut: the next attribute's turn."""
+        self._refused[group] |= {attribute}
+        self._put(group, self._ground.owners[attribute])
+
+    def _divide(self, cut: LocalCut) -> range:
+        """Gives numbers and spans to the parts of a group, and looks what comes next in them."""
+        parts = self.state.divide(cut)
+        self._refused.pop(cut.group)
+        for group in parts:
+            self._refused[group] = frozenset()
+            self._put(group, self._ground.owners[cut.attribute])
+        self.steps.append(cut)
+        return parts
+
+    def _read(self, batch: bytes | bytearray) -> tuple[list[tuple[LocalCut, range]], bytes]:
+        """The cuts of a batch with the numbers of their parts, and the packed codes after them."""
+        cuts = []
+        at, owner = self._begin(batch), self.turn()
+        assert owner is not None
+        for group, j in self._coming(owner):
+            cut, at = self._read_cut(batch, at, group, j)
+            if cut is None:
+                self._refuse(group, j)
+                continue
+            cuts.append((cut, self._divide(cut)))
+            if self.state.following > 2 * self._ground.people:
+                raise unreadable()
+        return cuts, bytes(batch[at:])
+
+    def _begin(self, batch: bytes | bytearray) -> int:
+        """Where the first group of a batch is said; PartyError where it is not of this turn."""
+        if self.turn() is None or batch[: NUMBER.size] != NUMBER.pack(self._turns):
+            raise unreadable()
+        return NUMBER.size
+
+    def _read_cut(
+        self, batch: bytes | bytearray, at: int, group: int, j: int
+    ) -> tuple[LocalCut | None, int]:
+        """How a group is cut, None where it is not, and where the next one is said."""
+        try:
+            (parts,) = NUMBER.unpack_from(batch, at)
+            at += NUMBER.size
+            if parts == CAN_NOT:
+                return None, at
+            if parts > self._ground.people:
+                raise ValueError
+            ends = struct.unpack_from(f"<{2 * parts}I", batch, at)
+        except (ValueError, struct.error):
+            raise unreadable() from None
+        cut = LocalCut(group, j, tuple(zip(ends[::2], ends[1::2], strict=True)))
+        if not fits(self._ground.taxonomies[j], self.state.spans[group][j], cut.spans):
+            raise PartyError(
+                "another party: sent a cut that is not in its taxonomy; use the same agreement"
+                " everywhere"
+            )
+        return cut, at + SPAN.size * parts
+
+    # What is published
+
+    def hulls(self) -> bytes | None:
+        """What narrows every group, as sent to the others; None where nothing does."""
+        if not self._rule.hulls:
+            return None
+        spans = []
+        for j in sorted(self._own):
+            taxonomy = self._ground.taxonomies[j]
+            self._hulls[j] = {
+                group: hull(taxonomy, self.state.spans[group][j], self._own[j][rows])
+                for group, rows in sorted(self.state.rows.items())
+            }
+            spans += list(self._hulls[j].values())
+        return np.array(spans, dtype="<u4").tobytes()
+
+    def narrow(self, hulls: bytes | bytearray, attributes: Sequence[int]) -> None:
+        """Takes another owner's hulls of its attributes; PartyError where they can't be right."""
+        groups = sorted(self.state.rows)
+        if len(hulls) != SPAN.size * len(groups) * len(attributes):
+            raise unreadable()
+        spans = np.frombuffer(hulls, dtype="<u4").astype(np.int64).reshape(-1, len(groups), 2)
+        for j, by_group in zip(sorted(attributes), spans.tolist(), strict=True):
+            self._hulls[j] = {g: (lo, hi) for g, (lo, hi) in zip(groups, by_group, strict=True)}
+            for group, span in self._hulls[j].items():
+                if not is_node(self._ground.taxonomies[j], span, self.state.spans[group][j]):
+                    raise PartyError(
+                        "another party: sent a range outside of its group; the run ends, nothing is"
+                        " published"
+                    )
+
+    def published(self, attribute: int) -> tuple[list[Span], np.ndarray]:
+        """The different spans of an attribute, and which of them each row has; (n,) int64."""
+        hulls = self._hulls.get(attribute)
+        span_of = {
+            group: self.state.spans[group][attribute] if hulls is None else hulls[group]
+            for group in self.state.rows
+        }
+        different = sorted(set(span_of.values()))
+        number = {span: i for i, span in enumerate(different)}
+        codes = np.empty(self._ground.people, dtype=np.int64)
+        for group, rows in self.state.rows.items():
+            codes[rows] = number[span_of[group]]
+        return different, codes

@@ -1,0 +1,311 @@
+"""Party TDS: several owners specialize one table; none sees more of another's than is published.
+
+Yang, Wang. Research on data fusion algorithm for multi-party based on k-anonymity (in Chinese).
+Computer Technology and Development 27(5):102-107, 2017. Its baseline: Mohammed, Fung, Debbabi.
+Anonymity meets game theory: secure data integration with malicious participants. The VLDB Journal
+20(4):567-588, 2011.
+Promise: every party ends with the same table, whose groups keep every QID's k (specialization.py
+says how).
+Paper: Tg, winner       Here: the state, who won the round
+       (id, c)                a batch of child codes in row order
+Reading: the paper lets the winner continue with a *new* child while it beats the best of the
+others. An older candidate of the winner's that would beat all others is then passed over, and the
+table may differ from that of single steps: `party-tds-literal`.
+Reading: `party-tds` continues with its best valid candidate, old or new, while it beats the
+runner-up at the beginning of the round. The others' scores don't rise, and what is invalid stays
+so: what beats the stale runner-up beats the true one, and what does not only starts another round.
+So the steps, and the table, are those of `party-tds-stepwise` and of `tds` on the joined table.
+Reading: the runner-up's score stays hidden. Every party plans its next `ahead` steps on its own
+copy and submits their scores (each at most the one before, zeros at the end). The secure maximum
+yields who wins, and how many of its steps beat the first of every other party. Both can be seen in
+the batch anyway. Losers undo their plans.
+Reading: a batch carries packed child codes in the order of the rows, for the deepest nodes alone;
+no record ids.
+Reconstruction: a judge, the owner of a sensitive attribute that the others don't see, refuses steps
+that leave too few of its values in a group. The winner asks it step by step, so that it sees
+nothing behind a refused one, and drops that step for good. Whom the judge refuses stays refused: a
+part of a group has no more values than the group. So bids are still at least what steps are worth
+in truth, and the order of steps is that of one owner who knows all columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.data.taxonomy import IndexedRequirement, Span, Taxonomy
+from shoal.errors import PartyError
+from shoal.fusion.batches import (
+    MOST_AHEAD,
+    batch_roots,
+    check_batch,
+    decode_steps,
+    encoded,
+    final_nodes,
+    most_batch,
+    not_own,
+)
+from shoal.fusion.codes import packed_size, unpack
+from shoal.fusion.ground import REFUSED, VALID, Ground
+from shoal.protocols import FusionMethod
+from shoal.search.candidates import FINE_UNIT, SCORES, UNIT, Candidates, Taken
+from shoal.search.specialization import Candidate, Done, Specialization, Step
+
+MOST_LABELS = 1 << 16
+SCORE = {
+    "help": "what makes a specialization good: the paper's gain ratio, or gain",
+    "choices": SCORES[:2],
+}
+AHEAD = {
+    "help": "steps that a party plans for each secure round; the winner does at most so many",
+    "low": 1,
+    "high": MOST_AHEAD,
+}
+PAPER = (
+    "Yang, Wang. Research on data fusion algorithm for multi-party based on k-anonymity. "
+    "Computer Technology and Development 27(5), 2017."
+)
+
+
+class TdsRule:
+    """What every rule for batches has in common: a party, and what others take from it."""
+
+    only_new: ClassVar[bool]
+    score: str
+
+    @property
+    def ahead(self) -> int:
+        """How many steps a party plans for each secure round."""
+        raise NotImplementedError
+
+    def party(self, ground: Ground, own: Mapping[int, np.ndarray]) -> Party:
+        """An owner in the rounds, with the cells of its own attributes."""
+        keeps = _kept_by(ground) if ground.needs_more_than_k else None
+        party = Party(self, ground.taxonomies, own, ground.classes, ground.qids, keeps)
+        party.fewest = 1 if ground.judge is None else 0
+        return party
+
+    def worth_bits(self, attributes: int) -> int:
+        """Bits that hold every bid and its sign."""
+        return worth_bits(self.score, attributes)
+
+    def most_batch(self, records: int, cells: Mapping[int, int]) -> int:
+        """Bytes of a batch on these attributes of at most so many rows."""
+        return most_batch(records, self.ahead, cells)
+
+    def most_batches(self, records: int, nodes: int) -> int:
+        """How many batches one owner can send, whose attributes have so many nodes."""
+        return nodes
+
+    def check_batch(self, batch: bytes, cells: Mapping[int, int]) -> None:
+        """Raises PartyError where a batch can't be one of these attributes, whatever the rows."""
+        check_batch(batch, self.ahead, cells)
+
+
+@dataclass(frozen=True)
+class PartyTds(TdsRule, FusionMethod):
+    """Exact batching: the table of the step-by-step rule in fewer rounds."""
+
+    name: ClassVar[str] = "party-tds"
+    paper: ClassVar[str] = PAPER
+    only_new: ClassVar[bool] = False
+
+    score: str = field(default="gain-ratio", metadata=SCORE)
+    ahead: int = field(default=8, metadata=AHEAD)
+
+
+class Party:
+    """One owner in the loop: bids, then specializes if it wins or applies the winner's batch.
+
+    taxonomies: of every attribute, by its number. own: the cells of this party's attributes, (n,)
+    integers, by number.
+    classes: (n,) integer label of every row. keeps: as in Specialization. A party without
+    attributes of its own only follows.
+    """
+
+    def __init__(
+        self,
+        rule: TdsRule,
+        taxonomies: Sequence[Taxonomy],
+        own: Mapping[int, np.ndarray],
+        classes: np.ndarray,
+        qids: Sequence[IndexedRequirement],
+        keeps: Callable[[np.ndarray, np.ndarray], bool] | None = None,
+    ) -> None:
+        self._rule = rule
+        self._own = frozenset(own)
+        self._taxonomies = taxonomies
+        codes = [
+            own[j] if j in own else np.zeros(len(classes), dtype=np.min_scalar_type(t.cells - 1))
+            for j, t in enumerate(taxonomies)
+        ]
+        self.state = Specialization(codes, [t.cells for t in taxonomies], qids, None, keeps)
+        self._candidates = Candidates(
+            self.state, {j: taxonomies[j] for j in sorted(own)}, classes, rule.score
+        )
+        self._plan: list[Taken] = []
+        self._judged: list[Done] = []
+        self.steps: list[Step] = []
+        self.fewest = 1  # steps of a batch; none where all may be refused
+
+    @property
+    def touched(self) -> int:
+        """How many rows all steps and trials have read."""
+        return self.state.touched
+
+    def warm_up(self) -> None:
+        """Loads the compiled loops by a step on every attribute; then the party is spent."""
+        self.bid()
+        for j, taxonomy in enumerate(self._taxonomies):
+            starts = taxonomy.children.get(taxonomy.root, np.array([0, 1]))
+            if self.state.cut(j) == [taxonomy.root]:
+                self.state.step(Step(j, *taxonomy.root, tuple(starts.tolist())))
+
+    def hulls(self) -> bytes | None:
+        """Nothing: a node is what all rows under it show."""
+        return None
+
+    def narrow(self, hulls: bytes | bytearray, attributes: Sequence[int]) -> None:
+        """Nothing: no party sends hulls."""
+
+    def published(self, attribute: int) -> tuple[list[Span], np.ndarray]:
+        """The nodes of an attribute, and which of them each row has; (n,) int32."""
+        return self.state.cut(attribute), self.state.nodes(attribute)
+
+    def bid(self) -> list[int]:
+        """What the party's next `ahead` steps are worth, never rising; 0 where it has no more.
+
+        No two parties bid the same, unless both bid 0.
+        """
+        bids: list[int] = []
+        fresh: list[Candidate] = []
+        while len(self._plan) < self._rule.ahead:
+            only_new = self._rule.only_new and self._plan
+            taken = self._candidates.take_best(fresh if only_new else None)
+            if taken is None:
+                break
+            self._plan.append(taken)
+            fresh = [c for c in [*fresh, *taken.admitted] if c in self._candidates.open]
+            bids.append(min([*bids[-1:], self._worth(taken)]))
+        return bids + [0] * (self._rule.ahead - len(bids))
+
+    def lose(self) -> None:
+        """Undoes the whole plan."""
+        self._keep(0)
+
+    def propose(self, number: int) -> bytes:
+        """One step of the plan, as a batch for the judge."""
+        done = self._plan[number].done
+        return encoded([done.step], {done.step: done.rows}, self.state.codes)
+
+    def judge(self, proposal: bytes | bytearray) -> bytes:
+        """Whether a step that another party proposes is valid; what is, is done until `apply`."""
+        steps, packed = decode_steps(proposal, 1)
+        self._place(steps, packed)
+        done = self.state.step(steps[0])
+        if done is not None:
+            self._judged.append(done)
+        return REFUSED if done is None else VALID
+
+    def specialize(self, steps: int, is_refused: bool = False) -> bytes:
+        """Keeps the first steps of the plan; returns them as a batch for the others.
+
+        is_refused: whether the judge refused the step after these, which is then dropped for good.
+        """
+        refused = self._plan[steps].done.step if is_refused else None
+        self._keep(steps)
+        if refused is not None:
+            self._candidates.close(refused)
+        steps_done = [taken.done.step for taken in self._plan]
+        rows = {taken.done.step: taken.done.rows for taken in self._plan}
+        self._plan = []
+        self.steps += steps_done
+        return encoded(steps_done, rows, self.state.codes)
+
+    def apply(self, batch: bytes | bytearray) -> None:
+        """Does the steps of another party's batch; raises PartyError where they can't be right."""
+        while self._judged:
+            self.state.undo(self._judged.pop())
+        steps, packed = decode_steps(batch, fewest=self.fewest)
+        self._place(steps, packed)
+        for step in steps:
+            self._check(step)
+            if self.state.step(step) is None:
+                raise PartyError(
+                    "another party: sent a step that breaks a promise; the run ends, nothing is"
+                    " published"
+                )
+        self.steps += steps
+
+    def _place(self, steps: Sequence[Step], packed: bytes | bytearray) -> None:
+        """Puts rows under the deepest nodes of a batch; raises PartyError where that can't be."""
+        offset = 0
+        for root in batch_roots(steps):
+            rows = self._rows_under(root)
+            first_cells = final_nodes(root, steps)
+            size = packed_size(len(rows), len(first_cells))
+            codes = unpack(packed[offset : offset + size], len(rows), len(first_cells))
+            offset += size
+            if len(rows) and int(codes.max()) >= len(first_cells):
+                raise PartyError(
+                    "another party: sent a code that names no node; run the same version everywhere"
+                )
+            self.state.codes[root.attribute][rows] = first_cells[codes]
+        if offset != len(packed):
+            raise PartyError(
+                "another party: sent a batch of the wrong length; run the same version everywhere"
+            )
+
+    def _rows_under(self, step: Step) -> np.ndarray:
+        self._check(step)
+        return self.state.rows[step.attribute][step.lo, step.hi]
+
+    def _check(self, step: Step) -> None:
+        known = step.attribute < len(self._taxonomies) and step.attribute not in self._own
+        if not known or (step.lo, step.hi) not in self.state.rows[step.attribute]:
+            raise not_own()
+        taxonomy = self._taxonomies[step.attribute]
+        children = taxonomy.children.get((step.lo, step.hi))
+        fits = (
+            len(step.starts) == 2 and taxonomy.is_number
+            if children is None
+            else step.starts == tuple(children)
+        )
+        if (
+            not fits
+            or step.starts[0] != step.lo
+            or any(not step.lo < start <= step.hi for start in step.starts[1:])
+        ):
+            raise PartyError(
+                "another party: sent a step that is not in its taxonomy; use the same agreement"
+                " everywhere"
+            )
+
+    def _keep(self, steps: int) -> None:
+        while len(self._plan) > steps:
+            self._candidates.take_back(self._plan.pop())
+
+    def _worth(self, taken: Taken) -> int:
+        """A positive whole number that orders all candidates of all parties.
+
+        The attribute decides among equal scores.
+        """
+        attributes = len(self._taxonomies)
+        return taken.score * attributes + attributes - taken.done.step.attribute
+
+
+def _kept_by(ground: Ground) -> Callable[[np.ndarray, np.ndarray], bool]:
+    """What a step is asked beyond k: what all know and, of the judge, what it knows alone."""
+    if ground.judged is None:
+        return ground.keeps
+    return lambda parts, rows: ground.keeps(parts, rows) and not ground.refuses(parts, rows)
+
+
+def worth_bits(score: str, attributes: int) -> int:
+    """Bits that hold every bid and its sign: no gain is above log2 of the number of labels."""
+    unit = FINE_UNIT if score == "gain-per-loss" else UNIT
+    most = MOST_LABELS.bit_length() * unit * attributes + attributes
+    return most.bit_length() + 1

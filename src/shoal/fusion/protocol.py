@@ -1,0 +1,387 @@
+"""The program of one party: join, specialize in rounds with the others, end with the same table.
+
+It reads as if nothing ever broke. All that a party receives, and what it drew at random, is in its
+journal. After a break, or a new start, the program runs again from the beginning and receives the
+same from the journal, until it is where it was. What it has sent already is not sent again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import polars as pl
+
+from shoal.connectors.party.messages import LinkLost, MessageKind, said_by
+from shoal.connectors.party.tls import Identity
+from shoal.data.progress import Progress, no_progress
+from shoal.data.uncompiled import always
+from shoal.errors import InfeasibleError, InputError, PartyError
+from shoal.fusion.columns import series_of, shuffled_rows
+from shoal.fusion.conversation import Conversation, open_journal
+from shoal.fusion.ground import Ground
+from shoal.fusion.id_join import IdJoin
+from shoal.fusion.instructions import Instructions
+from shoal.fusion.ledger import Recalled, no_fusions, recalled_by_all
+from shoal.fusion.limits import parse_roll, terms_of
+from shoal.fusion.party_input import PartyInput
+from shoal.fusion.run_statistics import FusionResult, RunStatistics
+from shoal.fusion.secure_maximum import check_computing, colluding_parties
+from shoal.fusion.secure_rounds import ClearRounds, MpycRounds, Rounds, rounds_of
+from shoal.fusion.shared_columns import Codes, SharedColumns, require_values
+from shoal.fusion.transcript import Recorder
+from shoal.fusion.wire.link import PartyLink
+from shoal.policy.agreement import Agreement
+from shoal.protocols import BiddingParty, FusionParty, TurnParty
+
+FEW_ROWS = 2_000  # a step on so many takes less time than compiling its loops
+_SLICE = 1 << 18  # rows
+_FINISHED = b"F"  # journal: everything was received
+_BIDS = b"B"  # journal: this party's bids in a round
+_RESULT = b"M"  # journal: winner and number of steps of a round
+
+
+def run_party(
+    agreement: Agreement,
+    identity: Identity,
+    folder: Path,
+    party_input: PartyInput | None,
+    *,
+    joined: np.ndarray | None = None,
+    past: Callable[[], bytes] = no_fusions,
+    patience: float = 600.0,
+    delay: float = 0.0,
+    transcript: Path | None = None,
+    progress: Progress = no_progress,
+) -> FusionResult | None:
+    """Takes part until the table is finished; resumes where an earlier run in `folder` stopped.
+
+    party_input: what the party brings, None for a helper. joined: its row behind every joint one,
+    where the parties have agreed on ids before; nothing is joined then. past: reads the ledger of
+    earlier fusions. transcript: folder for all messages and the table by row. Returns None for a
+    helper. Raises InputError, InfeasibleError or PartyError.
+    """
+    if agreement.bids and agreement.model.maximum.name == "mpyc" and len(agreement.owners) > 1:
+        check_computing(len(agreement.computing))
+    name = identity.name
+    journal = open_journal(folder, agreement)
+    if journal.torn:
+        progress("the journal's last entry was not written to its end, and is dropped")
+    recorder = Recorder(transcript, name) if transcript is not None else None
+    link = PartyLink(
+        identity,
+        [agreement.peer(other) for other in agreement.participants if other != name],
+        terms_of(agreement, name, 0 if party_input is None else len(party_input.ids)),
+        journal,
+        patience=patience,
+        delay=delay,
+        record=recorder.record if recorder is not None else (lambda receiver, content: None),
+    )
+    conversation = Conversation(name, agreement, link, journal, progress)
+    protocol = PartyProtocol(conversation, party_input, joined, past, transcript is not None)
+    protocol.warm_up()
+    try:
+        fused = _until_done(protocol, conversation)
+        if recorder is not None:
+            recorder.close(journal, agreement, protocol.by_row)
+        return fused
+    finally:
+        link.stop()
+        journal.close()
+
+
+def _until_done(protocol: PartyProtocol, conversation: Conversation) -> FusionResult | None:
+    """Runs the program in one session after another, until one reaches the end."""
+    link = conversation.link
+    while True:
+        try:
+            return protocol.attempt()
+        except InfeasibleError:
+            with suppress(LinkLost):
+                link.finish()  # the others need the messages that make it so
+            raise
+        except (InputError, PartyError):
+            link.leave(seconds=2)
+            raise
+        except LinkLost:
+            conversation.progress("a channel broke; waiting for the others")
+
+
+class PartyProtocol:
+    """The program of one party.
+
+    by_row: the table in the order of the joint rows, kept for a transcript if keeps_rows.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        party_input: PartyInput | None,
+        joined: np.ndarray | None = None,
+        past: Callable[[], bytes] = no_fusions,
+        keeps_rows: bool = False,
+    ) -> None:
+        self.by_row: pl.DataFrame | None = None
+        self._conversation = conversation
+        self._agreement = conversation.agreement
+        self._link = conversation.link
+        self._name = conversation.name
+        self._input = party_input
+        self._joined = joined
+        self._past = past
+        self._keeps_rows = keeps_rows
+        self._statistics = RunStatistics()
+        self._instructions = Instructions(conversation)
+
+    def warm_up(self) -> None:
+        """Loads the compiled loops before anybody waits for them; a small table needs none."""
+        if self._input is None or len(self._input.ids) <= FEW_ROWS:
+            return
+        first_row = np.zeros(4, dtype=np.int64)
+        own = {j: cells[first_row] for j, cells in self._input.cells.items()}
+        with always(compiled=True):
+            self._party(own, self._ground(np.arange(4), {}, None)).warm_up()
+
+    def attempt(self) -> FusionResult | None:
+        """One session, from the beginning to the end; raises LinkLost if the session breaks."""
+        self._statistics = RunStatistics()
+        journal = self._conversation.journal
+        rounds = rounds_of(self._conversation)
+        try:
+            self._conversation.progress("waiting for the other parties")
+            self._link.establish(is_last=journal.get(_FINISHED) is not None)
+            if rounds is not None:
+                rounds.open()
+            self._link.rewind()
+            fused = None
+            if self._input is None:
+                self._help(rounds)
+            else:
+                fused = self._fuse(self._input, rounds)
+            self._conversation.remember(_FINISHED, bytes)
+            self._link.finish()
+            return fused
+        finally:
+            if rounds is not None:
+                rounds.close()
+
+    def _help(self, rounds: Rounds | None) -> None:
+        """A helper's part: compare keyed ids, and compute with two owners until the rounds end."""
+        if self._agreement.collector == self._name:
+            self._conversation.progress("helping to join the ids")
+            IdJoin(self._conversation).help()
+        first_owner = self._agreement.owners[0]
+
+        def is_over() -> bool:
+            return self._link.has_more(first_owner) or self._link.has_left(first_owner)
+
+        while isinstance(rounds, MpycRounds) and not is_over():
+            self._conversation.progress("helping to compute the rounds")
+            rounds.maximum([0] * self._agreement.rule().ahead, unless=is_over)
+        self._link.receive(first_owner, MessageKind.END)
+
+    def _fuse(self, party_input: PartyInput, rounds: Rounds | None) -> FusionResult:
+        """An owner's part."""
+        phase = self._statistics.phase
+        with phase("join"):
+            roll = self._roll(party_input)
+            rows = self._joined
+            if rows is None:
+                sizes = {owner: entry["records"] for owner, entry in roll.items()}
+                rows = IdJoin(self._conversation).rows(party_input.ids, sizes)
+            recalled = None
+            if self._agreement.model.before is not None:
+                ids = party_input.ids.gather(rows).to_list()
+                recalled = recalled_by_all(self._conversation, self._past, ids)
+                rows = rows[recalled.published]
+            self._statistics.people = len(rows)
+        shared = SharedColumns(self._conversation, party_input, rows)
+        with phase("label"):
+            sender = next(owner for owner in self._agreement.owners if roll[owner]["label"])
+            labels, classes = shared.label(sender)
+            diverse = shared.unchanged(MessageKind.SENSITIVE)
+            diverse[self._agreement.model.label.attribute] = labels, classes
+            for name, asked in self._agreement.diverse.items():
+                require_values(name, asked, holds=len(diverse[name][0]) >= asked)
+            judged = shared.judged()
+            self._instructions.require_judged(judged)
+        with phase("scoring"):
+            own = {j: cells[rows] for j, cells in party_input.cells.items()}
+            party = self._party(own, self._ground(classes, diverse, recalled, judged))
+            del own
+        self._specialize(party, rounds)
+        self._statistics.touched = party.touched
+        with phase("table"):
+            self._narrow(party)
+            columns = self._quasi(party)
+            del party  # its memory is needed
+            plain = shared.unchanged(MessageKind.PLAIN)
+            columns |= {name: series_of(*column) for name, column in (plain | diverse).items()}
+            table = pl.DataFrame({name: columns[name] for name in self._agreement.published})
+            published = shuffled_rows(table, self._agreement.model.seed)
+            self._seal(published)
+        self.by_row = table if self._keeps_rows else None
+        if recalled is None:
+            return FusionResult(published, self._report())
+        after = recalled.after(table.select(self._agreement.quasi), self._agreement.hash)
+        return FusionResult(
+            published, self._report() | {"ledger": recalled.facts(after)}, after.packed()
+        )
+
+    # The join
+
+    def _roll(self, party_input: PartyInput) -> dict[str, dict[str, Any]]:
+        """How many records each owner has, and whether it has the label."""
+        own = {"records": len(party_input.ids), "label": party_input.label is not None}
+        received = self._conversation.exchange(MessageKind.ROLL, json.dumps(own).encode())
+        roll = {owner: parse_roll(content) for owner, content in received.items()}
+        roll[self._name] = own
+        if not any(entry["label"] for entry in roll.values()):
+            label = self._agreement.model.label.attribute
+            raise InputError(f"label '{label}': is in no party's table; one owner must have it")
+        return roll
+
+    # The rounds
+
+    def _ground(
+        self,
+        classes: np.ndarray,
+        columns: Mapping[str, Codes],
+        recalled: Recalled | None,
+        judged: tuple[np.ndarray, int] | None = None,
+    ) -> Ground:
+        agreement = self._agreement
+        return Ground(
+            [domain.taxonomy for domain in agreement.domains],
+            classes,
+            agreement.qids(),
+            agreement.weights,
+            [agreement.owners.index(agreement.owner_of(name)) for name in agreement.quasi],
+            [(columns[n][1].astype(np.int64), l) for n, l in agreement.diverse.items() if columns],
+            None if recalled is None else recalled.atoms[recalled.published],
+            None if agreement.judge is None else agreement.owners.index(agreement.judge),
+            judged,
+        )
+
+    def _party(self, own: Mapping[int, np.ndarray], ground: Ground) -> FusionParty:
+        return self._agreement.rule().party(ground, own)
+
+    def _specialize(self, party: FusionParty, rounds: Rounds | None) -> None:
+        """Rounds until no step is valid; then the helper gets a message."""
+        if self._agreement.rule().takes_turns:
+            self._take_turns(cast(TurnParty, party))
+        else:
+            self._bid(cast(BiddingParty, party), rounds)
+        helper = self._agreement.model.helper
+        if self._name == self._agreement.owners[0] and helper is not None:
+            self._link.send(helper.name, MessageKind.END, b"")
+
+    def _take_turns(self, party: TurnParty) -> None:
+        """The owner whose turn it is decides and tells the others, until nobody can."""
+        while (number := party.turn()) is not None:
+            owner, before = self._agreement.owners[number], len(party.steps)
+            with self._statistics.phase("instructions"):
+                self._instructions.turn(party, owner)
+            self._statistics.rounds += 1
+            self._statistics.steps += len(party.steps) - before
+            self._show_round(party, owner, len(party.steps) - before)
+
+    def _bid(self, party: BiddingParty, rounds: Rounds | None) -> None:
+        """All bid, the winner does its best steps and passes them on, until nobody has any."""
+        phase = self._statistics.phase
+        while True:
+            with phase("scoring"):
+                bids = party.bid()
+            with phase("secure rounds"):
+                winner, steps = self._winner(bids, rounds)
+            if not steps:
+                break
+            self._statistics.rounds += 1
+            owner, before = self._agreement.owners[winner], len(party.steps)
+            with phase("instructions"):
+                self._instructions.steps(party, owner, steps)
+            self._statistics.steps += len(party.steps) - before
+            self._show_round(party, owner, len(party.steps) - before)
+
+    def _show_round(self, party: FusionParty, winner: str, steps: int) -> None:
+        names = self._agreement.quasi
+        done = party.steps[len(party.steps) - steps :]
+        attributes = ", ".join(sorted({names[step.attribute] for step in done})) or "nothing"
+        self._conversation.progress(
+            f"round {self._statistics.rounds}: {winner} specializes {attributes}, steps: {steps}"
+        )
+
+    def _winner(self, bids: list[int], rounds: Rounds | None) -> tuple[int, int]:
+        """Who won the round, and with how many steps; from the journal where it is known there."""
+        number = self._statistics.rounds
+        if rounds is None:
+            return 0, sum(bid > 0 for bid in bids)
+        own = json.dumps(bids).encode()
+        if self._conversation.remember(_BIDS, lambda: own, number) != own:
+            raise PartyError(
+                "journal: this round's bids differ from those it holds; the table or Shoal's"
+                " version changed, make a new agreement"
+            )
+        if isinstance(rounds, ClearRounds):
+            return rounds.maximum(bids)  # its messages are in the journal
+        result = self._conversation.remember(_RESULT, lambda: self._computed(rounds, bids), number)
+        return result[0], result[1]
+
+    def _computed(self, rounds: MpycRounds, bids: list[int]) -> bytes:
+        return bytes(rounds.maximum(bids))
+
+    # The table
+
+    def _narrow(self, party: FusionParty) -> None:
+        """The last message about groups, where the method has one: each owner's own hulls."""
+        own = party.hulls()
+        if own is None:
+            return
+        for owner in self._agreement.owners:
+            numbers = self._agreement.numbers_of(owner)
+            if owner == self._name and numbers:
+                self._conversation.send_long_to_owners(MessageKind.HULLS, own)
+            elif numbers:
+                content = self._link.receive_long(owner, MessageKind.HULLS)
+                with said_by(owner, MessageKind.HULLS):
+                    party.narrow(content, numbers)
+
+    def _quasi(self, party: FusionParty) -> dict[str, pl.Series]:
+        """The quasi-identifiers as they are published, in the order of the joint rows."""
+        columns = {}
+        for j, domain in enumerate(self._agreement.domains):
+            spans, codes = party.published(j)
+            columns[domain.name] = series_of([domain.text(*span) for span in spans], codes)
+        return columns
+
+    def _seal(self, table: pl.DataFrame) -> None:
+        """Compares the hash of the table; raises PartyError where parties ended differently."""
+        digest = hashlib.sha256()
+        for piece in table.iter_slices(_SLICE):
+            digest.update(piece.write_csv().encode())
+        seal = digest.digest()
+        received = self._conversation.exchange(MessageKind.SEAL, seal)
+        differing = [owner for owner, other_seal in received.items() if other_seal != seal]
+        if differing:
+            raise PartyError(
+                f"parties {', '.join(differing)}: ended with another table; nothing is published"
+            )
+
+    def _report(self) -> dict[str, Any]:
+        """The run in figures, without a value of the data."""
+        agreement = self._agreement
+        is_secure = agreement.bids and agreement.model.maximum.name == "mpyc"
+        figures = self._statistics.report(self._link.bytes_sent, self._link.messages_sent)
+        return {
+            "agreement": agreement.hash.hex(),
+            "party": self._name,
+            **figures,
+            "colluding_parties": (
+                colluding_parties(len(agreement.computing)) if is_secure else None
+            ),
+        }

@@ -1,0 +1,1 @@
+"""The channels among the owners of a fusion: links, sessions, messages."""

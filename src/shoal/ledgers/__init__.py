@@ -1,0 +1,1 @@
+"""Growing tables: release after release, in a ledger that nobody can rewrite unseen."""

@@ -1,0 +1,1 @@
+"""Methods that publish growing tables, one paper a file."""

@@ -1,0 +1,340 @@
+"""Sticky groups: people who come again are published with the same group for ever.
+
+Ours, not a paper's.
+Promise: everybody shares the whole history of classes and absences with at least k people, so the
+releases stay as they are under every permutation of whole sensitive trajectories among those who
+share it. The argument: a class shows a box, made of quasi-identifiers alone, and the sensitive rows
+of its people; classes are unions of groups of people with one history, so the rows of a class stay
+the same rows. Whose trajectory is which is one in k, whether values stay or change.
+Lemma: histories stay shared by k where each class is a union of whole groups, of parts of a group
+where part and rest have k people, and of k newcomers or more. Who shares a history with fewer than
+k never shares one with more again, so no later merging repairs it.
+Where all sensitive values are fresh in every release (`together`), members may miss releases, and
+the promise is weaker: at least k people were in every class that a person was in.
+Where all stay for ever (`carried`), the absent show the values that they showed before, so that
+nobody's absence is seen, and the first promise holds.
+Promises besides k are kept in every release, not over the history.
+Minimality: promises besides k decide which groups are united and which wait, so somebody who knows
+how may conclude a little about values from a union. k alone never looks at a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.data.classes import Population
+from shoal.data.ledger_view import LedgerView, Placement
+from shoal.data.matrix import Matrix
+from shoal.data.panel import CARRIED, CLOSED, LOCKSTEP, RETIRED, TOGETHER, Panel, PanelChange
+from shoal.data.partition import Partition
+from shoal.errors import InfeasibleError, InputError
+from shoal.ledgers.methods.table_methods import TABLE_METHODS
+from shoal.ledgers.methods.waiting import (
+    AT_ONCE,
+    DEADLINE,
+    PRICE,
+    PRICED,
+    WAITING,
+    is_due,
+)
+from shoal.protocols import AnonymityRequirement, Promises, Republisher
+from shoal.search.part_promises import PartPromises
+from shoal.search.points import points_of
+from shoal.search.repair import repair
+from shoal.search.segments import losses_of, lowest_nodes
+
+Round = tuple[np.ndarray, Panel]
+"""(n,) int32, the group that each record is published with, -1 for none; the panel after it."""
+
+
+@dataclass(frozen=True)
+class Sticky(Republisher):
+    """Groups that stay. Draws no random number, unless `cluster` does."""
+
+    name: ClassVar[str] = "sticky"
+    paper: ClassVar[str] = "Ours; the proof is in the method's page."
+    covers: ClassVar[str] = "increment"
+    needs: ClassVar[str] = "nothing"
+    guards: ClassVar[str] = "cells"
+    returns: ClassVar[bool] = True
+    changes: ClassVar[bool] = False
+    remedy: ClassVar[str] = (
+        "Please report it: by its construction, 'sticky' never breaks a history."
+    )
+
+    size: int = field(
+        default=0,
+        metadata={
+            "help": (
+                "least people of a new group; 0: twice k, or one and a half times k where the"
+                " values of absent people are carried"
+            ),
+            "low": 0,
+        },
+    )
+    patience: int = field(
+        default=2,
+        metadata={
+            "help": (
+                "increments that a whole group waits for its absent people before it goes on"
+                " without them; only where sensitive values may stay or change"
+            ),
+            "low": 0,
+        },
+    )
+    split: float = field(
+        default=0.0,
+        metadata={
+            "help": (
+                "a group parts for good once its loss exceeds that of new groups so many times;"
+                " 0: never"
+            ),
+            "low": 0,
+        },
+    )
+    cluster: str = field(
+        default="rounded-partition",
+        metadata={
+            "help": "the method for tables that finds new groups",
+            "choices": TABLE_METHODS,
+        },
+    )
+    waiting: str = field(default=AT_ONCE, metadata=WAITING)
+    price: float = field(default=0.005, metadata=PRICE)
+    deadline: int = field(default=6, metadata=DEADLINE)
+
+    def publish(
+        self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
+    ) -> Placement:
+        """A class for each group that can be published, united where promises fail."""
+        k = max(promises.k, 2)  # nobody is published alone
+        size = self.size_for(view.panel.mode, k)
+        groups, panel = self._rounds(increment, view, k)
+        groups, panel = self._parted(increment, view, promises, k, (groups, panel))
+        new = self._new_groups(increment, view, promises, (k, size), rng)
+        if self.waiting == PRICED:
+            due = is_due(increment, new, view, self.price, self.deadline)
+            is_out = (new.labels >= 0) & due[new.labels] if new.count else new.labels >= 0
+            new = Partition.of(np.where(is_out, new.labels, -1))
+        founded = np.where(new.labels >= 0, new.labels + panel.groups, -1).astype(np.int32)
+        # all of it; else what can be published alone, as promises that compare with all may fail
+        for shown in (np.where(founded >= 0, founded, groups), groups, founded):
+            partition = _holding(increment, shown, promises)
+            if partition.count:
+                break
+        founded = np.where(partition.labels >= 0, founded, np.int32(-1))
+        if (founded >= 0).any():
+            loss = np.concatenate([panel.loss, losses_of(increment, new)])
+            silent = np.concatenate([panel.silent, np.zeros(new.count, dtype=np.int32)])
+            panel = replace(panel, silent=silent, loss=loss)
+        change = PanelChange(panel, founded)
+        return Placement(partition.labels, partition.count, panel=change)
+
+    def size_for(self, mode: str, k: int) -> int:
+        """Least people of a new group; raises InputError where it is below k."""
+        if not self.size:
+            return 2 * k if mode != CARRIED else -(-3 * k // 2)
+        if self.size < k:
+            raise InputError(
+                f"method 'sticky': 'size' is {self.size}, and a class needs {k} people; give"
+                f" {k} or more"
+            )
+        return self.size
+
+    def _rounds(self, increment: Matrix, view: LedgerView, k: int) -> Round:
+        """Which groups are published again, and who of each."""
+        if view.panel.mode == LOCKSTEP:
+            return _in_lockstep(increment, view, k, self.patience)
+        if view.panel.mode == TOGETHER:
+            return _together(view, k), view.panel
+        return _carried(view, k), view.panel
+
+    def _parted(
+        self, increment: Matrix, view: LedgerView, promises: Promises, k: int, published: Round
+    ) -> Round:
+        """The same, with groups in two where they are whole and have drifted apart."""
+        groups, panel = published
+        if not self.split or panel.mode == TOGETHER or not (groups >= 0).any():
+            return published
+        numbers, labels = np.unique(groups, return_inverse=True)
+        labels = labels.reshape(-1).astype(np.int32) - np.int32(numbers[0] < 0)
+        numbers = numbers[numbers >= 0]
+        losses = losses_of(increment, Partition(labels, len(numbers)))
+        here = np.bincount(labels[~view.is_carried & (labels >= 0)], minlength=len(numbers))
+        is_whole = here == panel.live_people()[numbers]
+        wide = (losses > self.split * float(panel.loss.mean())) & is_whole & (here >= 2 * k)
+        groups, group_of = groups.copy(), panel.group.copy()
+        new: list[int] = []
+        for number in numbers[wide].tolist():
+            rows = np.flatnonzero(groups == number)
+            high = _far_half(increment, rows)
+            sides = np.full(increment.records, -1, dtype=np.int32)
+            sides[rows], sides[high] = 0, 1
+            if promises.holds(sides, 2).all():
+                groups[high] = group_of[view.person[high]] = panel.groups + len(new)
+                new.append(number)
+        silent = np.concatenate([panel.silent, panel.silent[new]])
+        loss = np.concatenate([panel.loss, panel.loss[new]])
+        return groups, replace(panel, group=group_of, silent=silent, loss=loss)
+
+    def _new_groups(
+        self,
+        increment: Matrix,
+        view: LedgerView,
+        promises: Promises,
+        sizes: tuple[int, int],
+        rng: np.random.Generator,
+    ) -> Partition:
+        """Groups of newcomers, each keeping every promise; none where there are too few.
+
+        sizes: least people of any group, and of a new one unless somebody waited too long.
+        """
+        labels = np.full(increment.records, -1, dtype=np.int32)
+        rows = np.flatnonzero(view.person < 0)
+        k, size = sizes
+        if self.waiting == PRICED and (view.waited[rows] >= self.deadline).any():
+            size = min(size, max(k, len(rows)))
+        if len(rows) < size:
+            return Partition(labels, 0)
+        newcomers = increment.take(rows)
+        asked = _OfNewGroups(promises, rows, increment.records, size)
+        try:
+            found = repair(newcomers, view.partition(self.cluster, newcomers, asked, rng), asked)
+        except InfeasibleError:  # they wait for others
+            return Partition(labels, 0)
+        labels[rows] = found.labels
+        return Partition(labels, found.count)
+
+
+class _OfNewGroups(PartPromises):
+    """All promises of the newcomers, and `size` people in a group; everybody has one record."""
+
+    def __init__(self, promises: Promises, rows: np.ndarray, records: int, size: int) -> None:
+        super().__init__(promises, rows, records)
+        self.k = size
+
+    @property
+    def qids(self) -> tuple[AnonymityRequirement, ...]:
+        return (AnonymityRequirement((), self.k),)
+
+    def holds(
+        self,
+        labels: np.ndarray,
+        count: int,
+        quasi: Mapping[str, np.ndarray] | None = None,
+        population: Mapping[str, Population] | None = None,
+    ) -> np.ndarray:
+        enough = np.bincount(labels[labels >= 0], minlength=count) >= self.k
+        return super().holds(labels, count, quasi, population) & enough
+
+
+def _holding(matrix: Matrix, groups: np.ndarray, promises: Promises) -> Partition:
+    """A class for each group, united until all promises hold; none where they can't."""
+    if not (groups >= 0).any():
+        return Partition(groups.astype(np.int32), 0)
+    asked = promises.restricted_to(groups >= 0) if promises.relative else promises
+    try:
+        return repair(matrix, Partition.of(groups), asked)
+    except InfeasibleError:
+        return Partition(np.full(len(groups), -1, dtype=np.int32), 0)
+
+
+# Which groups are published again
+
+
+def _in_lockstep(matrix: Matrix, view: LedgerView, k: int, patience: int) -> Round:
+    """Groups all of whom are here; after `patience`, those of them who may go on alone.
+
+    Whoever is left behind leaves with k people at least, so that they share a history, too.
+    """
+    panel = view.panel
+    live = panel.live_people()
+    group = (
+        np.where(view.person >= 0, panel.group[view.person], -1) if panel.people else view.person
+    )
+    is_whole = (live > 0) & (np.bincount(group[group >= 0], minlength=panel.groups) == live)
+    silent = np.where(is_whole, 0, panel.silent + (live > 0)).astype(np.int32)
+    status = panel.status.copy()
+    points = points_of(matrix, "range")
+    for number in np.flatnonzero(silent > patience).tolist():
+        members = np.flatnonzero((panel.group == number) & panel.is_live)
+        here = np.flatnonzero(group == number)
+        absent = np.setdiff1d(members, view.person[here])
+        others = max(0, k - len(absent))
+        if len(here) - others < k:
+            status[members] = CLOSED
+            silent[number] = 0
+            continue
+        status[absent] = RETIRED
+        status[view.person[_farthest(points, here, others)]] = RETIRED
+        is_whole[number], silent[number] = True, 0
+    goes_on = (group >= 0) & is_whole[group] if panel.groups else group >= 0
+    goes_on[goes_on] = status[view.person[goes_on]] == panel.status[view.person[goes_on]]
+    groups = np.where(goes_on, group, -1).astype(np.int32)
+    return groups, replace(panel, status=status, silent=silent)
+
+
+def _together(view: LedgerView, k: int) -> np.ndarray:
+    """Of each group, all who are here and have company."""
+    groups = np.full(len(view.person), -1, dtype=np.int32)
+    for number, rows in _rows_by_group(view):
+        kept = rows[in_company(view.panel.rounds[view.person[rows]], k)]
+        groups[kept] = number
+    return groups
+
+
+def in_company(rounds: np.ndarray, k: int) -> np.ndarray:
+    """The most of these people of whom each has k who were in every release that the person was in.
+
+    rounds: (g, words) uint64, the releases that each was in. (g,) bool. Sets that are valid stay
+    so when united, hence there is a greatest one, and whoever has too few is in none.
+    """
+    kept = np.ones(len(rounds), dtype=bool)
+    was_there = ((rounds[:, None, :] & ~rounds[None, :, :]) == 0).all(axis=2)
+    while True:
+        alone = kept & ((was_there & kept[None, :]).sum(axis=1) < k)
+        if not alone.any():
+            return kept
+        kept &= ~alone
+
+
+def _carried(view: LedgerView, k: int) -> np.ndarray:
+    """Groups of whom at least k are here, with the records that are carried for the rest."""
+    groups = np.full(len(view.person), -1, dtype=np.int32)
+    for number, rows in _rows_by_group(view):
+        if int((~view.is_carried[rows]).sum()) >= k:
+            groups[rows] = number
+    return groups
+
+
+def _rows_by_group(view: LedgerView) -> list[tuple[int, np.ndarray]]:
+    """The records of each group that has any, by its number."""
+    rows = np.flatnonzero(view.person >= 0)
+    if not len(rows):
+        return []
+    group = view.panel.group[view.person[rows]]
+    order = np.argsort(group, kind="stable")
+    numbers, starts = np.unique(group[order], return_index=True)
+    return list(zip(numbers.tolist(), np.split(rows[order], starts[1:]), strict=True))
+
+
+def _farthest(points: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
+    """So many of these records, the farthest from their median."""
+    own = points[:, rows]
+    distance = ((own - np.median(own, axis=1, keepdims=True)) ** 2).sum(axis=0)
+    return rows[np.argsort(-distance, kind="stable")[:count]]
+
+
+def _far_half(matrix: Matrix, rows: np.ndarray) -> np.ndarray:
+    """The upper half of these records on the attribute on which they lose most."""
+    codes = matrix.codes[rows]
+    lo, hi = codes.min(axis=0), codes.max(axis=0)
+    widths = (hi - lo.astype(np.int64)) * matrix.scale
+    for j in np.flatnonzero(matrix.base >= 0).tolist():
+        widths[j] = matrix.width[lowest_nodes(matrix, j, lo[j : j + 1], hi[j : j + 1])[0]]
+    order = np.argsort(codes[:, int(widths.argmax())], kind="stable")
+    return rows[order[len(rows) // 2 :]]

@@ -1,0 +1,294 @@
+"""Republish: the next release of a growing table, safe beside all earlier ones, or withheld.
+
+read > split by operation > join what waited > place > recode > write > read back > audit the
+release and the history > append to the ledger
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Generic, cast
+
+from shoal.auditor.ledger import terms
+from shoal.auditor.ledger.history import refusal
+from shoal.auditor.ledger.value_counts import compared, with_table
+from shoal.auditor.verdict import require_kept
+from shoal.connectors import files
+from shoal.connectors.frames import Frame, FrameT, like, table_of
+from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, ReleaseDraft
+from shoal.connectors.ledger.originals import carry_over, write_originals
+from shoal.connectors.ledger.panel import PANEL_FILES
+from shoal.connectors.ledger.people import as_text
+from shoal.data.certificate import Certificate
+from shoal.data.progress import Progress, no_progress
+from shoal.errors import InputError
+from shoal.ledgers.audited_draft import AuditedDraft, write_and_audit
+from shoal.ledgers.increment import DeferredRecords
+from shoal.ledgers.next_release import plan
+from shoal.ledgers.planned_release import PlannedRelease
+from shoal.ledgers.table_output import LedgerTable, check_table
+from shoal.ledgers.tokens import TRANSIENT_FILES, write_known
+from shoal.policy.binding.columns import check_columns, check_people
+from shoal.policy.binding.files import original_frame, read_original
+from shoal.policy.policy import Policy, PolicyLike
+
+DEFAULT_METHOD = "crp"
+REPLACED = (*TRANSIENT_FILES, *PANEL_FILES)
+"""The private files of which each step has its own."""
+
+
+@dataclass(frozen=True)
+class Republication(Generic[FrameT]):
+    """What became of an increment.
+
+    release: its number, None where all of it waits. certificate: of that release.
+    waiting: how many records wait now. reasons: why records wait.
+    repeated: whether it had been appended before, and nothing was done.
+    returning: people of the increment whose earlier records waited already; they have the records
+    of both, and count once.
+    head: hash of the last release, to be noted elsewhere: `verify_ledger` finds by it whether a
+    ledger is an older copy, or one that was continued twice. Empty where nothing was appended.
+    unfinished: what could not be written behind the release, in a line; empty where all was.
+    data: the release as it was published, where a frame was given; None where nothing was.
+    left_out: records that waited to the deadline among fewer than k people, and are gone.
+    caught_up: earlier releases of the ledger that were written into its table now.
+    """
+
+    release: int | None
+    certificate: Certificate | None
+    waiting: int
+    repeated: bool = False
+    reasons: Sequence[str] = ()
+    data: FrameT | None = None
+    returning: int = 0
+    head: str = ""
+    unfinished: str = ""
+    left_out: int = 0
+    caught_up: int = 0
+
+    @property
+    def again(self) -> int:
+        """The former name of `returning`."""
+        return self.returning
+
+
+def republish(
+    frame: FrameT,
+    policy: PolicyLike,
+    ledger: str | Path,
+    *,
+    output: str | None = None,
+    allow_leaks: bool = False,
+    progress: Progress = no_progress,
+) -> Republication[FrameT]:
+    """Append new records, a pandas, polars or pyarrow frame, as the next release of a ledger.
+
+    The ledger, a folder, is begun if it is not there. The release and the whole history are audited
+    on the written bytes before these are published; nothing is appended if it is not safe beside
+    all earlier releases. The same records in the same order are not published again. Raises
+    InputError, PromiseError, InfeasibleError or LedgerError. `data` is of the same kind as the
+    frame, with cells as text, as in the file.
+
+    output: the address of a table in a database that takes the releases, too, in step with the
+    ledger.
+    """
+    policy = Policy.of(policy)
+    source = increment_of(frame, policy)
+    done = republish_source(source, policy, Path(ledger), allow_leaks, progress, output)
+    if done.release is None or done.repeated:
+        return cast(Republication[FrameT], done)
+    written = files.read_as(Ledger(Path(ledger)).folder(done.release) / DATA, ".csv").frame
+    return cast(Republication[FrameT], replace(done, data=like(frame, written)))
+
+
+def republish_file(
+    increment_path: str,
+    policy: Policy,
+    ledger_path: str | Path,
+    *,
+    output: str | None = None,
+    allow_leaks: bool = False,
+    progress: Progress = no_progress,
+) -> Republication[Frame]:
+    """As `republish`, with the new records in a file; the same file is not published twice."""
+    check_table(output, Path(ledger_path), increment_path)
+    progress("reading the increment")
+    source = read_increment(increment_path, policy)
+    return republish_source(source, policy, Path(ledger_path), allow_leaks, progress, output)
+
+
+def republish_source(
+    source: files.SourceFile,
+    policy: Policy,
+    ledger_path: Path,
+    allow_leaks: bool,
+    progress: Progress = no_progress,
+    output: str | None = None,
+) -> Republication[Frame]:
+    """As `republish`, with records that were read already; the same hash is not published twice."""
+    started = time.process_time()
+    check_table(output, ledger_path)
+    policy.require_answers()
+    policy = with_defaults(policy)
+    method = policy.build_method("republish")
+    ledger = Ledger(ledger_path)
+    terms.check_policy(policy, method)
+    check_increment(source, policy)
+    progress("waiting for the ledger")
+    with ledger.locked():
+        check_ledger(ledger, policy, looks_back=reads_back(policy, method))
+        if output is not None:
+            progress("reading the table of the ledger")
+        table = LedgerTable.of(ledger, output)
+        caught_up = table.catch_up()
+        repeated = ledger.step_for(source.sha256)
+        if repeated is not None:
+            return replace(_repeated(repeated.release, ledger), caught_up=caught_up)
+        if not source.frame.height:
+            waiting = DeferredRecords.of(ledger).records
+            empty = ("the increment is empty",)
+            return Republication(None, None, waiting, reasons=empty, caught_up=caught_up)
+        policy = with_table(policy, ledger, method)
+        planned = plan(source.frame, policy, method, ledger, progress)
+        with ledger.draft() as draft:
+            if isinstance(planned, DeferredRecords):
+                done = _defer(planned, policy, ledger, draft, source.sha256)
+                return replace(done, caught_up=caught_up)
+            audited = write_and_audit(
+                planned, policy, method, ledger, draft.published, source.sha256, progress
+            )
+            require_kept(audited.certificate, "the ledger is as it was")
+            if audited.violations and not allow_leaks:
+                raise refusal(audited.violations, method)
+            runs = _write_private_state(planned, audited, method, ledger, draft.private)
+            seconds = {"total": time.process_time() - started, "method": planned.seconds}
+            certificate = audited.certificate.extended(seconds=seconds)
+            (draft.published / CERTIFICATE).write_text(certificate.to_json())
+            with table.putting(draft.published):
+                if not ledger.exists:
+                    ledger.begin(terms.policy_files(policy))
+                table.bind()
+                step, refused = ledger.commit(
+                    draft, source.sha256, audited.records, REPLACED, runs, publishes=True
+                )
+    return Republication(
+        step.release,
+        certificate,
+        planned.waiting.records,
+        reasons=planned.waiting.reasons,
+        returning=planned.returning,
+        head=step.head,
+        unfinished=_unfinished(f"release {step.release:04d} is published", refused),
+        left_out=planned.waiting.left_out,
+        caught_up=caught_up,
+    )
+
+
+def with_defaults(policy: Policy) -> Policy:
+    """The policy with the default method and shuffled rows, where it says nothing about them."""
+    named = policy if policy.model.method is not None else policy.with_method(DEFAULT_METHOD, {})
+    return named.with_shuffled_rows()
+
+
+def read_increment(path: str, policy: Policy) -> files.SourceFile:
+    """The increment in a file; it may be empty."""
+    return read_original(path, policy, allow_empty=True)
+
+
+def increment_of(frame: Frame, policy: Policy) -> files.SourceFile:
+    """The increment in a frame of any kind, recognized by the text of its cells; may be empty."""
+    records = table_of(frame, allow_empty=True).frame
+    text = as_text(records).write_csv()
+    records = original_frame(records, policy)
+    return files.SourceFile(records, hashlib.sha256(text.encode()).hexdigest())
+
+
+def check_increment(source: files.SourceFile, policy: Policy) -> None:
+    """Raises InputError where columns are not the policy's, or people can't be recognized later."""
+    findings = check_columns(source.frame.columns, policy) + check_people(source.frame, policy)
+    if findings:
+        raise InputError.from_findings(findings)
+
+
+def reads_back(policy: Policy, method: Any) -> bool:
+    """Whether the next release is made of, or measured against, what all earlier ones hold."""
+    returns = terms.returns_people(method)
+    return method.covers == "table" or returns or bool(compared(policy))
+
+
+def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:
+    """Raises LedgerError or InputError where nothing can be appended under this policy.
+
+    looks_back: whether all earlier releases will be read, and so must be whole; else only the last
+    one must be.
+    """
+    if ledger.exists:
+        if looks_back:
+            ledger.check_whole()
+        else:
+            ledger.check_end()
+        terms.check_same(policy, ledger)
+    else:
+        ledger.check_can_begin()
+
+
+def _repeated(release: int | None, ledger: Ledger) -> Republication[Frame]:
+    """What became of an increment that was appended before; release: the one it became."""
+    certificate = None if release is None else Certificate(ledger.certificate(release))
+    return Republication(release, certificate, DeferredRecords.of(ledger).records, repeated=True)
+
+
+def _defer(
+    waiting: DeferredRecords, policy: Policy, ledger: Ledger, draft: ReleaseDraft, digest: str
+) -> Republication[Frame]:
+    """The records wait in the private part; no release."""
+    waiting.write_pending(draft.private)
+    carry_over(ledger, draft.private)
+    if waiting.panel is not None:
+        waiting.panel.write(draft.private)
+    if not ledger.exists:
+        ledger.begin(terms.policy_files(policy))
+    last = ledger.last_step()
+    runs = tuple(number for number, _ in last.runs)
+    _, refused = ledger.commit(draft, digest, last.records, REPLACED, runs, publishes=False)
+    return Republication(
+        None,
+        None,
+        waiting.records,
+        reasons=waiting.reasons,
+        returning=waiting.returning,
+        unfinished=_unfinished("the increment was accepted", refused),
+        left_out=waiting.left_out,
+    )
+
+
+def _unfinished(done: str, refused: str) -> str:
+    """What was kept although a later write failed; empty where none failed.
+
+    Not an error: after a message that the append failed, nobody would expect the release that is
+    there.
+    """
+    if not refused:
+        return ""
+    return (
+        f"{done}, but not its last private file ({refused}); free some space or check the"
+        " permissions, the next append writes it"
+    )
+
+
+def _write_private_state(
+    planned: PlannedRelease, audited: AuditedDraft, method: Any, ledger: Ledger, folder: Path
+) -> tuple[int, ...]:
+    """Writes what the private part keeps of a release; the earlier steps whose runs stay in use."""
+    audited.identities.write_rows(folder)
+    planned.waiting.write_pending(folder)
+    if method.needs == "originals":
+        write_originals(planned.originals, audited.identities, folder)
+    if planned.panel is not None:
+        release = ledger.last_step().releases + 1
+        planned.panel.after(release, audited.identities).write(folder)
+    return write_known(ledger, audited.identities, folder)

@@ -1,0 +1,1 @@
+"""A policy meets a table, a release, a stream or a population."""

@@ -1,0 +1,134 @@
+"""Whether a table has the columns that its policy names, and names for all of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+import polars as pl
+
+from shoal.data.derived import PARTS
+from shoal.data.table import Table
+from shoal.data.two_tables import GROUP
+from shoal.data.unnamed_columns import copied_columns, looks_like_data
+from shoal.policy.binding.near_names import REMOVED, check_copies, check_near_names
+from shoal.policy.consistency import quoted
+from shoal.policy.parameters import nearest
+from shoal.policy.policy import Policy
+
+_SHOWN = ("quasi", "sensitive", "plain")
+
+
+def check_columns(names: list[str], policy: Policy, released: bool = False) -> list[str]:
+    """Columns of the data that the policy does not name, and the other way round."""
+    patterns = _patterns(names)
+    if patterns:
+        return patterns
+    declared = policy.model.attributes
+    if not set(declared) & set(names):
+        # the names may be data: a table without a header
+        return [
+            f"columns: none of the {len(names)} names in the first line is in the policy; put a"
+            " line that names the columns on top, say which line does, such as --read header=2, or"
+            " give the policy of this table"
+        ]
+    unnamed = [name for name in names if name not in declared]
+    unknown = [] if policy.model.other is not None else unnamed
+    absent = [
+        name
+        for name, a in declared.items()
+        if name not in names and (not released or a.role in _SHOWN or a.pseudonym is not None)
+    ]
+    hidden = [name for name in absent if declared[name].role == "sensitive"]
+    if released and GROUP in unnamed and hidden:
+        return [
+            f"columns: there is 'group' but not {quoted(hidden)}; if this is the first of two"
+            " tables, name the method that made them in the policy, such as 'method: {name:"
+            " anatomy}'; otherwise correct the names"
+        ]
+    findings = check_near_names(names, policy, released)
+    if unknown:
+        written_ends = {_end_of(name, declared) for name in unknown}
+        ends = [end for end in PARTS if end in written_ends]
+        written = f"say '--write numbers={','.join(ends)}' if the release has them; else "
+        findings.append(
+            f"{_named(unknown)}: in the data, not in the policy;"
+            f" {written if released and ends else ''}"
+            f"name {'them' if unknown[1:] else 'it'} under 'attributes', or say 'other: plain'"
+            " or 'other: drop'"
+        )
+    if absent:
+        findings.append(
+            f"{_named(absent)}: in the policy, not in the data; {_renamed(absent, unnamed)}take"
+            f" {'them' if absent[1:] else 'it'} out or correct the name"
+        )
+    return findings
+
+
+def _named(names: list[str]) -> str:
+    return f"column{'s' if names[1:] else ''} {quoted(names)}"
+
+
+def _end_of(name: str, declared: Container[str]) -> str | None:
+    """Which derived number of a declared column a name says, such as lo of age_lo; None if none."""
+    column, _, end = name.rpartition("_")
+    return end if column in declared and end in PARTS else None
+
+
+def _patterns(names: list[str]) -> list[str]:
+    """Names that the table library takes for patterns of names, and so for other columns."""
+    numbers = [
+        str(number)
+        for number, name in enumerate(names, 1)
+        if name == "*" or (name.startswith("^") and name.endswith("$"))
+    ]
+    return [
+        f"column {number}: its name is '*', or runs from '^' to '$', and would be read as a pattern"
+        " of names; rename it"
+        for number in numbers
+    ]
+
+
+def check_unnamed(table: Table, policy: Policy) -> list[str]:
+    """A finding where columns that the policy does not name are data without a header, or copies of
+    columns that it removes. The cells are read for both before either is judged.
+    """
+    declared = policy.model.attributes
+    unnamed = [name for name in table.names if name not in declared]
+    removed = [name for name, a in declared.items() if a.role in REMOVED and name in table.names]
+    odd = looks_like_data(table, unnamed)
+    # only 'other: plain' would publish a copy
+    is_published = policy.model.other == "plain"
+    copies = copied_columns(table, unnamed, removed) if is_published else {}
+    return _check_header(odd) or check_copies(copies, policy)
+
+
+def _check_header(odd: list[str]) -> list[str]:
+    """A finding where columns that are left to `other` are named like data: no header."""
+    if not odd:
+        return []
+    return [
+        f"columns: {len(odd)} that the policy does not name have names that look like data; "
+        "put a line that names the columns on top, say which line does, such as --read header=2,"
+        " or name these under 'attributes'"
+    ]
+
+
+def check_people(frame: pl.DataFrame, policy: Policy) -> list[str]:
+    """Why people of this table would not be recognized in another: `1` there is `1.0` here."""
+    if policy.subject is None or policy.subject not in frame.columns:
+        return []
+    kind = frame.schema[policy.subject]
+    if not (kind.is_float() or (isinstance(kind, pl.Decimal) and kind.scale)):
+        return []
+    return [
+        f"attribute '{policy.subject}': names people by decimals, so that they can't be known"
+        " again elsewhere; give whole numbers or text"
+    ]
+
+
+def _renamed(names: list[str], others: list[str]) -> str:
+    """The question whether some names stand for others; nothing where none is near."""
+    # a name is only proposed for the one that it is nearest to
+    mine = {name: [other for other in others if nearest(other, names) == name] for name in names}
+    near = [f"'{other}' for '{name}'" for name in names if (other := nearest(name, mine[name]))]
+    return f"did you mean {', '.join(near)}? " if near else ""

@@ -1,0 +1,66 @@
+"""Classes become one table in which every class shows the box around its members."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from shoal.data.cut import Cut
+from shoal.data.encoding import EncodedTable
+from shoal.data.partition import Partition
+from shoal.data.recoding import GlobalRecoding, Recoding
+from shoal.data.schema import Render, Role, Schema
+from shoal.data.table import Table
+from shoal.recoding.pseudonyms import pseudonyms
+
+
+class Boxes:
+    """The renderer of every method so far: a cell covers what the members of its class hold."""
+
+    name: ClassVar[str] = "boxes"
+
+    def tables(
+        self,
+        table: Table,
+        encoded: EncodedTable,
+        classes: Partition | Cut | GlobalRecoding,
+        schema: Schema,
+    ) -> Mapping[str, pl.DataFrame]:
+        """One table, rows and columns in the order of the input."""
+        recoding = recoding_of_whole_table(classes, encoded, schema.render)
+        index = {one.attribute.name: j for j, one in enumerate(encoded.attributes)}
+        columns = []
+        for attribute in schema.published:
+            name = attribute.name
+            if attribute.role is Role.IDENTIFIER:
+                columns.append(pseudonyms(table.frame[name]))
+            elif attribute.role is Role.QUASI:
+                j = index[name]
+                columns.append(recoding.column(j, encoded.attributes[j], schema.render))
+            else:
+                columns.append(table.frame[name])
+        return {"": pl.DataFrame(columns)}
+
+
+def recoding_of_whole_table(
+    classes: Partition | Cut | GlobalRecoding, encoded: EncodedTable, render: Render
+) -> Recoding | GlobalRecoding:
+    """What was found for the records that have all values, carried to the whole table."""
+    if isinstance(classes, GlobalRecoding):
+        return classes
+    if isinstance(classes, Cut):
+        of_record = _of_all(classes.round_of_record(), encoded)
+        return GlobalRecoding.of(classes, of_record, encoded.attributes, render)
+    return Recoding.of(_of_all(classes.labels, encoded), classes.count, encoded.attributes)
+
+
+def _of_all(found: np.ndarray, encoded: EncodedTable) -> np.ndarray:
+    """(n,) int32, what was found for each record that has all values, -1 for others."""
+    if len(found) == encoded.records:
+        return found.astype(np.int32, copy=False)
+    of_record = np.full(encoded.records, -1, dtype=np.int32)
+    of_record[~encoded.suppressed] = found
+    return of_record

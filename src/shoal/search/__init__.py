@@ -1,0 +1,1 @@
+"""What several methods share to find classes: segments, distances, lattices, repair, refinement."""

@@ -1,0 +1,1 @@
+"""Compiled loops that several methods share: arrays in, arrays out."""

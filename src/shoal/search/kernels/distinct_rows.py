@@ -1,0 +1,100 @@
+"""One row for all records that agree: a hash table that grows with the rows, not with the records.
+
+codes: (n, d) int32. label: (n,) int32 that has to agree, too; empty where nothing else has to.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.data.numba_kernels import inner, outer
+from shoal.search.kernels.key_table import SPREAD, place_of
+
+FIRST_BITS = 12
+
+
+@outer
+def distinct_rows(codes, label, most, row_of):
+    """Numbers the distinct rows in the order of their first records; returns these records, and how
+    many there are of each row: (rows,) int32 both. Nothing of either where there are more than
+    `most` rows.
+
+    row_of: (n,) int32, filled in with the row of each record.
+    """
+    d = codes.shape[1]
+    labelled = label.shape[0] > 0
+    factors = _factors(d + 1)
+    bits = FIRST_BITS
+    slot = np.full(1 << bits, -1, dtype=np.int32)
+    keys = np.empty(1 << (bits - 1), dtype=np.uint64)
+    first = np.empty(1 << (bits - 1), dtype=np.int32)
+    size = np.empty(1 << (bits - 1), dtype=np.int32)
+    rows = np.empty((1 << (bits - 1), d + 1), dtype=np.int32)  # together, for the processor's cache
+    count = 0
+    for i in range(codes.shape[0]):
+        last = label[i] if labelled else np.int32(0)
+        key = np.uint64(last) * factors[d]
+        for j in range(d):
+            key += np.uint64(codes[i, j]) * factors[j]
+        key ^= key >> np.uint64(32)
+        mask = np.int64((1 << bits) - 1)
+        at = place_of(key, np.uint64(64 - bits))
+        while True:
+            row = slot[at]
+            if row < 0:
+                break
+            if keys[row] == key and rows[row, d] == last:
+                same = True
+                for j in range(d):
+                    same &= rows[row, j] == codes[i, j]
+                if same:
+                    break
+            at = (at + 1) & mask
+        if row >= 0:
+            row_of[i] = row
+            size[row] += 1
+            continue
+        if count == most:
+            return first[:0].copy(), size[:0].copy()
+        slot[at] = count
+        keys[count] = key
+        first[count] = i
+        size[count] = 1
+        rows[count, :d] = codes[i]
+        rows[count, d] = last
+        row_of[i] = count
+        count += 1
+        if 2 * count == 1 << bits:  # half full
+            bits += 1
+            keys = np.append(keys, np.empty(count, dtype=np.uint64))
+            first = np.append(first, np.empty(count, dtype=np.int32))
+            size = np.append(size, np.empty(count, dtype=np.int32))
+            wider = np.empty((2 * count, d + 1), dtype=np.int32)
+            wider[:count] = rows
+            rows = wider
+            slot = _slots(keys, count, bits)
+    return first[:count].copy(), size[:count].copy()
+
+
+@inner
+def _factors(count):
+    """Odd numbers that have little to do with one another: a record's key is a sum of products."""
+    factors = np.empty(count, dtype=np.uint64)
+    factor = np.uint64(1)
+    for j in range(count):
+        factor *= SPREAD
+        factors[j] = factor
+    return factors
+
+
+@inner
+def _slots(keys, count, bits):
+    """The places of the rows in a table of 2**bits."""
+    slot = np.full(1 << bits, -1, dtype=np.int32)
+    mask = np.int64((1 << bits) - 1)
+    for row in range(count):
+        at = place_of(keys[row], np.uint64(64 - bits))
+        while slot[at] >= 0:
+            at = (at + 1) & mask
+        slot[at] = row
+    return slot

@@ -1,0 +1,239 @@
+"""Rebuilding finished classes: a class gives way to one that is grown anew, or to its neighbours.
+
+A class and some near it are taken apart in one of two ways. *Grow*: one of its members starts a new
+class, which grows to k by the member that costs least among those of the class and those that its
+neighbours can spare; what is then left of the class stays if it has k members, else each goes to
+the neighbour that it costs least. *Dissolve*: all of them go. Either is kept only if the total loss
+rises by less than a random amount, as in `annealing`, and undone otherwise. So a class ends with k
+members or more, or with nobody.
+
+Blocks are as in `annealing`; the random numbers, too.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.data.numba_kernels import inner, outer
+from shoal.search.kernels.slots import (
+    CAPACITY,
+    NOISE_BITS,
+    K,
+    SlotClasses,
+    loss_with,
+    loss_without,
+    measure,
+    move,
+    next_random,
+    random_below,
+)
+
+NEIGHBOURS = 12
+"""Near classes that take part at most."""
+
+NEVER = 1 << 62
+
+
+class Rebuild(NamedTuple):
+    """Room for one attempt."""
+
+    neighbours: np.ndarray  # (NEIGHBOURS + 1,) int64, classes that take part; then the class itself
+    log: np.ndarray  # (moves, 2) int64, from which class to which the latter's last record moved
+    counts: np.ndarray  # (2,) int64: how many neighbours there are, how many moves were made
+    # (NEIGHBOURS + 1, capacity) int64, what each member would cost the new class
+    growth: np.ndarray
+    relief: np.ndarray  # (NEIGHBOURS + 1, capacity) int64, what its own class would gain
+
+
+@outer
+def rebuild(rows, record, size, loss, boxes, class_of, near, shape, table, temperatures, block):
+    """Takes every class of the block apart once; returns how many attempts were kept.
+
+    near: (n, q) int32, near records of other places; temperatures: as in `annealing`, for one
+    sweep. block: as in `annealing`, which leaves boxes and losses as they must be. Classes without
+    members are free to be filled.
+    """
+    classes = SlotClasses(rows, record, size, loss, boxes, class_of)
+    random = block[:1]
+    first = np.int64(block[1])
+    end = np.int64(block[2])
+    empty = np.int64(-1)
+    for c in range(first, end):
+        if size[c] == 0:
+            empty = c
+    made = Rebuild(
+        np.empty(NEIGHBOURS + 1, np.int64),
+        np.empty((4 * shape[CAPACITY], 2), np.int64),
+        np.zeros(2, np.int64),
+        np.empty((NEIGHBOURS + 1, shape[CAPACITY]), np.int64),
+        np.empty((NEIGHBOURS + 1, shape[CAPACITY]), np.int64),
+    )
+    kept = np.int64(0)
+    for a in range(first, end):
+        if size[a] == 0:
+            continue
+        z = next_random(random)
+        draw = temperatures[1 + np.int64(z & np.uint64((1 << NOISE_BITS) - 1))]
+        limit = (temperatures[0] * draw) >> 16
+        grows = empty >= 0 and (z >> np.uint64(16)) & np.uint64(3) != np.uint64(0)
+        s = a * shape[CAPACITY] + random_below(z, size[a])
+        _find_neighbours(record[s], a, first, end, near, classes, made)
+        limit += size[a] * loss[a]
+        for t in range(made.counts[0]):
+            c = made.neighbours[t]
+            limit += size[c] * loss[c]
+        fits = True
+        if grows:
+            fits = _grow(s, a, empty, classes, made, shape, table)
+        if fits and size[a] < shape[K]:
+            fits = _dissolve(a, grows, empty, classes, made, shape, table)
+        after = np.int64(0)
+        if fits:
+            after = size[a] * loss[a]
+            if grows:
+                after += size[empty] * loss[empty]
+            for t in range(made.counts[0]):
+                c = made.neighbours[t]
+                after += size[c] * loss[c]
+        if not fits or after > limit:
+            _undo(classes, made, shape, table)
+            continue
+        kept += 1
+        if grows:
+            empty = np.int64(-1)
+            for c in range(first, end):
+                if size[c] == 0:
+                    empty = c
+                    break
+        elif size[a] == 0:
+            empty = a
+    return kept
+
+
+@inner
+def _find_neighbours(i, a, first, end, near, classes, made):
+    """The classes of the records near i, class a left out."""
+    found = np.int64(0)
+    for t in range(near.shape[1]):
+        c = np.int64(classes.class_of[near[i, t]])
+        if c == a or c < first or c >= end or found == NEIGHBOURS:
+            continue
+        known = False
+        for u in range(found):
+            known |= made.neighbours[u] == c
+        if not known:
+            made.neighbours[found] = c
+            found += 1
+    made.counts[0] = found
+    made.counts[1] = 0
+
+
+@inner
+def _move(s, a, b, classes, made, shape, table):
+    """As `move`, and noted in the log."""
+    made.log[made.counts[1], 0] = a
+    made.log[made.counts[1], 1] = b
+    made.counts[1] += 1
+    move(s, a, b, classes, shape)
+    for c in (a, b):  # one call to compile
+        if classes.size[c] > 0:
+            measure(c, classes, shape, table)
+
+
+@inner
+def _grow(s, a, new, classes, made, shape, table):
+    """Slot s of class a starts class `new`, which grows to k members; False where none is left to
+    take.
+    """
+    size = classes.size
+    loss = classes.loss
+    growth = made.growth
+    relief = made.relief
+    members = made.counts[0]
+    made.neighbours[members] = a
+    for t in range(members):
+        _price_relief(t, classes, made, shape, table)
+    # whoever stays in class a has to leave it in the end, or forms a class as before
+    for p in range(size[a]):
+        relief[members, p] = loss[a]
+    at = s - a * shape[CAPACITY]
+    of = members
+    grown = np.int64(-1)
+    while at >= 0:
+        c = made.neighbours[of]
+        growth[of, at] = growth[of, size[c] - 1]
+        _move(c * shape[CAPACITY] + at, c, new, classes, made, shape, table)
+        if of < members:
+            _price_relief(of, classes, made, shape, table)
+        if size[new] == shape[K]:
+            return True
+        best = np.int64(NEVER)
+        at = np.int64(-1)
+        for t in range(members + 1):
+            c = made.neighbours[t]
+            if t < members and size[c] <= shape[K]:
+                continue
+            for p in range(size[c]):
+                if loss[new] != grown:
+                    more = loss_with(c * shape[CAPACITY] + p, new, classes, shape, table)
+                    growth[t, p] = shape[K] * (more - loss[new])
+                if growth[t, p] - relief[t, p] < best:
+                    best = growth[t, p] - relief[t, p]
+                    at = np.int64(p)
+                    of = t
+        grown = loss[new]
+    return False
+
+
+@inner
+def _price_relief(t, classes, made, shape, table):
+    """What class t of the neighbours gains by each member that leaves it."""
+    c = made.neighbours[t]
+    size = classes.size[c]
+    if size <= shape[K]:
+        return
+    for p in range(size):
+        without = loss_without(c * shape[CAPACITY] + p, c, classes, shape, table)
+        made.relief[t, p] = size * classes.loss[c] - (size - 1) * without
+
+
+@inner
+def _dissolve(a, grown, new, classes, made, shape, table):
+    """Every member of class a goes to the neighbour that it costs least; False where all are
+    full.
+    """
+    size = classes.size
+    while size[a] > 0:
+        s = a * shape[CAPACITY] + size[a] - 1
+        best = np.int64(NEVER)
+        of = np.int64(-1)
+        for t in range(made.counts[0] + 1):
+            if t == made.counts[0] and not grown:
+                break
+            c = new if t == made.counts[0] else made.neighbours[t]
+            if size[c] == 0 or size[c] >= shape[CAPACITY]:
+                continue
+            cost = (size[c] + 1) * loss_with(s, c, classes, shape, table)
+            cost -= size[c] * classes.loss[c]
+            if cost < best:
+                best = cost
+                of = c
+        if of < 0:
+            return False
+        _move(s, a, of, classes, made, shape, table)
+    return True
+
+
+@inner
+def _undo(classes, made, shape, table):
+    """Takes the moves of an attempt back, the last one first."""
+    moves = made.counts[1]
+    while moves > 0:
+        moves -= 1
+        made.counts[1] = moves
+        a = made.log[moves, 0]
+        b = made.log[moves, 1]
+        s = b * shape[CAPACITY] + classes.size[b] - 1
+        _move(s, b, a, classes, made, shape, table)

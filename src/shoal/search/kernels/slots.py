@@ -1,0 +1,154 @@
+"""Classes whose members have room to move: what the local searches over finished classes share.
+
+Losses are whole numbers, so that a search makes the same moves on every machine: an attribute's
+whole width is about 65,536. Linear attributes come first, as positions, and are padded with zeros;
+hierarchies follow, as the ranks of the leaves that occur.
+
+shape: (4 + 2 * trees,) int64: k, the slots of a class, linear columns, trees; then, for every tree,
+    where its losses begin in `table`, and its leaves, negative where the table is sparse.
+table: int32. For a tree of few leaves the loss of every pair of leaves, row by row. A sparse table
+    has the whole logarithm of 0..leaves-1, then the greatest loss between neighbours among the 1,
+    2, 4, ... pairs of neighbours from each leaf on: the loss of a span is the greatest within it.
+random: (1,) uint64, the state of xorshift64* (Vigna, ACM TOMS 42(4), 2016).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.data.numba_kernels import inner
+
+K, CAPACITY, LINEAR, TREES, PER_TREE = range(5)
+"""The entries of `shape`."""
+
+LEAST, GREATEST, SECOND_LEAST, SECOND_GREATEST = range(4)
+"""The first index of a class's box: what its codes reach, with and without the outermost."""
+
+NOISE_BITS = 10
+"""A draw of `noise` takes so many bits of a random number."""
+
+
+class SlotClasses(NamedTuple):
+    """The classes as they are now. Class c owns the slots c * capacity and on, the first are
+    filled.
+    """
+
+    rows: np.ndarray  # (slots, columns) int32
+    record: np.ndarray  # (slots,) int32
+    size: np.ndarray  # (classes,) int64
+    loss: np.ndarray  # (classes,) int64, of one record
+    boxes: np.ndarray  # (classes, 4, columns) int32
+    class_of: np.ndarray  # (n,) int32
+
+
+@inner
+def next_random(random):
+    """The next 64 random bits, the highest are the best."""
+    z = random[0]
+    z ^= z >> np.uint64(12)
+    z ^= z << np.uint64(25)
+    z ^= z >> np.uint64(27)
+    random[0] = z
+    return z * np.uint64(0x2545F4914F6CDD1D)
+
+
+@inner
+def random_below(z, bound):
+    """A number below `bound`, at most 2**31, from the high half of 64 random bits."""
+    return np.int64(((z >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
+
+
+@inner
+def tree_loss(lo, hi, tree, shape, table):
+    """Loss of the lowest node over the leaves lo..hi."""
+    first = shape[PER_TREE + 2 * tree]
+    leaves = shape[PER_TREE + 2 * tree + 1]
+    if leaves > 0:
+        return np.int64(table[first + lo * leaves + hi])
+    if lo == hi:
+        return np.int64(0)
+    leaves = -leaves
+    level = np.int64(table[first + hi - lo])
+    row = first + leaves + level * leaves
+    return np.int64(max(table[row + lo], table[row + hi - (np.int64(1) << level)]))
+
+
+@inner
+def measure(c, classes, shape, table):
+    """Fills in the box and the loss of class c."""
+    rows = classes.rows
+    boxes = classes.boxes
+    first = c * shape[CAPACITY]
+    total = np.int64(0)
+    for j in range(boxes.shape[2]):
+        lo = rows[first, j]
+        hi = lo
+        lo2 = np.int32(2147483647)
+        hi2 = np.int32(-2147483648)
+        for s in range(first + 1, first + classes.size[c]):
+            v = rows[s, j]
+            lo2 = min(lo2, max(lo, v))
+            lo = min(lo, v)
+            hi2 = max(hi2, min(hi, v))
+            hi = max(hi, v)
+        boxes[c, LEAST, j] = lo
+        boxes[c, GREATEST, j] = hi
+        boxes[c, SECOND_LEAST, j] = lo2
+        boxes[c, SECOND_GREATEST, j] = hi2
+        if j < shape[LINEAR]:
+            total += hi - lo
+        else:
+            total += tree_loss(lo, hi, j - shape[LINEAR], shape, table)
+    classes.loss[c] = total
+
+
+@inner
+def loss_with(s, c, classes, shape, table):
+    """Loss of class c with the record of slot s."""
+    rows = classes.rows
+    boxes = classes.boxes
+    total = np.int64(0)
+    for j in range(shape[LINEAR]):
+        total += max(boxes[c, GREATEST, j], rows[s, j]) - min(boxes[c, LEAST, j], rows[s, j])
+    for j in range(shape[LINEAR], rows.shape[1]):
+        lo = min(boxes[c, LEAST, j], rows[s, j])
+        hi = max(boxes[c, GREATEST, j], rows[s, j])
+        total += tree_loss(lo, hi, j - shape[LINEAR], shape, table)
+    return total
+
+
+@inner
+def loss_without(s, c, classes, shape, table):
+    """Loss of class c without the record of its slot s."""
+    rows = classes.rows
+    boxes = classes.boxes
+    total = np.int64(0)
+    for j in range(rows.shape[1]):
+        v = rows[s, j]
+        lo = boxes[c, SECOND_LEAST, j] if v == boxes[c, LEAST, j] else boxes[c, LEAST, j]
+        hi = boxes[c, SECOND_GREATEST, j] if v == boxes[c, GREATEST, j] else boxes[c, GREATEST, j]
+        if j < shape[LINEAR]:
+            total += hi - lo
+        else:
+            total += tree_loss(lo, hi, j - shape[LINEAR], shape, table)
+    return total
+
+
+@inner
+def move(s, a, b, classes, shape):
+    """Slot s of class a goes to class b; the last of a takes its place. Both are to be measured."""
+    rows = classes.rows
+    record = classes.record
+    size = classes.size
+    to = b * shape[CAPACITY] + size[b]
+    last = a * shape[CAPACITY] + size[a] - 1
+    for j in range(rows.shape[1]):
+        rows[to, j] = rows[s, j]
+        rows[s, j] = rows[last, j]
+    record[to] = record[s]
+    record[s] = record[last]
+    classes.class_of[record[to]] = b
+    size[a] -= 1
+    size[b] += 1

@@ -1,0 +1,211 @@
+"""What a node of the lattice costs, by each metric, and its floor."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.data.matrix import Matrix
+from shoal.data.numbers import exact_sum
+from shoal.errors import InputError
+from shoal.search.kernels import lattice as kernel
+from shoal.search.levels import Levels, Node, NodeGroups
+
+GEOMETRIC = "loss-geometric"
+METRICS = (
+    "loss",
+    GEOMETRIC,
+    "discernibility",
+    "discernibility-star",
+    "average-class-size",
+    "height",
+    "precision",
+    "entropy",
+    "ambiguity",
+)
+
+
+_EXACT = 1 << 63
+
+
+class LatticeCosts:
+    """A metric, made ready for the nodes of one lattice.
+
+    means: for each attribute, the part of a node's floor that its level alone tells; (levels,).
+
+    `loss-geometric` counts in logarithms, in which it adds up over the attributes; `reported` turns
+    them into the metric. As the logarithm is concave, what suppression adds at a node is still
+    added at every finer one, where less is lost and as much or more is added.
+    """
+
+    def __init__(self, matrix: Matrix, levels: Levels, metric: str, k: int) -> None:
+        if metric not in METRICS:
+            raise InputError(f"metric must be one of {', '.join(METRICS)}")
+        self.metric, self.levels, self.records, self.k = metric, levels, max(matrix.total, 1), k
+        self.means: list[np.ndarray] = []
+        self.values = np.zeros(0)
+        tables, tops = [], []
+        for j in range(matrix.attributes):
+            table = _TABLES[metric](matrix, levels, j) if metric in _TABLES else None
+            if table is None:
+                self.means.append(
+                    np.arange(len(levels.place[j]), dtype=np.float64) * (metric == "height")
+                )
+                continue
+            tables.append(table)
+            tops.append(table[-1, levels.present[j] > 0].max(initial=0.0))
+        if metric == "ambiguity":
+            self.values, self.top = (
+                np.concatenate([t.ravel() for t in tables]),
+                float(np.prod(tops)),
+            )
+            self.means = [np.zeros(len(place)) for place in levels.place]
+        elif metric == GEOMETRIC:
+            self._geometric(matrix, tables)
+        elif tables:
+            self._additive(matrix, tables)
+
+    def _additive(self, matrix: Matrix, tables: list[np.ndarray]) -> None:
+        """Costs that add up over the cells: each level has a mean, a suppressed cell costs what the
+        root would.
+        """
+        weights = [count / self.records for count in self.levels.present]
+        # not a matrix product: its threads cost more than they save, and add up in any order
+        spent = [
+            (table * weight).sum(axis=1) for table, weight in zip(tables, weights, strict=True)
+        ]
+        whole = exact_sum(float(costs[-1]) for costs in spent) or 1.0
+        self.means = [costs / whole for costs in spent]
+        drops = [(table[-1] - table).ravel() for table in tables]
+        self.values = np.concatenate(drops) / whole / self.records
+
+    def _geometric(self, matrix: Matrix, tables: list[np.ndarray]) -> None:
+        """The logarithm of the geometric mean of 1 + loss over the attributes, by their weights."""
+        weights = np.array([_weight(matrix, j) for j in range(matrix.attributes)])
+        each = np.where(weights > 0, weights, 1.0)
+        self.exponents = weights / (weights.sum() or 1.0)
+        self.losses = [
+            (table * (count / self.records)).sum(axis=1) / w
+            for table, count, w in zip(tables, self.levels.present, each, strict=True)
+        ]
+        self.means = [e * np.log1p(x) for e, x in zip(self.exponents, self.losses, strict=True)]
+        drops = [((t[-1] - t) / w).ravel() for t, w in zip(tables, each, strict=True)]
+        self.values = np.concatenate(drops) / self.records
+
+    def reported(self, score: float) -> float:
+        """A score as the metric itself has it."""
+        return float(np.expm1(score)) if self.metric == GEOMETRIC else score
+
+    def alone(self, classes: NodeGroups, node: Node, chosen: np.ndarray) -> np.ndarray:
+        """What each of some classes would add to the score if it alone were suppressed, (m,).
+
+        Up to what is the same for all of them; of `loss-geometric` nearly.
+        """
+        size = classes.size[chosen].astype(np.float64)
+        if self.metric in ("height", "average-class-size") or "discern" in self.metric:
+            return (
+                np.zeros(len(chosen))
+                if self.metric != "discernibility"
+                else size * (self.records - size)
+            )
+        place = [int(self.levels.place[j][level]) for j, level in enumerate(node)]
+        codes = self.levels.codes[classes.first[chosen]]
+        parts = [self.values[at + codes[:, j]] for j, at in enumerate(place)]
+        if self.metric == "ambiguity":
+            return size * (self.top - np.prod(parts, axis=0))
+        if self.metric == GEOMETRIC:
+            steeps = [
+                e / (1.0 + x[level])
+                for e, x, level in zip(self.exponents, self.losses, node, strict=True)
+            ]
+            parts = [steep * part for steep, part in zip(steeps, parts, strict=True)]
+        return size * np.add.reduce(parts, axis=0)
+
+    def _geometric_penalty(self, classes: NodeGroups, node: Node, failing: np.ndarray) -> float:
+        gone = np.flatnonzero(failing)
+        codes, size = self.levels.codes[classes.first[gone]], classes.size[gone]
+        total = 0.0
+        for j, level in enumerate(node):
+            part = self.values[self.levels.place[j][level] + codes[:, j]]
+            more, lost = float((part * size).sum()), float(self.losses[j][level])
+            total += float(self.exponents[j]) * float(np.log1p(more / (1.0 + lost)))
+        return total
+
+    def of(
+        self, classes: NodeGroups, node: Node, failing: np.ndarray, suppressed: int
+    ) -> tuple[float, float]:
+        """Floor and penalty of a node."""
+        levels, n = self.levels, self.records
+        size = classes.size.astype(np.float64)
+        if self.metric == "average-class-size":
+            kept = len(size) - int(failing.sum()) + (suppressed > 0)
+            floor = n / len(size) / self.k
+            return floor, n / max(kept, 1) / self.k - floor
+        if self.metric.startswith("discernibility"):
+            penalty = float((size[failing] * (n - size[failing])).sum())
+            return float(size @ size), penalty if self.metric == "discernibility" else 0.0
+        place = np.array([levels.place[j][level] for j, level in enumerate(node)], dtype=np.int64)
+        if self.metric == "ambiguity":
+            total, failed = kernel.multiplied(levels.codes, *classes, failing, self.values, place)
+            return total / n, (suppressed * self.top - failed) / n
+        floor = exact_sum(
+            float(means[level]) for means, level in zip(self.means, node, strict=True)
+        )
+        if self.metric == "height" or not suppressed:
+            return floor, 0.0
+        if self.metric == GEOMETRIC:
+            return floor, self._geometric_penalty(classes, node, failing)
+        return floor, float(kernel.summed(levels.codes, *classes, failing, self.values, place))
+
+
+def _weight(matrix: Matrix, j: int) -> float:
+    """The weight of an attribute; 0 where there is nothing to lose."""
+    if not matrix.is_tree(j):
+        return float(matrix.scale[j] * matrix.reach[j])
+    return float(matrix.width[matrix.nodes_at(j, int(matrix.heights[j]))[0]])
+
+
+def _losses(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
+    """Normalised width of every code's span, (levels, codes)."""
+    nodes = levels.nodes[j]
+    if nodes is None:
+        return np.array([[0.0], [_weight(matrix, j)]]) * np.ones(len(levels.present[j]))
+    return matrix.width[nodes]
+
+
+def _precision(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
+    """Level over height (Sweeney 2002), (levels, codes)."""
+    height = int(matrix.heights[j])
+    steps = np.arange(height + 1) / max(height, 1) * _weight(matrix, j)
+    return steps[:, None] * np.ones(len(levels.present[j]))
+
+
+def _entropies(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
+    """Bits lost by telling only the span (Gionis, Tassa 2009), by how often values occur in the
+    column.
+    """
+    present = levels.present[j].astype(np.float64)
+    counts = []
+    for level in range(int(matrix.heights[j]) + 1):
+        group = levels.at(j, level)
+        counts.append(np.bincount(group, weights=present)[group])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bits = np.log2(np.array(counts)) - np.log2(present)
+    return np.where(present > 0, bits, 0.0) * _weight(matrix, j)
+
+
+def _breadths(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
+    """Values that a cell may stand for (Goldberger, Tassa 2010), (levels, codes)."""
+    nodes = levels.nodes[j]
+    if nodes is None:
+        whole = max(matrix.reach[j] + 1, len(np.unique(matrix.codes[:, j])))
+        return np.array([[1.0], [whole]]) * np.ones(len(levels.present[j]))
+    return matrix.last[nodes] - matrix.first[nodes] + 1.0
+
+
+_TABLES = {
+    "loss": _losses,
+    GEOMETRIC: _losses,
+    "precision": _precision,
+    "entropy": _entropies,
+    "ambiguity": _breadths,
+}

@@ -1,0 +1,211 @@
+"""Where classes are refined: one step after another, over blocks of near classes."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.search.kernels import annealing, promised_annealing, rebuilding
+from shoal.search.kernels.slots import NOISE_BITS, SlotClasses
+from shoal.search.promised import Asked
+from shoal.search.search_space import UNIT, SearchSpace
+
+BLOCK = 4096  # classes that are searched together at most
+SPARE = 32  # a block has one free number for so many classes, to be filled by rebuilding
+DISTINCT = 16  # near records, all different, of a class that is rebuilt
+NOISE = np.array(
+    [round(-math.log((v + 0.5) / (1 << NOISE_BITS)) * UNIT) for v in range(1 << NOISE_BITS)],
+    dtype=np.int64,
+)
+
+
+@dataclass(frozen=True)
+class Search:
+    """How far a refinement looks.
+
+    steps: how many. sweeps: of a step. hot, cold: first and last temperature, in widths of an
+    attribute. resizes, rebuilds: whether the sizes of classes may change, and their number. near,
+    run, orders: as `SearchSpace.nearest` takes them. stop: how many steps to make, where that is
+    not all; negative: all. cycles: how often the temperature falls, each time over as many sweeps.
+    above: the least loss of a class whose records are tried, in mean losses.
+    """
+
+    steps: int
+    sweeps: int
+    hot: float
+    cold: float
+    resizes: bool
+    rebuilds: bool
+    near: int = 8
+    run: int = 128
+    orders: int = 8
+    stop: int = -1
+    cycles: int = 1
+    above: float = 0.0
+
+    def no_hotter(self, most: float) -> Search:
+        """The same search, starting at most at the temperature `most` and falling as steeply."""
+        if self.hot <= most:
+            return self
+        return replace(self, hot=most, cold=self.cold * most / self.hot)
+
+    def temperatures(self, step: int) -> np.ndarray:
+        """Those of a step's sweeps, in units of loss, and after them the table of -ln u."""
+        length = -(-self.steps // self.cycles)
+        sweep = np.arange(self.sweeps) + step % length * self.sweeps
+        fallen = sweep / max(length * self.sweeps - 1, 1)
+        falling = self.hot * (self.cold / self.hot) ** fallen * UNIT
+        return np.concatenate([falling.astype(np.int64), NOISE])
+
+
+class Slots(NamedTuple):
+    """Classes as the kernels move them: the fields are those of `kernels.slots.SlotClasses`."""
+
+    rows: np.ndarray
+    record: np.ndarray
+    size: np.ndarray
+    loss: np.ndarray
+    boxes: np.ndarray
+    class_of: np.ndarray
+
+    @classmethod
+    def of(cls, rows: np.ndarray, labels: np.ndarray, count: int, capacity: int) -> Slots:
+        """Records by class; classes without members are empty."""
+        members = np.argsort(labels, kind="stable")
+        size = np.bincount(labels, minlength=count)
+        place = np.arange(len(labels)) - np.repeat(np.cumsum(size) - size, size)
+        slot = labels[members].astype(np.int64) * capacity + place
+        filled = np.zeros((count * capacity, rows.shape[1]), dtype=np.int32)
+        filled[slot] = rows[members]
+        record = np.full(count * capacity, -1, dtype=np.int32)
+        record[slot] = members
+        boxes = np.zeros((count, 4, rows.shape[1]), dtype=np.int32)
+        return cls(filled, record, size, np.zeros(count, np.int64), boxes, labels.astype(np.int32))
+
+
+class Refinery:
+    """The classes of a matrix on their way.
+
+    bound: (2, n) int32, what ties records to their classes as `kernels.annealing` takes it, or
+    (2, 0) where nothing does. asked: what every move keeps; then nothing is rebuilt. Equal records
+    are interchangeable, so where nothing binds them the outcome does not depend on the order of the
+    input.
+    """
+
+    def __init__(
+        self,
+        matrix: Matrix,
+        partition: Partition,
+        k: int,
+        bound: np.ndarray,
+        search: Search,
+        rng: np.random.Generator,
+        asked: Asked | None = None,
+    ) -> None:
+        self._order = np.lexsort((partition.labels, *matrix.codes.T[::-1]))
+        codes = np.ascontiguousarray(matrix.codes[self._order])
+        self._space = SearchSpace.of(replace(matrix, codes=codes))
+        self._partition = self._before = Partition(partition.labels[self._order], partition.count)
+        self._search, self._rng, self._k = search, rng, k
+        self._bound = np.ascontiguousarray(bound[:, self._order[: bound.shape[1]]])
+        self._asked = None if asked is None else asked.take(self._order)
+        self._resizes = search.resizes and not bound.shape[1]
+        self._rebuilds = self._resizes and search.rebuilds and asked is None
+        rows = self._space.rows
+        self._near = self._space.nearest(rows, search.near, search.run, search.orders, rng)
+        if self._rebuilds:
+            differs = np.append(True, (rows[1:] != rows[:-1]).any(axis=1))
+            self._distinct = np.cumsum(differs) - 1  # which distinct row each record has
+            different = np.ascontiguousarray(rows[differs])
+            self._near_distinct = self._space.nearest(
+                different, DISTINCT, search.run, search.orders, rng
+            )
+
+    def after(self, step: int) -> Partition:
+        """The classes after this step, the steps made in turn."""
+        self._before = self._partition
+        labels, count = self._partition.labels, self._partition.count
+        starts, spare = self._blocks(count)
+        number = self._space.side_by_side(labels, count, self._rng)
+        number += (np.searchsorted(starts, number, side="right") - 1).astype(np.int32) * spare
+        largest = int(np.bincount(labels).max())
+        capacity = max(2 * self._k - 1, largest)
+        slots = Slots.of(
+            self._space.rows, number[labels], count + spare * (len(starts) - 1), capacity
+        )
+        firsts = starts + spare * np.arange(len(starts))
+        self._search_blocks(slots, firsts, capacity, step)
+        self._partition = Partition.of(slots.class_of)
+        found = np.empty_like(labels)
+        found[self._order] = self._partition.labels
+        return Partition.of(found)
+
+    def go_back(self) -> None:
+        """Takes the last step back."""
+        self._partition = self._before
+
+    def _blocks(self, count: int) -> tuple[np.ndarray, int]:
+        """Where blocks of classes side by side start, and the end; free numbers of each."""
+        blocks = -(-count // BLOCK)
+        starts = np.arange(blocks + 1) * count // blocks
+        return starts, -(-count // blocks // SPARE) if self._rebuilds else 0
+
+    def _search_blocks(self, slots: Slots, firsts: np.ndarray, capacity: int, step: int) -> None:
+        """Searches every block, some at the same time: they change different classes."""
+        # a record moves over only where its class has more than k, here as many as none has
+        shape = self._space.shape(self._k if self._resizes else capacity, capacity)
+        temperatures = self._search.temperatures(step)
+        near = self._near_other_rows() if self._rebuilds else None
+        above = round(1024 * self._search.above)
+        seeds = self._rng.integers(1, 1 << 63, len(firsts) - 1, dtype=np.uint64)
+
+        def search(block: int) -> None:
+            classes = firsts[block], firsts[block + 1]
+            own = np.array([seeds[block], *classes, above], dtype=np.uint64)
+            costs = shape, self._space.table
+            if self._asked is None:
+                annealing.anneal(*slots, self._near, self._bound, *costs, temperatures, own)
+            else:
+                promised_annealing.anneal_promised(
+                    SlotClasses(*slots),
+                    self._asked.arrays(capacity, int(firsts[block]), int(firsts[block + 1])),
+                    self._near,
+                    self._bound,
+                    *costs,
+                    temperatures,
+                    own,
+                )
+            if near is not None:
+                last = temperatures[self._search.sweeps - 1 :]
+                rebuilding.rebuild(*slots, near, *costs, last, own)
+
+        _at_once(search, len(seeds))
+
+    def _near_other_rows(self) -> np.ndarray:
+        """For each record near ones whose rows differ, (n, DISTINCT) int32: of each row a random
+        record.
+        """
+        drawn = self._rng.permutation(len(self._distinct)).astype(np.int32)
+        of_row = np.empty(len(self._near_distinct), dtype=np.int32)
+        of_row[self._distinct[drawn]] = drawn
+        return of_row[self._near_distinct][self._distinct]
+
+
+def _at_once(work: Callable[[int], None], tasks: int) -> None:
+    """Does tasks 0..tasks-1 on the cores that this process may use."""
+    if tasks == 1:
+        work(0)
+        return
+    has_affinity = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    with ThreadPoolExecutor(min(cores, tasks)) as threads:
+        for _ in threads.map(work, range(tasks)):
+            pass

@@ -1,0 +1,247 @@
+"""Classes as runs of rows: what the methods share that split a table top down.
+
+The argument why the promises hold: a segment is only replaced by its parts where every part holds
+`k` people (asked by the kernel that cut) and, where more than k is promised, `Promises.hold` says
+yes to every part. Nothing else ever makes a class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from shoal.data.matrix import Matrix
+from shoal.data.numbers import weighted_sum
+from shoal.data.partition import Partition
+from shoal.errors import InfeasibleError
+from shoal.protocols import Promises
+from shoal.search.costs import costs_of
+from shoal.search.kernels import cuts, nearest_class
+
+CODES, ROWS, STABLE = "codes", "rows", "stable"
+"""How records with equal codes at a cut are ordered: by their other attributes, the widest first;
+as the table has them; or as earlier cuts left them, each of which sorted its segment stably."""
+
+Cutter = Callable[[np.ndarray, np.ndarray, np.ndarray, int], tuple[np.ndarray, np.ndarray]]
+"""`cutter(starts, ends, attempts, depth) -> (parts, flat ends of the parts)`; see `split_by_level`.
+"""
+
+
+def require_people(matrix: Matrix, promises: Promises) -> None:
+    """Raises InfeasibleError when the table has fewer people than one class needs."""
+    if matrix.people < promises.k:
+        remedy = f" or lower k to {matrix.people}" if matrix.people else ""
+        raise InfeasibleError(
+            f"k-anonymity with k = {promises.k}: the table has {matrix.people} subjects; add"
+            f" records{remedy}"
+        )
+
+
+def rows_of(matrix: Matrix) -> np.ndarray:
+    """The records as rows that a kernel may move: codes, record number and, where known, the
+    person.
+    """
+    d = matrix.attributes
+    rows = np.empty((matrix.records, d + 1 if matrix.subjects is None else d + 2), dtype=np.int32)
+    rows[:, :d] = matrix.codes
+    rows[:, d] = np.arange(matrix.records, dtype=np.int32)
+    if matrix.subjects is not None:
+        rows[:, d + 1] = matrix.subjects
+    return rows
+
+
+def marks_of(matrix: Matrix) -> np.ndarray:
+    """Room for a kernel to mark the people it has counted; empty where every record is its own
+    person.
+    """
+    return np.zeros(0 if matrix.subjects is None else matrix.people + 1, dtype=np.int64)
+
+
+def loss_of(matrix: Matrix, partition: Partition) -> float:
+    """What the classes lose: the loss of their spans on every attribute, summed over the
+    records.
+    """
+    return weighted_sum(partition.sizes(), losses_of(matrix, partition))
+
+
+def losses_of(matrix: Matrix, partition: Partition) -> np.ndarray:
+    """What a record of each class loses: the loss of its spans on every attribute; (count,)
+    float64.
+    """
+    lo, hi, _ = nearest_class.boxes(matrix.codes, partition.labels, partition.count)
+    loss: np.ndarray = ((hi - lo.astype(np.int64)) * matrix.scale).sum(axis=1)
+    for j in np.flatnonzero(matrix.base >= 0).tolist():
+        loss += matrix.width[lowest_nodes(matrix, j, lo[:, j], hi[:, j])]
+    return loss
+
+
+def lowest_nodes(matrix: Matrix, j: int, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """The lowest node of attribute j's hierarchy over each span of codes, (m,) int32."""
+    node = matrix.base[j] + lo
+    while (short := matrix.last[node] < hi).any():
+        node[short] = matrix.parent[node[short]]
+    return node
+
+
+def history_of(matrix: Matrix, least: int, ties: str) -> np.ndarray:
+    """Room for what `kernels.cuts` has to know of the cuts that led to segments of `least` rows."""
+    rows = 0 if ties == CODES else matrix.records // least + 1
+    return np.full((rows, matrix.attributes + 1 if ties == STABLE else 1), -1, dtype=np.int32)
+
+
+def cut_by_rule(matrix: Matrix, promises: Promises, rule: int, ties: str = CODES) -> Partition:
+    """Cuts an attribute that allows it, again and again, by one rule of `kernels.cuts`.
+
+    ties: CODES, ROWS or STABLE, for rules that share equal codes.
+    """
+    rows = rows_of(matrix)
+    k = promises.k
+    if promises.needs_more_than_k:
+        return split_by_level(matrix, rows, promises, rule_cutter(matrix, rows, rule, k, k, ties))
+    return partition_of(matrix, rows, *cut_to_end(matrix, rows, rule, k, k, ties))
+
+
+def cut_to_end(
+    matrix: Matrix,
+    rows: np.ndarray,
+    rule: int,
+    least: int,
+    people: int,
+    ties: str = CODES,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Cuts segments of 2 * least rows and more while every side keeps its people; starts and
+    ends.
+    """
+    ends = np.empty(len(rows) // least + 1, dtype=np.int64)
+    count = cuts.split_to_end(
+        rows,
+        matrix.attributes,
+        rule,
+        least,
+        people,
+        costs_of(matrix),
+        marks_of(matrix),
+        history_of(matrix, least, ties),
+        ends,
+    )
+    return np.concatenate([[0], ends[: count - 1]]), ends[:count]
+
+
+def rule_cutter(
+    matrix: Matrix,
+    rows: np.ndarray,
+    rule: int,
+    least: int,
+    people: int,
+    ties: str = CODES,
+) -> Cutter:
+    """The next cut by a rule of `kernels.cuts` for each of many segments: the step of
+    `split_by_level`.
+    """
+    costs = costs_of(matrix)
+    seen = marks_of(matrix)
+    history = history_of(matrix, least, ties)
+    cut_at = np.empty(len(rows), dtype=np.int64)
+
+    def cutter(
+        starts: np.ndarray, ends: np.ndarray, attempts: np.ndarray, depth: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        parts = cuts.propose(
+            rows,
+            starts,
+            ends,
+            attempts,
+            matrix.attributes,
+            rule,
+            least,
+            people,
+            costs,
+            seen,
+            history,
+            cut_at,
+        )
+        return parts, flat_ends(starts, parts, cut_at)
+
+    return cutter
+
+
+def split_by_level(
+    matrix: Matrix,
+    rows: np.ndarray,
+    promises: Promises,
+    cutter: Cutter,
+    starts: np.ndarray | None = None,
+    ends: np.ndarray | None = None,
+) -> Partition:
+    """Splits until no attempt is left: all open segments at once, their promises asked in one call.
+
+    starts, ends: (s,) int64 segments to begin with; one of all rows when None.
+    A refused segment comes back with its next attempt; an accepted one is replaced by its parts.
+    The cutter counts its attempts up in `attempts` and reports 0 parts where none is left.
+    """
+    closed: list[np.ndarray] = []
+    if starts is None or ends is None:
+        starts, ends = np.zeros(1, dtype=np.int64), np.array([len(rows)], dtype=np.int64)
+    attempts = np.zeros(len(starts), dtype=np.int64)
+    depth = 0
+    while len(starts):
+        parts, part_ends = cutter(starts, ends, attempts, depth)
+        part_starts = _starts_of_parts(starts, parts, part_ends)
+        accepted = parts > 0
+        if promises.needs_more_than_k:
+            accepted[accepted] = _every_part_holds(
+                rows, matrix, promises, parts[accepted], part_starts, part_ends
+            )
+        closed.append(np.stack([starts[parts == 0], ends[parts == 0]]))
+        refused = (parts > 0) & ~accepted
+        entering = np.repeat(accepted, parts)
+        starts = np.concatenate([starts[refused], part_starts[entering]])
+        ends = np.concatenate([ends[refused], part_ends[entering]])
+        attempts = np.concatenate(
+            [attempts[refused], np.zeros(int(entering.sum()), dtype=np.int64)]
+        )
+        depth += 1
+    return partition_of(matrix, rows, *np.concatenate(closed, axis=1))
+
+
+def flat_ends(starts: np.ndarray, parts: np.ndarray, cut_at: np.ndarray) -> np.ndarray:
+    """The ends of all parts, segment by segment, from the places where a kernel leaves them."""
+    first = np.cumsum(parts) - parts
+    return cut_at[np.arange(int(parts.sum())) + np.repeat(starts - first, parts)]
+
+
+def partition_of(
+    matrix: Matrix, rows: np.ndarray, starts: np.ndarray, ends: np.ndarray
+) -> Partition:
+    """The segments as classes, numbered in order of their first record."""
+    labels = np.full(matrix.records, -1, dtype=np.int32)
+    cuts.number_segments(rows, matrix.attributes, starts, ends, labels)
+    return Partition.of(labels)
+
+
+def _starts_of_parts(starts: np.ndarray, parts: np.ndarray, part_ends: np.ndarray) -> np.ndarray:
+    part_starts = np.empty_like(part_ends)
+    part_starts[1:] = part_ends[:-1]
+    split = parts > 0
+    part_starts[(np.cumsum(parts) - parts)[split]] = starts[split]
+    return part_starts
+
+
+def _every_part_holds(
+    rows: np.ndarray,
+    matrix: Matrix,
+    promises: Promises,
+    parts: np.ndarray,
+    part_starts: np.ndarray,
+    part_ends: np.ndarray,
+) -> np.ndarray:
+    """For each segment that was cut, whether all its parts keep every promise; (len(parts),)
+    bool.
+    """
+    if not len(parts):
+        return np.zeros(0, dtype=bool)
+    labels = np.full(matrix.records, -1, dtype=np.int32)
+    cuts.number_segments(rows, matrix.attributes, part_starts, part_ends, labels)
+    holds = promises.holds(labels, len(part_ends))
+    return np.logical_and.reduceat(holds, np.cumsum(parts) - parts)

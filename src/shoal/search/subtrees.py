@@ -1,0 +1,113 @@
+"""A large table cut by several threads: the same classes, in the same order, as by one.
+
+Why the number of threads changes nothing:
+
+1. A cut depends on the records of its node in the order of their numbers, and on nothing else.
+   Large nodes are parted so that both sides keep that order, and nothing random is drawn.
+2. Whether a node is cut where it lies or by sorted lists follows from the size of the whole table,
+   not from that of the part that a thread was given.
+3. Nodes share no record, so threads never write to the same place, and where classes start is
+   sorted in the end.
+"""
+
+from __future__ import annotations
+
+import heapq
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.data import cores
+from shoal.data.room import IN_MEMORY, Room
+from shoal.data.shared_room import SharedRoom
+from shoal.search import spread_cuts
+from shoal.search.kernels import rounded_cut
+
+GRAIN = 300_000
+"""Nodes of more records are cut once, and both sides are taken on by whoever is free."""
+
+Rules = tuple[int, bool, bool, int]
+
+
+def cut(
+    columns: np.ndarray,
+    k: int,
+    rules: Rules,
+    sample: int,
+    costs: np.ndarray,
+    grain: int | None = None,
+    room: Room = IN_MEMORY,
+) -> np.ndarray:
+    """As `rounded_cut.cut` of one node that holds every record, on as many threads as may work.
+
+    room: where what is needed beside the columns finds a place. Under a limit, nodes are cut depth
+    first, and those that don't fit into half of it one after another, so that what is at work stays
+    in memory.
+    """
+    records, grain = columns.shape[1], grain or GRAIN
+    nodes = np.array([0, records])
+    listed = rounded_cut.is_listed(records, k, sample)
+    least = max(rounded_cut.most_listed(k, sample), 2 * k - 1)
+    if isinstance(room, SharedRoom) and not listed:
+        node = _Node(k, rules, sample, costs)
+        most = max(room.most_records(records, spread_cuts.BYTES * len(columns)), least)
+        return spread_cuts.cut(columns, node.once, node.to_end, most, room)
+    is_free = room.limit is None
+    if (cores.threads() == 1 and is_free) or listed or records <= grain:
+        return rounded_cut.cut(columns, nodes, k, rules, sample, costs)
+    whole = max(grain, least)
+
+    sides, aside = room.array(records, np.int8), room.array(records, np.int32)
+
+    def task(begin: int, end: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
+        """Where the classes of a node start, or the two nodes that it is cut into."""
+        if end - begin > whole:
+            beside = sides[begin:end], aside[begin:end]
+            middle = rounded_cut.halve(columns, begin, end, k, rules, sample, costs, beside)
+            return nodes[:0], [(begin, middle), (middle, end)]
+        # whole columns: a slice of them would be another type of array, and compiled once more
+        node = np.array([begin, end])
+        return rounded_cut.cut(columns, node, k, rules, sample, costs, False)[:-1], []
+
+    def is_large(begin: int, end: int) -> bool:
+        return room.limit is not None and 4 * len(columns) * (end - begin) > room.limit // 2
+
+    found = []
+    waiting = [(-records, 0, records)]
+    large = False
+    running: set[Future[tuple[np.ndarray, list[tuple[int, int]]]]] = set()
+    with ThreadPoolExecutor(cores.threads()) as pool:
+        while waiting or running:
+            while waiting and len(running) < (1 if large else cores.threads()):
+                _, begin, end = heapq.heappop(waiting)  # the largest: it has most to hand out
+                large = is_large(begin, end)
+                running.add(pool.submit(task, begin, end))
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                starts, parts = future.result()
+                found.append(starts)
+                for begin, end in parts:
+                    heapq.heappush(waiting, (begin - end if is_free else -begin, begin, end))
+    return np.append(np.sort(np.concatenate(found)), records)
+
+
+@dataclass(frozen=True)
+class _Node:
+    """How a node of a large table is cut by whoever has its records; as in `cut`."""
+
+    k: int
+    rules: Rules
+    sample: int
+    costs: np.ndarray
+
+    def once(self, columns: np.ndarray, room: Room) -> list[tuple[int, int]]:
+        size = columns.shape[1]
+        beside = room.array(size, np.int8), room.array(size, np.int32)
+        rules, sample = self.rules, self.sample
+        middle = rounded_cut.halve(columns, 0, size, self.k, rules, sample, self.costs, beside)
+        return [(0, middle), (middle, size)]
+
+    def to_end(self, columns: np.ndarray, room: Room) -> np.ndarray:
+        node = np.array([0, columns.shape[1]])
+        return rounded_cut.cut(columns, node, self.k, self.rules, self.sample, self.costs, False)

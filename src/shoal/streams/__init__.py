@@ -1,0 +1,1 @@
+"""Endless streams: read, gathered into clusters, measured, and published exactly once."""

@@ -1,0 +1,416 @@
+"""One stream inside this process: records in, published rows out; no files, no clock.
+
+encode > publish (a method decides when and under which cluster) > render > measure > release
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.auditor.reference import Measures
+from shoal.data.person_names import names_of
+from shoal.data.schema import Kind, Role, Schema
+from shoal.data.sensitive import encode_sensitive
+from shoal.data.space import Space
+from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions
+from shoal.data.table import Table, as_text, encode_text
+from shoal.errors import InputError
+from shoal.policy.binding.stream import bind_stream
+from shoal.policy.binding.table import bind_original
+from shoal.policy.policy import Policy
+from shoal.recoding.pseudonyms import pseudonyms
+from shoal.streams.pending import PendingRecords
+from shoal.streams.promises import BoundToStream
+from shoal.streams.render import ClusterTexts
+
+POSITION, PERSON = "\0position", "\0person"
+"""Columns of what is held that no source can name: where a record stood in the source, and whose it
+is.
+"""
+
+_VERB = "stream"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one push released, in the order in which it is published.
+
+    frame: the published rows. decided: all m decisions, with or without a row. row: (m,) place in
+    `frame`, -1 where none. position: (m,) int64, where each record stood in the source. person:
+    (m,) text, None
+    without a subject. live: cells of every cluster that may be used again after it.
+    """
+
+    frame: pl.DataFrame
+    decided: Emissions
+    row: np.ndarray
+    position: np.ndarray
+    person: pl.Series | None
+    live: list[tuple[str | None, ...]]
+
+    @cached_property
+    def shown(self) -> np.ndarray:
+        """(rows,) the place among the decisions of each published row."""
+        published = np.flatnonzero(self.row >= 0)
+        shown = np.empty(len(published), dtype=np.int64)
+        shown[self.row[published]] = published
+        return shown
+
+    @property
+    def people(self) -> np.ndarray:
+        """(rows,) int64, who is behind each published row."""
+        return self.decided.people[self.shown]
+
+    @property
+    def release(self) -> np.ndarray:
+        """(rows,) int64, the number of the release that each published row is in; never falling."""
+        return self.decided.release[self.shown]
+
+    @property
+    def new(self) -> np.ndarray:
+        """(rows,) int64, the cluster among whose first members each published row is, -1 where
+        none.
+        """
+        shown = self.shown
+        return np.where(self.decided.kind[shown] == NEW, self.decided.cluster[shown], -1)
+
+
+class StreamCore:
+    """A method at work on one stream, under one policy."""
+
+    def __init__(self, policy: Policy, names: list[str], reference: Table | None = None) -> None:
+        """Raises InputError with every finding where policy, columns and method don't fit each
+        other.
+        """
+        method = policy.build_method(_VERB)
+        schema, findings = (
+            bind_stream(names, policy) if reference is None else bind_original(reference, policy)
+        )
+        if schema is None:
+            remedy = (
+                " (or name a table that shows them with --reference)" if reference is None else ""
+            )
+            raise InputError.from_findings(
+                [f"{f}{remedy if 'a stream must know' in f else ''}" for f in findings]
+            )
+        if reference is not None and sorted(reference.names) != sorted(names):
+            raise InputError(
+                "reference: has other columns than the stream; give a table of the same kind"
+            )
+        self.policy, self.names = policy, names
+        ordered = tuple(schema[name] for name in names)
+        self.schema = Schema(
+            ordered, schema.missing, schema.missing_values, schema.render, schema.label
+        )
+        self.space = Space.of(self.schema, method.snap)
+        self.measures = Measures(policy.build_promises(), self.schema, reference)
+        self._promises = BoundToStream(self.measures, self._sensitive, self.space)
+        self._publisher = method.start(self.space, self._promises, policy.model.seed)
+        self._tick = int(method.tick)
+        self._due: list[Emissions] = []
+        self._releases = 0
+        self._pending = PendingRecords()
+        self._texts = ClusterTexts(self.schema, self.space, self._promises.by_cells)
+        self._shuffled = (
+            "order" not in policy.model.render.model_fields_set
+            or self.schema.render.order != "input"
+        )
+        self.arrived = 0
+
+    def push(
+        self, frame: pl.DataFrame, position: np.ndarray
+    ) -> tuple[Batch | None, dict[int, str]]:
+        """Takes records in; what that releases, and why some rows were refused: row of the frame
+        and reason.
+
+        frame: the columns that were named, in any order. position: (n,) int64, where each row stood
+        in the source. Raises InputError, and takes none, where a column has another type than
+        before and loses something in it.
+        """
+        frame = self._typed_as_before(frame)
+        values, wrong = self._read(frame)
+        if wrong:
+            good = np.ones(frame.height, dtype=bool)
+            good[list(wrong)] = False
+            frame, values, position = frame.filter(pl.Series(good)), values[good], position[good]
+        seq = np.arange(self.arrived, self.arrived + frame.height, dtype=np.int64)
+        self.arrived += frame.height
+        people, person = self._people(frame, seq)
+        self._pending.add(seq, self._kept(frame, position, person))
+        return self._released(self._publisher.push(Arrivals(seq, values, people))), wrong
+
+    def expire(self, seq: int) -> Batch | None:
+        """Releases the records up to this number of arrival."""
+        return self._released(self._publisher.expire(seq), early=True)
+
+    def flush(self) -> Batch | None:
+        """The end of the stream; what was held goes out by the method's rules, or stays
+        unpublished.
+        """
+        return self._released(self._publisher.flush(), early=True)
+
+    @property
+    def waiting(self) -> int:
+        """How many records are held."""
+        return self._pending.count
+
+    def true_values(self, batch: Batch) -> np.ndarray:
+        """(rows, d) float64, the number, place or leaf behind every published cell; NaN where
+        missing.
+        """
+        values = batch.decided.values[batch.shown]
+        values[values >= self.space.beyond] = np.nan
+        return values
+
+    @property
+    def nothing(self) -> pl.DataFrame:
+        """No row, with the columns that are published."""
+        return pl.DataFrame(schema={a.name: pl.String for a in self.schema.published})
+
+    # taking in
+
+    def unfit_records(self, frame: pl.DataFrame) -> dict[int, str]:
+        """Why rows would not be taken; raises InputError like `push`."""
+        return self._read(self._typed_as_before(frame))[1]
+
+    def _typed_as_before(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The columns that are published as they are, in the types in which they came first."""
+        if not frame.height:
+            return frame
+        first, findings, columns = self._pending.schema, [], []
+        for attribute in self.schema.published:
+            if attribute.role in (Role.QUASI, Role.IDENTIFIER):
+                continue
+            column = frame[attribute.name]
+            if column.dtype in (pl.Categorical, pl.Enum):
+                column = column.cast(pl.String)
+            before = first.get(attribute.name, column.dtype)
+            same = column if before == pl.Null else _in_type(column, before)
+            if same is None:
+                findings.append(
+                    f"attribute '{attribute.name}': this batch holds {column.dtype}, the stream"
+                    f" began with {before}; convert the column to {before}"
+                )
+            else:
+                columns.append(same)
+        if findings:
+            raise InputError.from_findings(findings)
+        return frame.with_columns(columns)
+
+    def _read(self, frame: pl.DataFrame) -> tuple[np.ndarray, dict[int, str]]:
+        values, wrong = self.space.encode(frame)
+        for row, reason in self._unfit(frame):
+            wrong.setdefault(row, reason)
+        return values, wrong
+
+    def _unfit(self, frame: pl.DataFrame) -> list[tuple[int, str]]:
+        """Rows that name no subject, can't be written, or whose sensitive values the policy does
+        not know.
+        """
+        found = []
+        if self.schema.subject is not None:
+            people = names_of(frame[self.schema.subject.name])
+            nobody = (people.is_in([*self.schema.missing_values, ""])).to_numpy()
+            found += [(int(row), "has no subject") for row in np.flatnonzero(nobody)]
+        for attribute in self.schema.published:
+            # what a quasi-identifier may hold is known: no domain, hierarchy or order has such a
+            # character
+            if attribute.role is not Role.QUASI and frame[attribute.name].dtype == pl.String:
+                unwritable = (
+                    frame[attribute.name]
+                    .str.contains("\0", literal=True)
+                    .fill_null(False)
+                    .to_numpy()
+                )
+                found += [
+                    (
+                        int(row),
+                        f"attribute '{attribute.name}': holds a null character, which no table can",
+                    )
+                    for row in np.flatnonzero(unwritable)
+                ]
+        for names, unseen in self.measures.unknown_together(frame):
+            quoted = ", ".join(f"'{name}'" for name in names)
+            found += [
+                (int(row), f"attributes {quoted}: values that the reference does not show together")
+                for row in np.flatnonzero(unseen)
+            ]
+        for attribute in self.schema.sensitive:
+            unknown = self.measures.unknown(attribute.name, frame[attribute.name])
+            found += [
+                (
+                    int(row),
+                    f"attribute '{attribute.name}': a value that the reference does not show",
+                )
+                for row in np.flatnonzero(unknown)
+            ]
+            if attribute.hierarchy is None and attribute.kind is Kind.CATEGORY:
+                continue
+            column = encode_text(frame[attribute.name])
+            if encode_sensitive(attribute, column, self.schema)[0] is not None:
+                continue
+            bad = np.array(
+                [
+                    encode_sensitive(
+                        attribute, encode_text(pl.Series(attribute.name, [cell])), self.schema
+                    )[0]
+                    is None
+                    for cell in column.cells
+                ]
+            )[column.codes]
+            found += [
+                (int(row), f"attribute '{attribute.name}': a value that the policy does not know")
+                for row in np.flatnonzero(bad)
+            ]
+        return found
+
+    def _people(self, frame: pl.DataFrame, seq: np.ndarray) -> tuple[np.ndarray, pl.Series | None]:
+        """A number for everybody; two people may share one, and then count once: never too many."""
+        if self.schema.subject is None:
+            return seq, None
+        person = names_of(frame[self.schema.subject.name])
+        return person.hash(seed=self.policy.model.seed).to_numpy().view(np.int64), person
+
+    def _kept(
+        self, frame: pl.DataFrame, position: np.ndarray, person: pl.Series | None
+    ) -> pl.DataFrame:
+        columns = [
+            pseudonyms(frame[a.name]) if a.role is Role.IDENTIFIER else frame[a.name]
+            for a in self.schema.published
+            if a.role is not Role.QUASI
+        ]
+        columns += [as_text(frame[name]) for name in self._texts.needed()]
+        columns.append(pl.Series(POSITION, position))
+        if person is not None:
+            columns.append(person.alias(PERSON))
+        return pl.DataFrame(columns)
+
+    def _sensitive(self, seq: np.ndarray) -> pl.DataFrame:
+        return self._pending.rows(seq, [attribute.name for attribute in self.schema.sensitive])
+
+    # releasing
+
+    def _released(self, releases: Iterator[Emissions], early: bool = False) -> Batch | None:
+        """What is due of these releases and of earlier ones; all of it, where it leaves before its
+        tick.
+        """
+        for one in releases:
+            self._promises.settle(one)  # before the next release asks who may join
+            self._due.append(one)
+        if not self._due:
+            return None
+        decided = Emissions.joined(self._due)
+        self._due = []
+        if self._tick > 1:
+            decided = self._ticked(decided, early)
+        if not len(decided):  # before a tick, or all of them wait on
+            return None
+        rows = self._pending.rows(decided.seq)
+        self._texts.write(decided, rows)
+        frame = self._texts.frame(decided, rows)
+        order, published = self._order(decided, frame)
+        row = np.full(len(decided), -1, dtype=np.int64)
+        row[order[:published]] = np.arange(published)
+        self._pending.drop(decided.seq)
+        self._texts.forget(set(decided.live.tolist()), self._promises.remembers)
+        person = rows[PERSON] if PERSON in rows.columns else None
+        return Batch(
+            frame[order[:published]],
+            decided,
+            row,
+            rows[POSITION].to_numpy(),
+            person,
+            self._texts.shown,
+        )
+
+    def _ticked(self, decided: Emissions, early: bool) -> Emissions:
+        """What leaves at ticks that have passed, everything between two of them as one release; the
+        rest is due later.
+
+        So nobody's delay tells when they came, but for the tick.
+        """
+        behind = (decided.emitted // self._tick + 1) * self._tick - 1
+        leaves = (behind < self.arrived) | early
+        numbers, place = np.unique(
+            np.minimum(behind, self.arrived - 1)[leaves], return_inverse=True
+        )
+        now = decided.part(leaves)
+        now = replace(
+            now, release=self._releases + place.reshape(-1), emitted=numbers[place.reshape(-1)]
+        )
+        self._releases += len(numbers)
+        if leaves.all():
+            return now
+        later = decided.part(~leaves)
+        self._due = [later]
+        return replace(now, live=np.union1d(now.live, later.cluster))  # as it is still needed
+
+    def _order(self, decided: Emissions, frame: pl.DataFrame) -> tuple[np.ndarray, int]:
+        """Places of the published rows, release by release, and how many; the unpublished follow.
+
+        Within a release the order follows from a hash of what the rows show, so it tells nothing of
+        arrival.
+        """
+        hidden = ~np.isin(decided.kind, (NEW, REUSE, SUPPRESS))
+        within = decided.seq
+        if self._shuffled:
+            within = frame.hash_rows(seed=self.policy.model.seed).to_numpy()
+        return np.lexsort((decided.seq, within, decided.release, hidden)), int((~hidden).sum())
+
+    # stopping and going on
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything that is needed to go on: arrays, frames and plain values."""
+        return {
+            "arrived": self.arrived,
+            "held": self._pending.frame,
+            "held_seq": self._pending.seq,
+            "releases": self._releases,
+            **(_by_name("due/", Emissions.joined(self._due)) if self._due else {}),
+            **self._texts.snapshot(),
+            **{f"publisher/{name}": array for name, array in self._publisher.snapshot().items()},
+            **{f"promises/{name}": frame for name, frame in self._promises.snapshot().items()},
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resumes where the snapshot was taken."""
+        self.arrived = int(state["arrived"])
+        self._pending.set(state["held_seq"], state["held"])
+        self._releases = int(state["releases"])
+        due = state_below("due/", state)
+        self._due = [Emissions(**due)] if due else []
+        self._texts.restore(state)
+        self._publisher.restore(state_below("publisher/", state))
+        self._promises.restore(state_below("promises/", state))
+
+
+def _in_type(column: pl.Series, dtype: pl.DataType) -> pl.Series | None:
+    """The column in another type; None where a number or a text would change."""
+    if column.dtype == dtype:
+        return column
+    try:
+        cast = column.cast(dtype, strict=False)
+        if column.dtype.is_numeric() and dtype.is_numeric():
+            is_same = cast.cast(column.dtype, strict=False).equals(column)
+        else:
+            is_same = as_text(cast).equals(as_text(column))
+    except pl.exceptions.PolarsError:
+        return None
+    return cast if is_same else None
+
+
+def state_below(prefix: str, state: dict[str, Any]) -> dict[str, Any]:
+    """The entries of a state whose names begin with a prefix, without it."""
+    return {
+        name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
+    }
+
+
+def _by_name(prefix: str, emissions: Emissions) -> dict[str, np.ndarray]:
+    return {f"{prefix}{f.name}": getattr(emissions, f.name).copy() for f in fields(emissions)}

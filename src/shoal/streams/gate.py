@@ -1,0 +1,172 @@
+"""The gate: what is about to leave a stream is measured as its readers will see it.
+
+It sees cells, people and true values: equal cells are one class. A class must keep every promise in
+the one release in which it shows up first; one that was published before, and may still be used,
+may grow. And every cluster that the method calls new must keep them by itself, whatever else shows
+the same cells.
+Promise: nothing passes that does not, in however many releases it comes. Shares no code with the
+methods.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.auditor.reference import Measures
+from shoal.data.release import is_starred, label_classes, read_columns, spans_cover
+from shoal.data.schema import Schema
+from shoal.data.table import Table
+from shoal.errors import PromiseError
+
+Cells = tuple[str | None, ...]
+
+
+@dataclass
+class Gate:
+    """What has been published so far, and may be used again.
+
+    known: published cells of classes that kept every promise. least: the fewest people of a class
+    at its
+    first appearance. suppressed: rows that show nothing, not even a sensitive value: they are
+    withheld, in no class.
+    """
+
+    schema: Schema
+    measures: Measures
+    known: set[Cells] = field(default_factory=set)
+    least: int | None = None
+    rows: int = 0
+    suppressed: int = 0
+    loss: float = 0.0
+
+    @property
+    def shows_nothing(self) -> bool:
+        """Whether every row that has passed is starred."""
+        return 0 < self.rows == self.suppressed
+
+    def measure(
+        self,
+        released: pl.DataFrame,
+        people: np.ndarray,
+        values: np.ndarray,
+        release: np.ndarray,
+        new: np.ndarray,
+        live: list[Cells],
+    ) -> np.ndarray:
+        """The loss of each row, (n,) float64; raises PromiseError where a promise fails.
+
+        released: rows as they were read back. people: (n,) who is behind each. values: (n, d) true
+        numbers, places or leaves, NaN where missing. release: (n,) the number of its release, never
+        falling. new: (n,) the cluster whose first members it is among, -1 where none. live: cells
+        under which later records may be published.
+        """
+        columns, unreadable = read_columns(Table(released), self.schema)
+        self._demand(not unreadable, "a published cell can't be read")
+        mark = self.schema.render.suppressed
+        suppressed = is_starred(columns, mark)
+        for attribute in self.schema.sensitive:
+            hidden = released[attribute.name].filter(pl.Series(suppressed)) == mark
+            self._demand(bool(hidden.fill_null(False).all()), "a starred row shows a value")
+        for j, column in enumerate(columns):
+            covered = spans_cover(column.lo[column.codes], column.hi[column.codes], values[:, j])
+            self._demand(
+                bool(covered[~suppressed].all()), "a published cell does not cover the truth"
+            )
+        labels, count = label_classes(columns, suppressed)
+        first = np.zeros(count + 1, dtype=np.int64)  # the last place takes the suppressed
+        first[labels[::-1]] = np.arange(len(labels))[::-1]
+        first = first[:count]
+        shown = [c.name for c in columns]
+        cells = (
+            list(zip(*(released[name].gather(first).to_list() for name in shown), strict=True))
+            if count
+            else []
+        )
+        fresh = np.array([cell not in self.known for cell in cells], dtype=bool)
+        is_fresh = np.append(fresh, False)[labels]
+        is_first = is_fresh & (release == np.append(release[first], -1)[labels])
+        self._hold(released, people, labels, is_first, self.measures.models)
+        shares = [model for model in self.measures.models if not model.counts_people_only]
+        # who joined it since can have broken them
+        if shares and not np.array_equal(is_first, is_fresh):
+            self._hold(released, people, labels, is_fresh, shares)
+        is_new = (new >= 0) & ~suppressed
+        if not np.array_equal(is_first, is_new) or not _one_to_one(labels[is_new], new[is_new]):
+            self._hold(released, people, new, is_new, self.measures.models)
+        held = self.known | set(cells)
+        self.known = {cell for cell in live if cell in held}
+        self.rows += released.height
+        self.suppressed += int(suppressed.sum())
+        loss = np.zeros(released.height)
+        weight = np.array([a.weight for a in self.schema.quasi])
+        for column, share in zip(columns, weight / weight.sum(), strict=True):
+            loss += float(share) * np.where(suppressed, 1.0, column.widths[column.codes])
+        self.loss += float(loss.sum())
+        return loss
+
+    def _hold(
+        self,
+        released: pl.DataFrame,
+        people: np.ndarray,
+        labels: np.ndarray,
+        judged: np.ndarray,
+        models: list[Any],
+    ) -> None:
+        """These promises on every group of equal labels among the rows that are judged."""
+        if not judged.any():
+            return
+        groups = _dense(labels[judged])
+        count = int(groups.max()) + 1
+        classes = self.measures.classes(
+            people[judged], released.filter(pl.Series(judged)), groups, count
+        )
+        for model in models:
+            holds = self.measures.holds(model, classes)
+            self._demand(bool(holds.all()), f"promise '{model.model}' does not hold in a new class")
+        fewest = int(classes.people().min())
+        self.least = fewest if self.least is None else min(self.least, fewest)
+
+    def _demand(self, holds: bool, else_: str) -> None:
+        if not holds:
+            raise PromiseError(f"{else_}; the release is withheld, the stream has stopped")
+
+    def snapshot(self) -> dict[str, Any]:
+        """What is known, as a frame and plain values."""
+        names = [str(j) for j in range(len(self.schema.quasi))]
+        known = pl.DataFrame(
+            sorted(self.known, key=repr), schema=dict.fromkeys(names, pl.String), orient="row"
+        )
+        return {
+            "known": known,
+            "least": self.least,
+            "rows": self.rows,
+            "suppressed": self.suppressed,
+            "loss": self.loss,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resumes with what was known."""
+        self.known = set(state["known"].iter_rows())
+        self.least, self.rows = state["least"], state["rows"]
+        self.suppressed, self.loss = state["suppressed"], state["loss"]
+
+
+def _dense(labels: np.ndarray) -> np.ndarray:
+    """(n,) int32 numbers 0.. in the order of these labels, which lie near to each other."""
+    from_least = labels - labels.min()
+    used = np.bincount(from_least) > 0
+    return (np.cumsum(used) - 1).astype(np.int32)[from_least]
+
+
+def _one_to_one(labels: np.ndarray, others: np.ndarray) -> bool:
+    """Whether both part the rows in the same way."""
+    if not len(labels):
+        return True
+    these, those = _dense(labels), _dense(others)
+    of_this = np.zeros(int(these.max()) + 1, np.int32)
+    of_this[these] = those
+    return bool((of_this[these] == those).all()) and these.max() == those.max()

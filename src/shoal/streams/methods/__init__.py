@@ -1,0 +1,1 @@
+"""Methods that publish streams, one paper a file."""

@@ -1,0 +1,191 @@
+"""From clusters to emissions: repair, bounds, and the parameters that stream methods share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.data.space import UNIT, Space
+from shoal.data.stream import DROP, HOLD, SUPPRESS, Arrivals, Emissions
+from shoal.errors import InfeasibleError, InputError
+from shoal.protocols import StreamPromises
+from shoal.search.repair import merge_failing
+from shoal.streams.methods.buffer import _columns
+
+LEFTOVERS = ("hold", "drop", "star")
+
+
+STAR_OR_DROP = {
+    "help": "records that fit no cluster: suppressed (star) or dropped",
+    "choices": ("star", "drop"),
+}
+SNAP = {
+    "help": (
+        "publish numbers in steps of this many to a domain, so that no true end shows; 0 for none"
+    ),
+    "low": 0,
+}
+
+
+TICK = {
+    "help": (
+        "records between releases, in which all that leaves is shuffled; 1 tells when each record"
+        " came"
+    ),
+    "low": 1,
+}
+
+
+class _HasDelay(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def delta(self) -> int: ...
+
+
+Delayed = TypeVar("Delayed", bound=_HasDelay)
+
+
+def person_codes(people: np.ndarray) -> np.ndarray:
+    """(n,) int32 numbers 0.. of these people; empty where every record is its own person."""
+    distinct, numbers = np.unique(people, return_inverse=True)
+    return np.zeros(0, np.int32) if len(distinct) == len(people) else numbers.astype(np.int32)
+
+
+def people_of(people: np.ndarray, labels: np.ndarray, count: int) -> np.ndarray:
+    """Distinct people of every cluster, (count,) int64. labels: (n,), -1 in none."""
+    kept = labels >= 0
+    numbers = np.unique(people[kept], return_inverse=True)[1]
+    pairs = np.unique(labels[kept].astype(np.int64) << 32 | numbers)
+    return np.bincount(pairs >> 32, minlength=count)
+
+
+def boxes(values: np.ndarray, labels: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Least and greatest value of every cluster's members, (count, d) float64."""
+    order = np.argsort(labels, kind="stable")
+    order = order[np.searchsorted(labels[order], 0) :]
+    starts = np.searchsorted(labels[order], np.arange(count))
+    if not count:
+        return np.zeros((0, values.shape[1])), np.zeros((0, values.shape[1]))
+    return np.minimum.reduceat(values[order], starts, axis=0), np.maximum.reduceat(
+        values[order], starts, axis=0
+    )
+
+
+def repaired(
+    space: Space, promises: StreamPromises, records: Arrivals, labels: np.ndarray, count: int
+) -> Partition:
+    """The clusters with those that break a promise merged into their nearest; all in none where
+    nothing helps.
+
+    Without the records that a cap keeps out of their cluster. Where clusters that show the same
+    cells must be judged as one, they become one.
+    """
+    if not count or not promises.needs_more_than_k:
+        return Partition(labels, count)
+    matrix, found = matrix_of(space, records), Partition(labels, count)
+    try:
+        while True:
+            found = merge_failing(
+                matrix, found, lambda labels, count: promises.holds(records, labels, count)
+            )
+            shown = promises.cells(records, found.labels, found.count) if promises.by_cells else []
+            if len(set(shown)) == len(shown):
+                return Partition(promises.capped(records, found.labels), found.count)
+            one = np.unique(shown, return_inverse=True)[1].reshape(-1)
+            found = Partition.of(np.where(found.labels >= 0, one[found.labels], -1))
+    except InfeasibleError:
+        return Partition(np.full(len(records), -1, np.int32), 0)
+
+
+def codes_of(space: Space, values: np.ndarray) -> np.ndarray:
+    """Positions in units of loss and leaves of all attributes, (n, d) int32; of records that lack a
+    value, anything.
+    """
+    values = np.nan_to_num(values)
+    is_tree = np.array([tree is not None for tree in space.trees])
+    codes = np.empty(values.shape, np.int32)
+    codes[:, ~is_tree], codes[:, is_tree] = space.scaled_positions(values).T, space.leaf(values).T
+    return codes
+
+
+def tree_table(space: Space) -> np.ndarray:
+    """The trees as kernels take them that know records by `codes_of`: (nodes + d, 4) int32.
+
+    A row for each node: parent, first and last leaf, and price. Then one for each attribute: the
+    row of its first node, -1 for linear ones, and nothing else.
+    """
+    nodes, d = len(space.parent), space.attributes
+    table = np.zeros((nodes + d, 4), np.int32)
+    table[:nodes] = np.column_stack([space.parent, space.first, space.last, space.cost])
+    table[nodes:, 0] = -1
+    table[nodes + np.flatnonzero([tree is not None for tree in space.trees]), 0] = space.base
+    return table
+
+
+def matrix_of(space: Space, records: Arrivals) -> Matrix:
+    """The records as table methods see them, a loss of 1 being everything suppressed."""
+    is_tree = np.array([tree is not None for tree in space.trees])
+    codes = codes_of(space, records.values)
+    base = np.full(space.attributes, -1, np.int32)
+    base[is_tree] = space.base
+    scale = np.where(is_tree, 0.0, 1.0 / UNIT)
+    people = person_codes(records.people)
+    who = people if len(people) else None
+    return Matrix(codes, scale, base, space.parent, space.last, space.cost / UNIT, who)
+
+
+def emissions(
+    records: Arrivals,
+    kind: np.ndarray,
+    cluster: np.ndarray,
+    release: int,
+    now: int,
+    made: np.ndarray,
+    lo: np.ndarray,
+    hi: np.ndarray,
+    live: np.ndarray,
+) -> Emissions:
+    """All these records in one release."""
+    seq, values, people = (column.copy() for column in _columns(records))
+    at = np.full(len(seq), now, np.int64)
+    return Emissions(
+        seq,
+        people,
+        values,
+        kind.astype(np.int8),
+        np.full(len(seq), release, np.int64),
+        cluster.astype(np.int64),
+        at,
+        made,
+        lo,
+        hi,
+        live.copy(),
+    )
+
+
+KIND_OF_LEFTOVER = {"star": SUPPRESS, "drop": DROP, "hold": HOLD}
+
+
+def with_effective_delay(parameters: Delayed, k: int) -> Delayed:
+    """The parameters with a delay from which a record may still wait for the next tick.
+
+    Raises InputError where what is held could never be k people.
+    """
+    tick = getattr(parameters, "tick", 1)
+    if parameters.delta - tick + 1 < k:
+        waits = (
+            f" and tick = {tick} leave {max(0, parameters.delta - tick + 1)} records,"
+            if tick > 1
+            else " is"
+        )
+        raise InputError(
+            f"method '{parameters.name}': delta = {parameters.delta}{waits} less than k = {k}, so"
+            f" no cluster could ever be filled; set delta to {k + tick - 1} or more"
+        )
+    return replace(parameters, delta=parameters.delta - tick + 1)  # type: ignore[type-var]

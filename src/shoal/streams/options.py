@@ -1,0 +1,152 @@
+"""What a run of a stream was asked for, and whether it can be done."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from shoal.connectors import files
+from shoal.connectors.database.address import is_address
+from shoal.connectors.feeds import RECORD_LINES
+from shoal.connectors.outputs import certificate_path, refuse_table
+from shoal.errors import InputError
+from shoal.streams import kafka
+from shoal.streams.kafka_keys import PARTITIONERS
+
+ON_BAD = ("dead-letter", "stop")
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """What a run was asked for, as the command line takes it."""
+
+    source: str
+    sink: str
+    checkpoint: Path | None = None
+    trace: str | None = None
+    dead_letters: str | None = None
+    reference: str | None = None
+    on_bad: str = "dead-letter"
+    follow: bool = False
+    deadline: float | None = None
+    durable: bool = True
+    whole: bool = True
+    record_lines: int = RECORD_LINES
+    partitioner: str = PARTITIONERS[0]
+    shards: int | None = None
+
+    @property
+    def bad_records(self) -> Path:
+        """The file that lists records which were set aside."""
+        if self.dead_letters is None and self.checkpoint is not None and self.by_transactions:
+            return self.checkpoint / "dead-letters.jsonl"
+        beside = "stream" if self.to_standard_output else self.sink.rstrip("/")
+        return Path(self.dead_letters or f"{beside}.dead-letters.jsonl")
+
+    @property
+    def to_topic(self) -> bool:
+        return kafka.is_topic(self.sink)
+
+    @property
+    def to_table(self) -> bool:
+        return is_address(self.sink)
+
+    @property
+    def by_transactions(self) -> bool:
+        """Whether the sink takes each step whole, and knows which it has."""
+        return self.to_topic or self.to_table
+
+    @property
+    def to_standard_output(self) -> bool:
+        return self.sink == files.STANDARD
+
+    @property
+    def to_file(self) -> bool:
+        return not self.by_transactions and not self.to_standard_output
+
+    @property
+    def outputs(self) -> list[Path]:
+        """The files that were named to be written."""
+        return _paths_of(self.sink, self.trace, self.dead_letters)
+
+    @property
+    def format(self) -> str:
+        """The suffix that names the form in which rows are written."""
+        form = ".jsonl" if self.by_transactions else files.format_of(self.sink)
+        if form == files.XLSX:
+            raise InputError(
+                f"output '{self.sink}': a workbook does not grow; name a .csv, or another format"
+            )
+        return form
+
+    @property
+    def certificate_path(self) -> str:
+        """Beside the sink; in the checkpoint where that is a topic."""
+        if self.to_topic and self.checkpoint is not None:
+            return str(self.checkpoint / "certificate.json")
+        return certificate_path(self.sink)
+
+    def check(self) -> None:
+        """Raises InputError with everything that can't be done."""
+        refuse_table(self.source)
+        written = self.outputs
+        findings = [
+            *self._contradictions(written),
+            *(f"output '{path}': {_UNWRITABLE}" for path in written if not _is_writable(path)),
+        ]
+        if findings:
+            raise InputError.from_findings(findings)
+        _ = self.format  # raises where no format has that suffix
+
+    def _contradictions(self, written: list[Path]) -> list[str]:
+        read = _paths_of(self.source, self.reference)
+        findings = []
+        if self.by_transactions and self.checkpoint is None:
+            what = "topic" if self.to_topic else "table"
+            findings.append(
+                f"output '{self.sink}': rows in a {what} can't be taken back; give --checkpoint,"
+                " so that each is sent once"
+            )
+        if len(set(written)) < len(written) or set(written) & set(read):
+            findings.append(
+                "outputs: a file is named twice, or is also read; give each a file of its own"
+            )
+        if self.to_standard_output and self.checkpoint is not None:
+            findings.append(
+                "output '-': standard output can't be resumed; write to a file, or leave out"
+                " --checkpoint"
+            )
+        if self.follow and self.checkpoint is None:
+            findings.append(
+                "--follow: a stream without end needs --checkpoint, so that it can be stopped and"
+                " resumed"
+            )
+        if self.shards is not None:
+            findings.append(
+                "--shards: says how an engine divides a stream; name the engine with --engine"
+            )
+        if self.deadline is not None and not 0 <= self.deadline < math.inf:
+            findings.append(
+                "--deadline: is not a number of seconds; give one of 0 or more, or leave it out"
+            )
+        return findings
+
+
+_UNWRITABLE = "can't be written; name a file in a folder that exists and is writable"
+
+
+def _is_writable(path: Path) -> bool:
+    return not path.is_dir() and path.parent.is_dir() and os.access(path.parent, os.W_OK)
+
+
+def _paths_of(*names: str | None) -> list[Path]:
+    return [
+        Path(name).resolve()
+        for name in names
+        if name is not None
+        and name != files.STANDARD
+        and not kafka.is_topic(name)
+        and not is_address(name)
+    ]

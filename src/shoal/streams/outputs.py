@@ -1,0 +1,318 @@
+"""What a run of a stream writes: rows for everybody, and private files for their owner.
+
+Every output only ever grows. A step collects what it adds in memory; once the checkpoint has
+committed the step, each addition is appended to its output, at a known length, so
+that putting it twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from shoal.connectors.database.address import parse
+from shoal.connectors.dialect import default_dialect
+from shoal.data.schema import Role, Schema
+from shoal.errors import CheckpointError, PromiseError
+from shoal.protocols import Sink
+from shoal.streams import kafka
+from shoal.streams.checkpoint import Checkpoint
+from shoal.streams.options import StreamOptions
+from shoal.streams.shared_checkpoint import SharedCheckpoint
+from shoal.streams.sinks import FileSink, Output, PartsSink, StandardOutput
+
+if TYPE_CHECKING:
+    from shoal.streams.stream_tables import TableSink
+
+PRIVATE = ("people", "trace")  # outputs that show more than the release: their owner's alone
+PIECE = 1 << 20  # bytes of a file that are read at once
+
+
+class RowFormat:
+    """Rows as bytes that can follow one another, and back."""
+
+    def __init__(self, options: StreamOptions, schema: Schema) -> None:
+        self._suffix = options.format
+        self._compresses = options.sink.endswith(".gz")
+        self._separator = default_dialect(self._suffix).delimiter
+        self._schema = schema
+        self.in_parts = self._suffix in (".parquet", ".arrow")
+        """Whether rows are collected in files of their own and joined at the end."""
+
+    @property
+    def has_header(self) -> bool:
+        return not self.in_parts and self._suffix != ".jsonl"
+
+    def header(self) -> bytes:
+        """The names of the published columns."""
+        names = [attribute.name for attribute in self._schema.published]
+        return self._packed(pl.DataFrame(schema=dict.fromkeys(names, pl.String)), header=True)
+
+    def pack(self, frame: pl.DataFrame) -> bytes:
+        """The rows, without a header."""
+        return self._packed(frame, header=False)
+
+    def _packed(self, frame: pl.DataFrame, header: bool) -> bytes:
+        buffer = io.BytesIO()
+        if self.in_parts:
+            frame.write_parquet(buffer)
+        elif self._suffix == ".jsonl":
+            frame.write_ndjson(buffer)
+        else:
+            frame.write_csv(buffer, include_header=header, separator=self._separator)
+        if self._compresses:  # members follow one another
+            return gzip.compress(buffer.getvalue(), compresslevel=6, mtime=0)
+        return buffer.getvalue()
+
+    def read_back(self, content: bytes) -> pl.DataFrame:
+        """The rows as their readers will see them."""
+        if self._compresses:
+            content = gzip.decompress(content)
+        if self.in_parts:
+            return pl.read_parquet(io.BytesIO(content))
+        if self._suffix == ".jsonl":
+            return pl.read_ndjson(io.BytesIO(content))
+        # few distinct cells: text is held once per value, and counted by it
+        schema = {
+            a.name: pl.Categorical if a.role is Role.QUASI else pl.String
+            for a in self._schema.published
+        }
+        return pl.read_csv(
+            io.BytesIO(content),
+            has_header=False,
+            infer_schema=False,
+            separator=self._separator,
+            schema=schema,
+        )
+
+    def joined(self, first: bytes, more: bytes) -> bytes:
+        """Packed rows behind others: of a form that can't grow, all of them packed again."""
+        if not self.in_parts or not first or not more:
+            return first + more
+        rows = pl.concat([self.read_back(first), self.read_back(more)])
+        content = self.pack(rows)
+        if not self.read_back(content).equals(rows):
+            raise PromiseError("the rows of a step are not read as they were measured; withheld")
+        return content
+
+    def join_parts(self, folder: Path, nothing: pl.DataFrame, draft: Path) -> None:
+        """Writes one table of all parts, read and written piece by piece."""
+        parts = sorted(folder.glob("*.parquet")) if folder.exists() else []
+        rows = pl.scan_parquet(parts) if parts else nothing.lazy()
+        try:
+            if self._suffix == ".parquet":
+                rows.sink_parquet(draft)
+            else:
+                rows.sink_ipc(draft)
+        except pl.exceptions.ComputeError:  # a full disk, in Polars' words
+            raise OSError from None
+
+
+class Outputs:
+    """All outputs of a run, by name: `sink`, `dead_letters` and, where asked, `people`, `trace`."""
+
+    def __init__(self, options: StreamOptions, checkpoint: Checkpoint, schema: Schema) -> None:
+        self.format = RowFormat(options, schema)
+        self._options = options
+        self._checkpoint = checkpoint
+        self._published = [attribute.name for attribute in schema.published]
+        self._table: TableSink | None = None
+        is_shared = isinstance(checkpoint, SharedCheckpoint)
+        paths = self._paths(lists_people=schema.subject is not None and not is_shared)
+        self.by_name = {name: Output(path, name in PRIVATE) for name, path in paths.items()}
+        self._sinks: dict[str, Sink] = {
+            name: FileSink(output, checkpoint) for name, output in self.by_name.items()
+        }
+        if options.to_standard_output:
+            self._sinks["sink"] = StandardOutput()
+        elif self.format.in_parts:
+            self._sinks["sink"] = PartsSink(paths["sink"], checkpoint)
+
+    def _paths(self, lists_people: bool) -> dict[str, Path]:
+        """The files that grow: what is published, and what is private."""
+        options = self._options
+        folder = self._checkpoint.folder
+        inside = self.format.in_parts or options.by_transactions
+        paths = {"sink": folder / "rows" if inside else Path(options.sink)}
+        if lists_people:
+            paths["people"] = folder / "people"
+        if options.trace is not None:
+            paths["trace"] = Path(options.trace)
+        kept = options.checkpoint is not None
+        paths["dead_letters"] = options.bad_records if kept else folder / "dead-letters"
+        return paths
+
+    def __getitem__(self, name: str) -> Output:
+        return self.by_name[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.by_name
+
+    def connect(self, identity: str, step: int) -> None:
+        """Opens the topic or table that rows go to, if they go to one. step: the last that was
+        committed.
+        """
+        if self._options.to_topic:
+            self._sinks["sink"] = kafka.TopicSink(self._options.sink, identity, step)
+        if self._options.to_table:
+            from shoal.streams.stream_tables import TableSink
+
+            self._table = TableSink(parse(self._options.sink), self._published, identity, step)
+            self._sinks["sink"] = self._table
+
+    def certify(self, certificate: str) -> None:
+        """Puts the certificate beside the table that rows go to."""
+        assert self._table is not None
+        self._table.certify(certificate)
+
+    def close(self) -> None:
+        """Closes what rows go to."""
+        for sink in self._sinks.values():
+            sink.close()
+
+    def add_rows(self, content: bytes) -> None:
+        """Adds packed rows to the sink, below a header where it has none yet."""
+        sink = self["sink"]
+        if self.format.has_header and not sink.length and not sink.pending:
+            content = self.format.header() + content
+        sink.pending = self.format.joined(sink.pending, content)
+
+    def require_untouched(self) -> None:
+        """Raises CheckpointError where a new checkpoint would go on in a file that has content."""
+        for name in ("sink", "trace"):
+            output = self.by_name.get(name)
+            if output is not None and output.path.exists() and output.path.stat().st_size:
+                raise CheckpointError(
+                    f"output '{output.path}': exists, but the checkpoint is new; name a fresh file,"
+                    " or the checkpoint that it belongs to"
+                )
+
+    def taken_rows(self) -> bytes:
+        """Takes the rows of the step out of the buffer; the commit itself writes them."""
+        sink = self["sink"]
+        rows, sink.pending = sink.pending, b""
+        return rows
+
+    def private_segment(self) -> dict[str, Any]:
+        """What a snapshot has to hold, so that everything but the rows can be put after a crash."""
+        pending = self["dead_letters"].pending
+        return {
+            "lengths": {name: output.length for name, output in self.by_name.items()},
+            "crcs": {},
+            "dead_letters": np.frombuffer(pending, dtype=np.uint8),
+        }
+
+    def put_private_segment(self, step: int, state: Mapping[str, Any]) -> None:
+        """Puts what a snapshot has committed, whether it stood there or not."""
+        self["dead_letters"].pending = state["dead_letters"].tobytes()
+        self.put(step)
+
+    def write_segment(self, step: int) -> dict[str, dict[str, Any]]:
+        """Keeps what the step adds in a hidden file, so that it can be put after a crash.
+
+        Returns what a snapshot has to hold for that.
+        """
+        pending = b"".join(output.pending for output in self.by_name.values())
+        self._checkpoint.write(self._segment(step), pending)
+        outputs = self.by_name.items()
+        return {
+            "lengths": {name: output.length for name, output in outputs},
+            "crcs": {name: output.crc for name, output in outputs if output.is_private},
+            "sizes": {name: len(output.pending) for name, output in outputs},
+            "segment": {"size": len(pending), "sha256": hashlib.sha256(pending).hexdigest()},
+        }
+
+    def restore_lengths(self, state: Mapping[str, Any]) -> None:
+        """Goes back to what a snapshot has committed."""
+        for name, length in state["lengths"].items():
+            self[name].length = int(length)
+        for name, crc in state["crcs"].items():
+            self[name].crc = int(crc)
+
+    def remove_segment(self, step: int) -> None:
+        self._segment(step).unlink(missing_ok=True)
+
+    def _segment(self, step: int) -> Path:
+        return self._checkpoint.folder / f"segment-{step}"
+
+    def put_segment(self, step: int, state: Mapping[str, Any]) -> None:
+        """Puts what a snapshot has committed where it belongs, whether it stood there or not.
+
+        Raises CheckpointError where the segment or a private file is not as it was written.
+        """
+        try:
+            content = self._segment(step).read_bytes()
+        except FileNotFoundError:
+            raise CheckpointError(
+                f"checkpoint '{self._checkpoint.folder}': lacks a file that it had written; begin a"
+                " new one"
+            ) from None
+        self._require_whole_segment(step, content, state["segment"])
+        for output in self.by_name.values():
+            if output.is_private:
+                self._require_undamaged(output)
+        start = 0
+        for name, size in state["sizes"].items():
+            output = self[name]
+            self._require_as_left(name, output, size)
+            output.pending = content[start : start + size]
+            start += size
+            self._put(name, step)
+
+    def _require_whole_segment(self, step: int, content: bytes, known: Mapping[str, Any]) -> None:
+        digest = hashlib.sha256(content).hexdigest()
+        if len(content) != known["size"] or digest != known["sha256"]:
+            raise self._damaged(self._segment(step).name)
+
+    def _require_undamaged(self, output: Output) -> None:
+        """Raises CheckpointError where a private file is not what was committed. What stands behind
+        that may be half a step, and is written again.
+        """
+        length = 0
+        crc = 0
+        if output.path.exists():
+            with open(output.path, "rb") as file:
+                while piece := file.read(min(PIECE, output.length - length)):
+                    length += len(piece)
+                    crc = zlib.crc32(piece, crc)
+        if length != output.length or crc != output.crc:
+            is_inside = output.path.parent == self._checkpoint.folder
+            raise self._damaged(output.path.name if is_inside else str(output.path))
+
+    def _damaged(self, name: str) -> CheckpointError:
+        return CheckpointError(
+            f"checkpoint '{self._checkpoint.folder}': its file '{name}' is damaged; begin a new one"
+            " in another folder"
+        )
+
+    def _require_as_left(self, name: str, output: Output, size: int) -> None:
+        """Raises CheckpointError where an output is neither as before the step nor as after it."""
+        if name == "sink" and (self.format.in_parts or self._options.by_transactions):
+            return
+        length = output.path.stat().st_size if output.path.exists() else 0
+        if not output.length <= length <= output.length + size:
+            what = "was changed since the stream wrote it" if output.path.exists() else "is gone"
+            raise CheckpointError(
+                f"output '{output.path}': {what}; put it back, or begin a new checkpoint"
+            )
+
+    def put(self, step: int) -> None:
+        """Appends all that is pending to the outputs."""
+        for name in self.by_name:
+            self._put(name, step)
+
+    def _put(self, name: str, step: int) -> None:
+        output = self[name]
+        self._sinks[name].put(step, output.pending)
+        output.length += len(output.pending)
+        if output.is_private:
+            output.crc = zlib.crc32(output.pending, output.crc)
+        output.pending = b""

@@ -1,0 +1,243 @@
+"""One stream being published, in memory: what its pieces release, how that is measured, and what a
+snapshot holds. Subclasses commit the steps: `run.Run` by one rename, `partition.PartitionRun` by a
+transaction of the broker, `shard.ShardRun` by what its driver commits for all shards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import polars as pl
+from pydantic import TypeAdapter
+
+from shoal.connectors import files
+from shoal.data.certificate import Certificate
+from shoal.data.stream import Piece
+from shoal.data.table import Table
+from shoal.errors import CheckpointError, InputError
+from shoal.policy.policy import Policy
+from shoal.protocols import Source
+from shoal.streams.certify import stream_certificate
+from shoal.streams.checkpoint import Checkpoint
+from shoal.streams.core import Batch, StreamCore, state_below
+from shoal.streams.gate import Gate
+from shoal.streams.options import StreamOptions
+from shoal.streams.outputs import Outputs
+from shoal.streams.progress import StreamCounters
+from shoal.streams.status import StatusWriter
+from shoal.streams.trace_lines import trace_lines
+from shoal.version import VERSION
+
+MOST_TIMES = 100  # times of arrival that are distinguished within a deadline
+MOST_BAD = 20  # bad records that one message names
+
+
+class Publishing(ABC):
+    """A stream under one policy, from one source; each step is measured before it is committed."""
+
+    def __init__(
+        self,
+        options: StreamOptions,
+        policy: Policy,
+        feed: Source,
+        checkpoint: Checkpoint,
+        clock: Callable[[], float],
+    ) -> None:
+        self._options = options
+        self._policy = policy
+        self._feed = feed
+        self._checkpoint = checkpoint
+        self._clock = clock
+        reference = options.reference or policy.reference
+        self._reference = None if reference is None else files.read(reference)
+        table = None if self._reference is None else Table(self._reference.frame)
+        self.core = StreamCore(policy, feed.names, table)
+        self.outputs = Outputs(options, checkpoint, self.core.schema)
+        self._gate = Gate(self.core.schema, self.core.measures)
+        self._counters = StreamCounters()
+        self.status = StatusWriter(options, self.core)
+        self._step = 0
+        self._arrival_times: list[tuple[float, int]] = []
+        self._started = time.process_time()
+        self._read_before = 0
+        self._fingerprint = self._hash_of_what_stays()
+
+    # stopping and resuming
+
+    def _require_same_stream(self, state: dict[str, Any]) -> None:
+        """Raises CheckpointError if a snapshot belongs to another stream."""
+        if state.get("policy") != self._fingerprint:
+            raise CheckpointError(
+                f"checkpoint '{self._checkpoint.folder}': was made under another policy, or for"
+                " other columns, outputs or versions; use what it was started with, or begin a"
+                " new one in another folder"
+            )
+
+    def _snapshot(self) -> dict[str, Any]:
+        """What every subclass commits with a step."""
+        now = self._clock()
+        return {
+            "policy": self._fingerprint,
+            "columns": self._feed.names,
+            "step": self._step,
+            "place": self._feed.place,
+            "came": [(now - at, seq) for at, seq in self._arrival_times],
+            "at": time.time(),
+            "tally": asdict(self._counters),
+            **{f"core/{name}": value for name, value in self.core.snapshot().items()},
+            **{f"gate/{name}": value for name, value in self._gate.snapshot().items()},
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.core.restore(state_below("core/", state))
+        self._gate.restore(state_below("gate/", state))
+        TypeAdapter(StreamCounters).validate_json(json.dumps(state["tally"]), strict=True)
+        self._counters = StreamCounters(**state["tally"])
+        self._step = int(state["step"])
+        self._read_before = self._counters.read
+        self.outputs.restore_lengths(state)
+
+    def _restore_arrivals(self, state: dict[str, Any]) -> None:
+        """When the records arrived that still wait: a deadline runs on while no process does."""
+        now = self._clock()
+        away = max(0.0, time.time() - float(state["at"]))
+        self._arrival_times = [(now - away - float(age), int(seq)) for age, seq in state["came"]]
+        if self._options.deadline is None:
+            self._arrival_times = []
+        elif self.core.waiting and not self._arrival_times:  # no deadline was asked before
+            self._arrival_times = [(now, self.core.arrived - 1)]
+
+    def _begin_status(self) -> None:
+        self.status.begin(self._step, self._counters, self._gate, self.core.waiting)
+
+    def _hash_of_what_stays(self) -> str:
+        """What may not change between two runs of one stream."""
+        fixed = {
+            **fixed_by(self._policy),
+            "reference": None if self._reference is None else self._reference.sha256,
+            "columns": self._feed.names,
+            "record_lines": self._options.record_lines,
+            "outputs": self._outputs_that_stay(),
+            "shoal": VERSION,
+            "polars": pl.__version__,
+        }
+        return hash_of(fixed)
+
+    def _outputs_that_stay(self) -> dict[str, str]:
+        return {name: str(output.path.resolve()) for name, output in self.outputs.by_name.items()}
+
+    # working
+
+    def _batches_of(self, piece: Piece) -> list[Batch]:
+        """What leaves because of a piece of the source, a deadline, or the end."""
+        now = self._clock()
+        arrived_before = self.core.arrived
+        batches = [self._take_in(piece)]
+        if self._options.deadline is not None:
+            if self.core.arrived > arrived_before:
+                self._note_arrival(now, self._options.deadline)
+            batches.append(self._overdue(self._options.deadline))
+        if piece.at_end:
+            batches.append(self.core.flush())
+            self.outputs.add_rows(b"")  # the names of the columns, though no row may follow
+            self._counters.closed = True
+        return [batch for batch in batches if batch is not None]
+
+    def _take_in(self, piece: Piece) -> Batch | None:
+        batch, unfit = self.core.push(piece.frame, piece.position)
+        bad = piece.bad + [(int(piece.position[row]), reason) for row, reason in unfit.items()]
+        bad.sort()
+        if bad and self._options.on_bad == "stop":
+            raise _refused(bad)
+        lines = [json.dumps({"record": at, "reason": why}) + "\n" for at, why in bad]
+        self.outputs["dead_letters"].pending += "".join(lines).encode()
+        self._counters.read += len(piece.position) + len(piece.bad)
+        self._counters.bad += len(bad)
+        return batch
+
+    def _note_arrival(self, now: float, deadline: float) -> None:
+        """Notes when the last records arrived; rounded up, since checkpoints hold every time."""
+        times = self._arrival_times
+        if times and now - times[-1][0] < deadline / MOST_TIMES:
+            now = times.pop()[0]
+        times.append((now, self.core.arrived - 1))
+
+    def _overdue(self, deadline: float) -> Batch | None:
+        """What must leave because its time has run out, however few have arrived since."""
+        due = -1
+        while self._arrival_times and self._clock() - self._arrival_times[0][0] >= deadline:
+            due = self._arrival_times.pop(0)[1]
+        return self.core.expire(due) if due >= 0 else None
+
+    def _do(self, batches: list[Batch]) -> None:
+        """One step: write, measure, commit, put."""
+        for batch in batches:
+            self._write(batch)
+        self._commit()
+
+    def _write(self, batch: Batch) -> None:
+        """Packs a batch, and measures what its readers will read of it."""
+        content = self.outputs.format.pack(batch.frame)
+        losses = np.zeros(0)
+        if batch.frame.height:
+            rows = self.outputs.format.read_back(content)
+            truth = self.core.true_values(batch)
+            losses = self._gate.measure(
+                rows, batch.people, truth, batch.release, batch.new, batch.live
+            )
+        self.outputs.add_rows(content)
+        if "people" in self.outputs:
+            self.outputs["people"].pending += batch.people.tobytes()
+        if "trace" in self.outputs:
+            self.outputs["trace"].pending += trace_lines(batch, self._counters.published)
+        self._counters.add(batch, losses)
+        self.status.add(batch)
+
+    @abstractmethod
+    def _commit(self) -> None:
+        """Makes the step count as done, all at once, and writes its rows exactly once."""
+
+    # reporting
+
+    def _certificate(
+        self, measured: dict[str, Any], read_and_written: dict[str, Any]
+    ) -> Certificate:
+        """read_and_written: the certificate's `input` and `output`."""
+        counters, waiting = self._counters, self.core.waiting
+        return stream_certificate(
+            measured, self._policy, counters, waiting, read_and_written, self._started
+        )
+
+
+def _refused(bad: list[tuple[int, str]]) -> InputError:
+    """The first bad records of a piece with their reasons, and how many more it has."""
+    (first, reason), *others = bad[:MOST_BAD]
+    findings = [f"record {at}: {why}" for at, why in others]
+    if len(bad) > MOST_BAD:
+        findings.append(f"and {len(bad) - MOST_BAD} more that were read with them")
+    return InputError(
+        f"record {first} (the first is 0): {reason}; correct it, or let --on-bad dead-letter set it"
+        " aside",
+        findings,
+    )
+
+
+def fixed_by(policy: Policy) -> dict[str, Any]:
+    """What a policy settles for as long as its stream goes on."""
+    return {
+        "policy": policy.model.model_dump(mode="json"),
+        "shuffled": sorted(policy.model.render.model_fields_set),
+        "hierarchies": [files.file_sha256(name) for name in policy.files],
+    }
+
+
+def hash_of(fixed: dict[str, Any]) -> str:
+    """One text that two streams share if they agree in everything named here."""
+    return hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()

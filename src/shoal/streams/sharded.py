@@ -1,0 +1,389 @@
+"""A folder of files as a stream in shards, whose batches an engine's workers publish.
+
+Every person is in one shard (`streams/shard_files.py`), and each shard is a stream of its own:
+its rows are those of one process that publishes its records alone. So every promise holds in each
+shard, and in all of them together (`union.py`).
+
+One batch: list the new files > a task a file sorts its records by shard > a task a shard takes them
+in, measures what leaves and writes it down (`shard.py`) > one rename commits the files that were
+read, the snapshot of every shard and the rows > the rows are put into the output, then its
+manifest. Killed before the commit, the batch is as if it never was; killed after it, the rows are
+put again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from shoal.connectors import files
+from shoal.connectors.engines import Engine
+from shoal.connectors.output_locks import sole_writer
+from shoal.data.certificate import Certificate
+from shoal.data.progress import Progress
+from shoal.data.shared_room import SharedRoom
+from shoal.data.table import Table
+from shoal.errors import CheckpointError, InputError
+from shoal.policy.policy import Policy
+from shoal.streams.batch_folder import NAMED, BatchFolder, batch_folder
+from shoal.streams.checkpoint import Checkpoint
+from shoal.streams.core import StreamCore
+from shoal.streams.gate import Gate
+from shoal.streams.options import StreamOptions
+from shoal.streams.progress import StreamCounters
+from shoal.streams.publishing import fixed_by, hash_of
+from shoal.streams.shard import (
+    FORM,
+    Advance,
+    ShardState,
+    ShardTask,
+    Step,
+    forget_steps,
+    forget_unbegun,
+    require_seen,
+    shard_folder,
+)
+from shoal.streams.shard_files import (
+    NewFile,
+    Sharding,
+    Split,
+    Splitter,
+    column_names,
+    new_files,
+    shares_of,
+)
+from shoal.streams.sharded_certificate import certificate_of_all, certify_shards, parts_of
+from shoal.streams.sharded_state import Committed
+from shoal.streams.sharding_options import require_fit
+from shoal.streams.status import StatusWriter
+from shoal.streams.union import Part, all_counted, all_measured
+
+BATCH_BYTES = 256 << 20
+"""Of the files that one batch reads, unless the first alone is larger."""
+
+IDLE = 1.0  # seconds between two looks at a folder that has nothing new
+
+
+def stream_sharded(
+    options: StreamOptions, policy: Policy, engine: Engine, *, progress: Progress
+) -> tuple[Certificate, np.ndarray]:
+    """Publishes the files of a folder into another one, to the last file; resumes where the
+    checkpoint stopped.
+
+    Returns the certificate of all shards, and their histories one after another. Raises
+    InputError, CheckpointError or PromiseError.
+    """
+    require_fit(options, policy)
+    assert options.checkpoint is not None
+    # workers may be in other folders
+    reference = None if options.reference is None else str(Path(options.reference).absolute())
+    options = replace(options, checkpoint=options.checkpoint.absolute(), reference=reference)
+    policy = replace(policy, base=policy.base.absolute())
+    assert options.checkpoint is not None
+    checkpoint = Checkpoint(options.checkpoint, options.durable)
+    sink = options.sink
+    with ExitStack() as stack:
+        stack.enter_context(sole_writer([Path(sink)]))
+        stack.enter_context(checkpoint.held())
+        stack.callback(forget_unbegun, checkpoint.folder)
+        output = stack.enter_context(batch_folder(sink))
+        run = ShardedRun(options, policy, engine, checkpoint, output)
+        run.resume()
+        run.run_to_end(progress)
+        return run.certified(), run.history
+
+
+class ShardedRun:
+    """The driver: it sees names of files, counts and states; records pass by it in tasks."""
+
+    def __init__(
+        self,
+        options: StreamOptions,
+        policy: Policy,
+        engine: Engine,
+        checkpoint: Checkpoint,
+        output: BatchFolder,
+    ) -> None:
+        self._options, self._policy = options, policy
+        self._engine, self._checkpoint, self._output = engine, checkpoint, output
+        self._state: Committed | None = None
+
+    @cached_property
+    def _room(self) -> SharedRoom:
+        """Starts the workers, whose files lie beside the output."""
+        return self._engine.room(self._options.sink)
+
+    # resuming
+
+    def resume(self) -> None:
+        """Resumes from the checkpoint; raises CheckpointError where it is another stream's."""
+        found = Committed.load(self._checkpoint)
+        if found is None:
+            self._output.require_untouched()
+            return
+        found.require_same(
+            self._checkpoint.folder,
+            str(Path(self._options.source).resolve()),
+            str(Path(self._options.sink).resolve()),
+            self._options.shards,
+        )
+        self._state = found
+        if found.fixed != self._fixed(found.names):
+            raise CheckpointError(
+                f"checkpoint '{self._checkpoint.folder}': was made under another policy, or for"
+                " other columns, options or versions; use what it was started with, or begin a new"
+                " one in another folder"
+            )
+        self._output.require_no_later(found.files)
+        self._put()
+        self._output.require_as_left(found.files)
+
+    def _fixed(self, names: list[str]) -> str:
+        """What may not change between two runs of one stream."""
+        return hash_of(
+            {
+                **fixed_by(self._policy),
+                "reference": self._reference_hash,
+                "columns": names,
+                "record_lines": self._options.record_lines,
+            }
+        )
+
+    @cached_property
+    def _reference(self) -> files.SourceFile | None:
+        named = self._options.reference or self._policy.reference
+        return None if named is None else files.read(named)
+
+    @property
+    def _reference_hash(self) -> str | None:
+        return None if self._reference is None else self._reference.sha256
+
+    @cached_property
+    def _core(self) -> StreamCore:
+        """Of no shard: what all of them have in common."""
+        assert self._state is not None
+        table = None if self._reference is None else Table(self._reference.frame)
+        return StreamCore(self._policy, self._state.names, table)
+
+    def _begun(self, first: NewFile) -> Committed:
+        """A new stream's state; raises InputError where policy, columns and method don't fit."""
+        if self._options.shards is None:
+            raise InputError(
+                "--shards: is missing; say in how many shards a new stream is published, such as 4"
+            )
+        names = column_names(first.path, self._options.record_lines)
+        self._state = Committed(
+            source=str(Path(self._options.source).resolve()),
+            sink=str(Path(self._options.sink).resolve()),
+            fixed=self._fixed(names),
+            shards=self._options.shards,
+            names=names,
+        )
+        _ = self._core
+        for shard in range(self._options.shards):  # tasks make none: not all may see this place
+            shard_folder(self._checkpoint.folder, shard).mkdir(mode=0o700, exist_ok=True)
+        return self._state
+
+    # working
+
+    def run_to_end(self, progress: Progress) -> None:
+        """Batch after batch, until the folder has no new file; raises CheckpointError where files
+        came after the stream had ended.
+        """
+        with ExitStack() as stack:
+            if self._state is not None:
+                stack.enter_context(self._told())
+            while True:
+                taken = {} if self._state is None else self._state.taken_sizes
+                batch, has_more = new_files(self._options.source, taken, BATCH_BYTES)
+                if self._state is not None and self._state.closed:
+                    self._require_no_more(batch)
+                    return
+                if not batch and self._options.follow:
+                    time.sleep(IDLE)
+                    continue
+                if self._state is None:
+                    if not batch:
+                        raise InputError(
+                            f"source '{self._options.source}': holds no file; name a folder of"
+                            " files, or say --follow to wait for some"
+                        )
+                    self._begun(batch[0])
+                    stack.enter_context(self._told())
+                at_end = not has_more and not self._options.follow
+                progress(f"publishing batch {self._known.batch + 1}, of {len(batch)} files")
+                self._do(batch, at_end)
+                progress(self._line())
+                if at_end:
+                    return
+
+    def _require_no_more(self, batch: list[NewFile]) -> None:
+        if batch:
+            raise CheckpointError(
+                f"checkpoint '{self._checkpoint.folder}': its stream has ended, and the source has"
+                " new files since; begin a new one for them, and use --follow for a folder that"
+                " grows"
+            )
+
+    def _do(self, batch: list[NewFile], at_end: bool) -> None:
+        """One batch: sort, publish, commit, put."""
+        state = self._known
+        sharding = Sharding(self._policy.subject, state.shards, self._policy.model.seed)
+        lines, folder = self._options.record_lines, self._room.folder
+        assert folder is not None
+        splitter = Splitter(sharding, tuple(state.names), lines, folder)
+        splits = self._room.each(splitter, batch)
+        try:
+            state.require_new(splits, self._options.source)
+            types = _one_kind(splits, state.types)
+            steps = self._room.each(
+                Advance(self._options, self._policy, tuple(state.names)),
+                self._tasks(splits, at_end),
+            )
+        finally:
+            for split in splits:
+                Path(split.path).unlink(missing_ok=True)
+        self._commit(splits, types, steps, at_end)
+
+    @property
+    def _known(self) -> Committed:
+        assert self._state is not None
+        return self._state
+
+    def _tasks(self, splits: list[Split], at_end: bool) -> list[ShardTask]:
+        """One for each shard that has records, or that ends."""
+        state = self._known
+        shares = shares_of(splits, state.records) if splits else [()] * state.shards
+        number = state.batch + 1
+        return [
+            ShardTask(shard, number, _mark(state.states[shard]), shares[shard], at_end)
+            for shard in range(state.shards)
+            if shares[shard] or at_end
+        ]
+
+    # committing
+
+    def _commit(
+        self, splits: list[Split], types: dict[str, str], steps: list[Step], at_end: bool
+    ) -> None:
+        for step in steps:
+            require_seen(self._checkpoint.folder, step)
+        self._state = self._known.after(splits, types, steps, at_end)
+        if at_end and not self._state.files:
+            self._add_empty_file()
+        self._checkpoint.commit(self._state.packed_values())
+        self._put()
+        self._status.waited(max((step.longest for step in steps), default=0))
+        self._status.commit(self._state.batch, self._counters, self._gate, self._waiting)
+
+    def _add_empty_file(self) -> None:
+        """A release of no row still names its columns."""
+        folder = shard_folder(self._checkpoint.folder, 0)
+        path = folder / f"rows-{self._known.batch}{FORM}"
+        files.write(self._core.nothing, path, FORM)
+        name = NAMED.format(batch=self._known.batch, shard=0)
+        size, sha256 = path.stat().st_size, files.file_sha256(path)
+        entry = {"name": name, "records": 0, "bytes": size, "sha256": sha256}
+        below = str(path.relative_to(self._checkpoint.folder))
+        self._known.files.append(entry)
+        self._known.pending[name] = below
+
+    def _put(self) -> None:
+        """Puts what is committed where it belongs, whether it stands there or not."""
+        state, folder = self._known, self._checkpoint.folder
+        by_name = {entry["name"]: entry for entry in state.files}
+        for name, below in state.pending.items():
+            if (folder / below).is_file():  # else it was put by an earlier run
+                self._output.put(folder / below, by_name[name])
+        self._output.require_as_left([by_name[name] for name in state.pending])
+        letters = state.letters.tobytes()
+        if letters or self._options.bad_records.exists():
+            path, at = self._options.bad_records, state.letters_at
+            self._checkpoint.put(path, at, letters, is_private=True)
+        if state.files:
+            self._output.certify(self._certificate().to_json())
+        for shard, known in enumerate(state.states):
+            forget_steps(folder, shard, known)
+
+    # reporting
+
+    @cached_property
+    def _status(self) -> StatusWriter:
+        return StatusWriter(self._options, self._core)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Writes how the stream does, and what each shard did when it is stopped."""
+        self._status.begin(self._known.batch, self._counters, self._gate, self._waiting)
+        with self._status.reporting():
+            try:
+                yield
+            except KeyboardInterrupt:
+                self._certify_shards()
+                raise
+
+    @property
+    def _parts(self) -> list[Part]:
+        return parts_of(self._known.states, self._core)
+
+    @property
+    def _counters(self) -> StreamCounters:
+        return all_counted([part.counters for part in self._parts])
+
+    @property
+    def _gate(self) -> Gate:
+        return all_measured([part.gate for part in self._parts])
+
+    @property
+    def _waiting(self) -> int:
+        return sum(part.waiting for part in self._parts)
+
+    @property
+    def history(self) -> np.ndarray:
+        """The histories of all shards, as `StreamCounters.history_array`."""
+        return np.concatenate([part.counters.history_array() for part in self._parts])
+
+    def _line(self) -> str:
+        counters = self._counters
+        return (
+            f"batch {self._known.batch}: {counters.read} records in {self._known.shards} shards,"
+            f" {counters.published} published, {self._waiting} waiting, {counters.bad} set aside"
+        )
+
+    def certified(self) -> Certificate:
+        """Writes the certificate of each shard into the checkpoint; returns that of all."""
+        self._certify_shards()
+        return self._certificate()
+
+    def _certificate(self) -> Certificate:
+        return certificate_of_all(self._known, self._core, self._policy, self._output.path)
+
+    def _certify_shards(self) -> None:
+        certify_shards(self._parts, self._core, self._policy, self._checkpoint.folder)
+
+
+def _mark(state: ShardState | None) -> tuple[int, str] | None:
+    return None if state is None else (state.step, state.digest)
+
+
+def _one_kind(splits: list[Split], known: dict[str, str]) -> dict[str, str]:
+    """The types of all columns; raises InputError with every file that has others. known: those
+    that the stream began with, if it did.
+    """
+    wanted = known or (splits[0].types if splits else {})
+    other = [split.name for split in splits if split.types != wanted]
+    if other:
+        raise InputError.from_findings(
+            [
+                f"file '{name}': has columns of other types than the files before it; write all"
+                " files alike"
+                for name in other
+            ]
+        )
+    return wanted

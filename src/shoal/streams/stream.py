@@ -1,0 +1,183 @@
+"""Stream: records published as they arrive, within a bounded delay and in bounded memory.
+
+`stream` is for a program that brings its own records; `run.stream_file` is the command's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from shoal.connectors.frames import Frame, FrameT
+    from shoal.policy.policy import Policy, PolicyLike
+
+MOST_BAD = 20  # bad records of a batch that a message names
+
+
+def stream(
+    policy: PolicyLike,
+    *,
+    method: str | None = None,
+    reference: Frame | None = None,
+    **parameters: object,
+) -> Stream:
+    """A stream under a policy: `push` batches of records, `flush` at the end.
+
+    method, parameters: override those of the policy. reference: a table of the same columns, where
+    the policy leaves domains or values to be learnt from data, or where t-closeness is asked; else
+    that of the policy, if it names one. Raises InputError where something does not fit.
+    """
+    from shoal.policy.policy import Policy
+
+    asked = Policy.of(policy)
+    if method is not None or parameters or asked.model.method is None:
+        asked = asked.with_method(
+            method or (asked.model.method or {"name": DEFAULT_METHOD})["name"], parameters
+        )
+    asked.build_method("stream")
+    return Stream(asked, reference)
+
+
+DEFAULT_METHOD = "fads"
+
+
+class Stream:
+    """Records in, published rows out, in batches of any size: the same records give the same rows.
+
+    What comes back may hold records of earlier batches, and those of this one may come later. Every
+    row was
+    measured before it came back: what breaks a promise raises PromiseError instead.
+    """
+
+    def __init__(self, policy: Policy, reference: Frame | None = None) -> None:
+        policy.require_answers()
+        self.policy = policy
+        self._reference = reference
+        self._core: Any = None
+        self._gate: Any = None
+        self._like: Any = None
+        self._ended = False
+
+    def push(self, batch: FrameT) -> FrameT:
+        """Takes records in; the rows that are published now, as the kind of frame that came in.
+
+        A batch without records is a quiet moment. Raises InputError, and takes none of them, where
+        a record does not fit the policy, or comes after `flush`.
+        """
+        from shoal.connectors.frames import like, table_of
+        from shoal.policy.binding.columns import check_people
+
+        if self._ended:
+            raise InputError(
+                "stream: has ended with flush, so nothing can follow; begin a new one for these"
+                " records"
+            )
+        frame = table_of(batch, allow_empty=True).frame
+        self._begin(frame.columns)
+        nameless = check_people(frame, self.policy)
+        if nameless:
+            raise InputError.from_findings(nameless)
+        self._like = batch
+        findings = self._core.unfit_records(frame)
+        if findings:
+            reasons = [f"record {row}: {why}" for row, why in sorted(findings.items())]
+            reasons[0] = reasons[0].replace(":", " (the first is 0):", 1)
+            more = (
+                [f"{len(reasons) - MOST_BAD} more records do not fit"]
+                if len(reasons) > MOST_BAD
+                else []
+            )
+            raise InputError.from_findings(reasons[:MOST_BAD] + more)
+        import numpy as np
+
+        out, _ = self._core.push(frame, self._core.arrived + np.arange(frame.height))
+        return like(batch, self._checked(out))
+
+    def flush(self) -> Any:
+        """The end of the stream: the remaining rows, as the kind of frame pushed last."""
+        from shoal.connectors.frames import like
+
+        if self._core is None:
+            raise InputError("stream: nothing was pushed; push records before the end")
+        self._ended = True
+        out = self._checked(self._core.flush())
+        return out if self._like is None else like(self._like, out)
+
+    @property
+    def waiting(self) -> int:
+        """How many records are held."""
+        return 0 if self._core is None else self._core.waiting
+
+    def snapshot(self) -> bytes:
+        """Everything that is needed to go on in another process, private records included."""
+        from shoal.streams.checkpoint import packed
+
+        if self._core is None:
+            raise InputError("stream: nothing was pushed; there is nothing to save")
+        core = {f"core/{name}": value for name, value in self._core.snapshot().items()}
+        gate = {f"gate/{name}": value for name, value in self._gate.snapshot().items()}
+        state = {"names": self._core.names, "policy": self._policy_text(), "ended": self._ended}
+        return packed({**state, **core, **gate})
+
+    def restore(self, snapshot: bytes) -> None:
+        """Resumes where the snapshot was taken, under the same policy; raises CheckpointError
+        otherwise.
+        """
+        from shoal.errors import CheckpointError
+        from shoal.streams.checkpoint import UNFIT, unpacked
+
+        damaged = CheckpointError("stream: the snapshot is damaged; take up an earlier one")
+        try:
+            state = unpacked(snapshot)
+        except UNFIT:
+            raise damaged from None
+        if state.get("policy") != self._policy_text():
+            raise CheckpointError(
+                "stream: the snapshot was taken under another policy; use the same one"
+            )
+        self._core = None
+        try:
+            self._begin(state["names"])
+            self._core.restore(
+                {n.removeprefix("core/"): v for n, v in state.items() if n.startswith("core/")}
+            )
+            self._gate.restore(
+                {n.removeprefix("gate/"): v for n, v in state.items() if n.startswith("gate/")}
+            )
+            self._ended = bool(state["ended"])
+        except UNFIT:
+            self._core = None
+            raise damaged from None
+
+    def _policy_text(self) -> str:
+        return self.policy.model.model_dump_json()
+
+    def _begin(self, names: list[str]) -> None:
+        from shoal.connectors.frames import table_of
+        from shoal.streams.core import StreamCore
+        from shoal.streams.gate import Gate
+
+        if self._core is None:
+            reference = (
+                self.policy.reference_table
+                if self._reference is None
+                else table_of(self._reference)
+            )
+            self._core = StreamCore(self.policy, list(names), reference)
+            self._gate = Gate(self._core.schema, self._core.measures)
+        elif sorted(names) != sorted(self._core.names):
+            raise InputError(
+                "stream: this batch has other columns than the first; give every batch the same"
+            )
+
+    def _checked(self, batch: Any) -> Any:
+        if batch is None:
+            return self._core.nothing
+        true = self._core.true_values(batch)
+        self._gate.measure(batch.frame, batch.people, true, batch.release, batch.new, batch.live)
+        return batch.frame
+
+
+__all__ = ["Stream", "stream"]

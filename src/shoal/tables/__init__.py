@@ -1,0 +1,1 @@
+"""One table: published once, by methods that find classes or one recoding for all."""

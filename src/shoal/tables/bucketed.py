@@ -1,0 +1,73 @@
+"""From a bound table to two: groups of a bucketizer, quasi-identifiers beside sensitive values."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from hashlib import sha256
+
+import numpy as np
+import polars as pl
+
+from shoal.data.table import Table
+from shoal.data.two_tables import SENSITIVE, TwoTables
+from shoal.errors import InfeasibleError, InputError
+from shoal.policy import registry
+from shoal.policy.binding.table import BoundTable
+from shoal.privacy.promises import BoundPromises, nearest_feasible
+from shoal.recoding.recode import shuffled_order
+from shoal.search.repair import repair
+
+ROWS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Bucketed:
+    """Both tables. rows: (n,) row of the original behind each row of the first."""
+
+    quasi: pl.DataFrame
+    sensitive: pl.DataFrame
+    rows: np.ndarray
+    seconds: float
+
+
+def bucketed(table: Table, bound: BoundTable) -> Bucketed:
+    """Groups that keep every promise, shown in two tables, the rows of the first shuffled.
+
+    Raises InputError where a person has several records, InfeasibleError where no groups keep the
+    promises.
+    """
+    policy, encoded = bound.policy, bound.encoded
+    several = 0 if encoded.subjects is None else int((np.bincount(encoded.subjects) > 1).sum())
+    if several:
+        raise InputError(
+            f"method '{policy.method_name}': {several} people have several records, which different"
+            " groups would show; publish one record of each"
+        )
+    promises = policy.build_promises()
+    findings = nearest_feasible(promises, bound.whole_table)
+    if findings:
+        raise InfeasibleError(findings[0], findings[1:])
+    (hidden,) = bound.whole_table.sensitive.values()
+    matrix, asked = bound.matrix(), BoundPromises(promises, bound.whole_table)
+    started = time.process_time()
+    with registry.blaming_plug_in(policy.method_name, "publish"):
+        method = policy.build_method("publish")
+        groups = method.bucketize(matrix, hidden, asked, _secret_rng(table, policy.model.seed))
+        groups = repair(matrix, groups, asked)
+    seconds = time.process_time() - started
+    shown = TwoTables().tables(table, encoded, groups, bound.schema)
+    rows = shuffled_order(shown[""], policy.model.seed)
+    return Bucketed(shown[""][rows], shown[SENSITIVE], rows, seconds)
+
+
+def _secret_rng(table: Table, seed: int) -> np.random.Generator:
+    """Draws that follow from the seed and all that the table holds, columns that are removed too.
+
+    The seed is published, and whoever could repeat the draws for any way to deal the values to the
+    rows would find which of them leads to these groups.
+    """
+    digest = sha256()
+    for piece in table.frame.iter_slices(ROWS):
+        digest.update(piece.write_csv().encode())
+    return np.random.default_rng([seed, int.from_bytes(digest.digest())])

@@ -1,0 +1,274 @@
+"""From a table to the release as it would be published, before anyone has measured it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from shoal.auditor.reading import compares_with_input
+from shoal.data.certificate import Certificate
+from shoal.data.classes import Classes
+from shoal.data.cut import Cut
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.data.progress import Progress, no_progress
+from shoal.data.recoding import GlobalRecoding
+from shoal.data.schema import Schema
+from shoal.data.table import Table
+from shoal.data.truth import Truth
+from shoal.errors import InputError
+from shoal.policy.binding.table import BoundTable, bind
+from shoal.policy.policy import Policy
+from shoal.recoding.recode import find_classes, ordered, recode
+from shoal.tables.class_bounds import class_bound
+
+# what few publications ask for is imported where it is done
+if TYPE_CHECKING:
+    from shoal.attacks.beside.old_cells import OldCells
+    from shoal.data.beside import BesideGuard, OwnPresence
+    from shoal.tables.plan import Plan
+
+WITHHELD = "nothing was written"
+BOUNDED = "rounded-partition"
+"""The method that promises as many classes as there can be; how near it came is stated."""
+
+
+@dataclass(frozen=True)
+class RecodedDraft:
+    """What would be published.
+
+    plan: to be saved; None for local recoding, and where one was applied.
+    certificate_extras: more keys of the certificate. old: the records' classes in other releases,
+    where it is published beside some; own: these, where only what people are like is known.
+    sensitive: the second table of two.
+    """
+
+    frame: pl.DataFrame
+    schema: Schema
+    truth: Truth
+    method: dict[str, Any]
+    reasons: dict[str, int]
+    seconds: float
+    plan: Plan | None = None
+    certificate_extras: dict[str, Any] = field(default_factory=dict)
+    old: OldCells | None = None
+    own: OwnPresence | None = None
+    sensitive: pl.DataFrame | None = None
+
+
+def prepare(
+    table: Table,
+    policy: Policy,
+    progress: Progress = no_progress,
+    plan: Plan | None = None,
+    explained: bool = False,
+    typed: bool = True,
+    beside: BesideGuard | None = None,
+) -> RecodedDraft:
+    """The release as it would be published.
+
+    plan: to be applied instead of a search. typed: as for `recode`. beside: releases that are out.
+    """
+    policy.build_method("publish")  # an unusable method is rejected before the data is read
+    progress("checking the data against the policy")
+    given, table = table, ordered(table, policy)
+    bound, findings = bind(table, policy)
+    if bound is None:
+        # which name rows as they were given, not as they are ordered
+        raise InputError.from_findings(bind(given, policy)[1] or findings)
+    del given  # no second copy beside what follows
+    if bound.encoded.suppressed.any() and compares_with_input(bound.policy):
+        raise InputError(
+            "missing: 'suppress' takes records out of what 'reference: input' compares with; set"
+            " missing to value, or leave reference out"
+        )
+    if bound.policy.is_in_two_tables:
+        if beside is not None:
+            bound.policy.refuse_two_tables("beside")
+        return _in_two_tables(table, bound, progress, explained)
+    old = None
+    if beside is None:
+        decision = _decide_recoding(bound, progress, plan, explained)
+    elif beside.own is None:
+        from shoal.tables.aligned import old_cells_of
+
+        old = old_cells_of(beside, table, bound.policy)
+        decision = _aligned(bound, old, progress, explained)
+    else:
+        from shoal.tables.aligned import require_one_class_each
+
+        require_one_class_each(table, bound.policy)
+        decision = _united(table, bound, beside.own, progress, explained)
+    if beside is None or beside.own is None:  # which asks whom these cells fit in other releases
+        table = table.without([attribute.name for attribute in bound.schema.quasi])
+    progress("recoding")
+    recoded = recode(
+        table,
+        bound,
+        decision.recoding,
+        bound.policy,
+        merging=beside is None,
+        typed=typed,
+        withheld=beside is not None,
+    )
+    missing = int(bound.encoded.suppressed.sum())
+    reasons = ({"missing quasi-identifier": missing} if missing else {}) | decision.reasons
+    return RecodedDraft(
+        recoded.frame,
+        bound.schema,
+        recoded.truth,
+        decision.method,
+        reasons,
+        decision.seconds,
+        decision.plan,
+        decision.certificate_extras,
+        old,
+        None if beside is None else beside.own,
+    )
+
+
+def _in_two_tables(
+    table: Table, bound: BoundTable, progress: Progress, explained: bool
+) -> RecodedDraft:
+    """Groups of the policy's method, shown in two tables."""
+    from shoal.tables.bucketed import bucketed
+
+    policy = bound.policy
+    if explained:
+        raise InputError(_no_explanation(policy))
+    progress(f"finding groups by {policy.method_name}")
+    found = bucketed(table, bound)
+    method = {"name": policy.method_name, "parameters": policy.method_parameters}
+    truth = Truth(table, bound.encoded, found.rows)
+    return RecodedDraft(
+        found.quasi, bound.schema, truth, method, {}, found.seconds, sensitive=found.sensitive
+    )
+
+
+def with_bound(certificate: Certificate, policy: Policy, classes: Classes) -> Certificate:
+    """The certificate with the most classes there can be, if its method promises so many."""
+    if certificate["method"]["name"] != BOUNDED:
+        return certificate
+    bound = class_bound(policy.build_promises(), classes)
+    if bound is None:
+        return certificate
+    return certificate.extended(classes=certificate["classes"] | {"bound": bound})
+
+
+class RecodingDecision(NamedTuple):
+    """How a table is recoded, and what there is to say about it."""
+
+    recoding: Partition | Cut | GlobalRecoding
+    seconds: float
+    method: dict[str, Any]
+    reasons: dict[str, int]
+    plan: Plan | None = None
+    certificate_extras: dict[str, Any] = {}
+
+
+def _aligned(
+    bound: BoundTable, old: OldCells, progress: Progress, explained: bool
+) -> RecodingDecision:
+    """What the policy's method does inside the classes of releases that are out."""
+    from shoal.tables.aligned import find_aligned
+
+    _refuse_explanation(explained)
+    return _withholding(bound.policy, *find_aligned(bound, old, bound.policy, progress))
+
+
+def _united(
+    table: Table, bound: BoundTable, own: OwnPresence, progress: Progress, explained: bool
+) -> RecodingDecision:
+    """What the policy's method does, its classes united until enough people fit."""
+    from shoal.tables.own_presence import find_united
+
+    _refuse_explanation(explained)
+    return _withholding(bound.policy, *find_united(table, bound, own, bound.policy, progress))
+
+
+def _refuse_explanation(explained: bool) -> None:
+    if explained:
+        raise InputError("--explain: is for methods of global recoding, which --beside refuses")
+
+
+def _withholding(policy: Policy, classes: Partition, seconds: float) -> RecodingDecision:
+    """Classes beside other releases, and how many people are in none."""
+    method: dict[str, Any] = {"name": policy.method_name, "parameters": policy.method_parameters}
+    if classes.search_statistics:
+        method["search_statistics"] = dict(classes.search_statistics)
+    withheld = int((classes.labels < 0).sum())
+    reasons = {"withheld beside other releases": withheld} if withheld else {}
+    return RecodingDecision(classes, seconds, method, reasons)
+
+
+def _decide_recoding(
+    bound: BoundTable, progress: Progress, plan: Plan | None, explained: bool
+) -> RecodingDecision:
+    """What a plan, or else the policy's method, does with the table."""
+    if plan is not None:
+        progress("applying the plan")
+        return _planned(bound, plan)
+    policy = bound.policy
+    method = {"name": policy.method_name, "parameters": policy.method_parameters}
+    matrix, whole_table = bound.method_input()
+    progress(f"finding classes by {policy.method_name}")
+    classes, seconds = find_classes(matrix, whole_table, policy, progress)
+    if not isinstance(classes, Cut):
+        if explained:
+            raise InputError(_no_explanation(policy))
+        if classes.search_statistics:
+            method["search_statistics"] = dict(classes.search_statistics)
+        return RecodingDecision(classes, seconds, method, {})
+    from shoal.tables.plan import Plan
+
+    cut = classes
+    method["search_statistics"] = dict(cut.search_statistics)
+    suppressed_count = int((cut.round_of_record() < 0).sum())
+    reasons = {"suppressed by the method": suppressed_count} if suppressed_count else {}
+    saved = Plan.of(cut, bound.encoded.attributes, bound.schema.render, method)
+    extras: dict[str, Any] = {}
+    if explained:
+        from shoal.tables.explain import explain
+
+        progress("asking what would be cheaper")
+        extras["explanation"] = explain(matrix, whole_table, cut, policy, _search)
+    return RecodingDecision(cut, seconds, method, reasons, saved, extras)
+
+
+def _no_explanation(policy: Policy) -> str:
+    return (
+        f"method '{policy.method_name}': recodes each class on its own, so no level or column"
+        " forced it; --explain is for methods of global recoding, such as full-domain"
+    )
+
+
+def _search(matrix: Matrix, whole_table: Classes, policy: Policy) -> Cut:
+    cut = find_classes(matrix, whole_table, policy)[0]
+    assert isinstance(cut, Cut)
+    return cut
+
+
+def _planned(bound: BoundTable, plan: Plan) -> RecodingDecision:
+    """The table recoded by a plan that another one gave."""
+    from shoal.tables.plan import apply_plan
+
+    started = time.process_time()
+    applied = apply_plan(plan, bound)
+    reasons = {
+        "not covered by the plan": applied.not_covered,
+        "suppressed by the method": applied.broken,
+    }
+    extras = {"plan": {"uncovered": applied.uncovered, "suppressed": applied.broken}}
+    # its search statistics are about another table
+    made_by = {key: plan.method[key] for key in ("name", "parameters")}
+    return RecodingDecision(
+        applied.recoding,
+        time.process_time() - started,
+        made_by,
+        {why: count for why, count in reasons.items() if count},
+        None,
+        extras,
+    )

@@ -1,0 +1,262 @@
+"""Why a release of global recoding loses what it does, and what would be cheaper.
+
+Every figure is measured by taking the same table again under one change. Nothing here names a
+value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from shoal.data.classes import Classes
+from shoal.data.cut import Cut
+from shoal.data.matrix import Matrix
+from shoal.errors import InfeasibleError, InputError
+from shoal.policy.policy import Policy
+from shoal.privacy.promises import BoundPromises
+from shoal.search.lattice import Lattice
+from shoal.search.levels import Node
+
+Search = Callable[[Matrix, Classes, Policy], Cut]
+
+
+def explain(
+    matrix: Matrix, whole_table: Classes, cut: Cut, policy: Policy, search: Search
+) -> dict[str, Any]:
+    """Why records are suppressed and columns fully generalized, and the nearest cheaper settings.
+
+    whole_table: the matrix's records in one class.
+    search: finds the cut of another matrix or policy.
+    """
+    explanation: dict[str, Any] = {
+        "suppressed": None,
+        "generalized": [],
+        "looser": [],
+        "cheaper": [],
+        "node": None,
+        "neighbours": [],
+    }
+    if cut.levels is not None:
+        bound = BoundPromises(policy.build_promises(), whole_table)
+        lattice = Lattice(
+            matrix, bound, policy.method_parameters.get("metric", "loss"), matrix.records
+        )
+        if cut.suppressed.any():
+            explanation["suppressed"] = _suppressed(lattice, cut, whole_table, policy)
+        explanation["generalized"] = [
+            _lower(lattice, cut.levels, j, whole_table, policy) for j in _full(lattice, cut.levels)
+        ]
+        explanation["looser"] = _looser(lattice, cut)
+        explanation |= neighbourhood(matrix, bound, cut.levels, policy)
+    changes = _changed(matrix, whole_table, cut, policy, search)
+    explanation["cheaper"] = [change for change in changes if _is_cheaper(change)]
+    return explanation
+
+
+def _suppressed(lattice: Lattice, cut: Cut, whole_table: Classes, policy: Policy) -> dict[str, Any]:
+    """Which promises the suppressed records would break, and which columns set them apart."""
+    assert cut.levels is not None
+    records = int(cut.suppressed.sum())
+    columns = []
+    for j, name in enumerate(lattice.matrix.names):
+        raised = [
+            _raised(lattice, cut.levels, j, to) for to in (cut.levels[j] + 1, lattice.high[j])
+        ]
+        saved = [max(records - int(lattice.suppressed(node).sum()), 0) for node in raised]
+        columns.append({"attribute": name, "one_level_higher": saved[0], "left_out": saved[1]})
+    return {
+        "records": records,
+        "promises": _broken(lattice, cut.levels, whole_table, policy),
+        "columns": columns,
+    }
+
+
+def _full(lattice: Lattice, levels: Node) -> list[int]:
+    """Attributes that show nothing."""
+    return [j for j, level in enumerate(levels) if level == lattice.high[j] and level > 0]
+
+
+def _lower(
+    lattice: Lattice, levels: Node, j: int, whole_table: Classes, policy: Policy
+) -> dict[str, Any]:
+    """What breaks if a fully generalized attribute goes one level down."""
+    node = _raised(lattice, levels, j, levels[j] - 1)
+    return {
+        "attribute": lattice.matrix.names[j],
+        "promises": _broken(lattice, node, whole_table, policy),
+    }
+
+
+def _raised(lattice: Lattice, levels: Node, j: int, to: int) -> Node:
+    return (*levels[:j], min(to, lattice.high[j]), *levels[j + 1 :])
+
+
+def _broken(lattice: Lattice, node: Node, whole_table: Classes, policy: Policy) -> dict[str, int]:
+    """Records in classes that break each promise at a node where nothing is suppressed."""
+    classes, _ = lattice.rolled_up(lattice.bottom, node)
+    labels, count = lattice.labels(node)
+    broken = {}
+    for model in policy.build_promises():
+        bound = BoundPromises([model], whole_table)
+        holds = bound.holds(labels, count, lattice.cells(node), lattice.population(classes, node))
+        if not bound.release_holds(labels, count):
+            holds[:] = False
+        title = model.model + (f" of {', '.join(model.attributes)}" if model.attributes else "")
+        broken[title] = int((~holds[labels]).sum())
+    return broken
+
+
+def _looser(lattice: Lattice, cut: Cut) -> list[dict[str, Any]]:
+    """The node above along each attribute: what it suppresses and scores."""
+    assert cut.levels is not None
+    steps = []
+    for j, name in enumerate(lattice.matrix.names):
+        node = _raised(lattice, cut.levels, j, cut.levels[j] + 1)
+        if node != cut.levels:
+            judged = lattice.judge(lattice.rolled_up(lattice.bottom, node)[0], node)
+            score = lattice.reported(judged.score)
+            steps.append({"attribute": name, "suppressed": judged.suppressed, "score": score})
+    return steps
+
+
+def neighbourhood(
+    matrix: Matrix, bound: BoundPromises, levels: Node, policy: Policy
+) -> dict[str, Any]:
+    """The chosen levels, and each a step coarser or finer along one attribute.
+
+    breaking: records in classes that break a promise, which a release would suppress. is_safe:
+    whether it may suppress so many. loss: with these records suppressed, whatever the metric.
+    """
+    lattice = Lattice(matrix, bound, "loss", matrix.records)
+    share = policy.method_parameters.get("suppression", 0)
+    most = min(bound.k, matrix.total - bound.k)  # datafly's own limit, where none is set
+    if share is not None:
+        most = int(Fraction(str(share)) * matrix.total)
+
+    def measured(node: Node) -> dict[str, Any]:
+        judged = lattice.judge(lattice.rolled_up(lattice.bottom, node)[0], node)
+        return {
+            "levels": dict(zip(matrix.names, map(int, node), strict=True)),
+            "breaking": judged.suppressed,
+            "is_safe": bool(judged.holds and judged.suppressed <= most),
+            "loss": min(judged.score, 1.0),
+        }
+
+    neighbours = [
+        {"attribute": name, "step": step} | measured((*levels[:j], to, *levels[j + 1 :]))
+        for j, name in enumerate(matrix.names)
+        for step in (1, -1)
+        if 0 <= (to := levels[j] + step) <= lattice.high[j]
+    ]
+    return {"node": measured(levels), "neighbours": neighbours}
+
+
+def _changed(
+    matrix: Matrix, whole_table: Classes, cut: Cut, policy: Policy, search: Search
+) -> Iterator[dict[str, Any]]:
+    """What comes of asking one less, and of leaving one quasi-identifier out.
+
+    Each beside what is now.
+    """
+    for setting, changed in _eased(policy):
+        easier = _tried(search, matrix, whole_table, changed)
+        if easier is not None:
+            yield _outcome(easier) | {"setting": setting, "now": _outcome(cut)}
+    for j, name in enumerate(matrix.names):
+        fewer = without_quasi(policy, name) if len(matrix.names) > 1 else None
+        if fewer is None:
+            continue
+        narrowed = _narrowed(matrix, j)
+        easier = _tried(search, narrowed, whole_table, fewer)
+        if easier is not None:
+            now = _now_without(narrowed, whole_table, cut, fewer, j)
+            yield _outcome(easier) | {"setting": f"without '{name}'", "now": now}
+
+
+def _outcome(cut: Cut) -> dict[str, Any]:
+    return {
+        "suppressed": int((cut.round_of_record() < 0).sum()),
+        "score": cut.search_statistics.get("score"),
+    }
+
+
+def _now_without(
+    narrowed: Matrix, whole_table: Classes, cut: Cut, policy: Policy, left_out: int
+) -> dict[str, Any]:
+    """The present levels judged on the columns that stay, for only these scores compare."""
+    if cut.levels is None:
+        return {"suppressed": _outcome(cut)["suppressed"], "score": None}
+    bound = BoundPromises(policy.build_promises(), whole_table)
+    lattice = Lattice(
+        narrowed, bound, policy.method_parameters.get("metric", "loss"), narrowed.records
+    )
+    node = (*cut.levels[:left_out], *cut.levels[left_out + 1 :])
+    judged = lattice.judge(lattice.rolled_up(lattice.bottom, node)[0], node)
+    return {"suppressed": judged.suppressed, "score": judged.score}
+
+
+def _is_cheaper(change: dict[str, Any]) -> bool:
+    """Whether less is suppressed, or as much at a lower score."""
+    now = change["now"]
+    if change["score"] is None or now["score"] is None:
+        return change["suppressed"] < now["suppressed"]
+    return change["score"] < now["score"] or change["suppressed"] < now["suppressed"]
+
+
+def _tried(search: Search, matrix: Matrix, whole_table: Classes, policy: Policy) -> Cut | None:
+    try:
+        return search(matrix, whole_table, policy)
+    except (InfeasibleError, InputError):
+        return None
+
+
+def _eased(policy: Policy) -> Iterator[tuple[str, Policy]]:
+    """The policy with one less of each k and l."""
+    for i, promise in enumerate(policy.model.promises):
+        for key in ("k", "l"):
+            if isinstance(promise.get(key), int) and promise[key] > 2:
+                promises = [dict(p) for p in policy.model.promises]
+                promises[i][key] -= 1
+                yield (
+                    f"{promise['model']} with {key} = {promises[i][key]}",
+                    policy.with_promises(promises),
+                )
+
+
+def without_quasi(policy: Policy, name: str) -> Policy | None:
+    """The policy without one quasi-identifier; None where a promise is about it alone."""
+    promises = []
+    for promise in policy.model.promises:
+        about = promise.get("attributes")
+        left = [other for other in about if other != name] if isinstance(about, list) else about
+        if about and not left:
+            return None
+        promises.append(dict(promise) | ({"attributes": left} if about else {}))
+    settings = dict(policy.method_settings)
+    for key in ("minimum", "maximum"):
+        if key in settings:
+            settings[key] = [
+                level for level in settings[key] if not str(level).startswith(f"{name}:")
+            ]
+    return policy.with_promises(promises).with_method(policy.method_name, settings)
+
+
+def _narrowed(matrix: Matrix, left_out: int) -> Matrix:
+    """The matrix without one attribute; nodes of its tree stay and are not used."""
+    kept = np.arange(matrix.attributes) != left_out
+    return replace(
+        matrix,
+        codes=np.ascontiguousarray(matrix.codes[:, kept]),
+        scale=matrix.scale[kept],
+        base=matrix.base[kept],
+        heights=matrix.heights[kept],
+        reach=matrix.reach[kept],
+        missing=matrix.missing[kept],
+        names=tuple(name for name, stays in zip(matrix.names, kept, strict=True) if stays),
+        populations={name: codes[:, kept] for name, codes in matrix.populations.items()},
+    )

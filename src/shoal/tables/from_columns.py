@@ -1,0 +1,232 @@
+"""The policy that a few words say: what an attacker could know, what is sensitive, and k.
+
+What a policy file would say of a column's type follows from the column: numbers get a domain of
+round ends around what was seen, ordered categories keep their order, dates become periods, codes of
+digits lose digits from the right, and all else is a value or nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+import polars as pl
+
+from shoal.auditor.without_policy import listed, named_twice, promises_of
+from shoal.data.column_words import words_of
+from shoal.data.numbers import FARTHEST, parse_numbers
+from shoal.data.outward import outward_domain
+from shoal.data.table import Column, Table
+from shoal.data.warnings import SENSITIVE_UNPROMISED, ReleaseWarning
+from shoal.errors import InputError
+from shoal.policy.consistency import quoted
+from shoal.policy.parameters import nearest
+from shoal.policy.policy import Policy
+
+Names = str | Collection[str]
+Settings = Mapping[str, Any]
+NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")  # not 01305, which is a code
+DIGITS = re.compile(r"[0-9]+")
+FEWEST_DIGITS = 4
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?")
+PERIODS = ("day", "month", "quarter", "year")
+TYPE_KEYS = ("type", "domain", "order", "hierarchy")
+FEWEST_NUMBERS = 3  # values; two are a category
+MANY_NUMBERS = 10  # of a sensitive column, beyond which it is an amount and not a code
+
+
+class Columns(TypedDict, total=False):
+    """What a publish without a policy is asked.
+
+    quasi: columns that an attacker could know, or a mapping from them to settings as in a policy's
+        `attributes`, such as `{"zip": {"hierarchy": {"prefix": 5}}, "age": {}}`; required.
+    sensitive: columns that an attacker wants to learn. subject: the column that names the person.
+    plain: columns that are published as they are. drop: columns that are removed. other: `plain` or
+        `drop` for columns that nobody named; else they are an error.
+    k: how many people must look alike; required. l, t: distinct values, and closeness to the whole
+        table, of every sensitive column.
+    """
+
+    quasi: Names | Mapping[str, Settings | None]
+    sensitive: Names
+    subject: str | None
+    plain: Names
+    drop: Names
+    other: Literal["plain", "drop"] | None
+    k: int
+    l: int | None
+    t: float | None
+
+
+def policy_of_frame(
+    table: Table, orders: Mapping[str, list[str]], asked: Columns
+) -> tuple[Policy, list[ReleaseWarning]]:
+    """The policy, and what a reader must know of it; raises InputError with every finding.
+
+    orders: labels of the columns whose categories have an order.
+    """
+    quasi = asked.get("quasi", ())
+    named = list(quasi) if isinstance(quasi, Mapping) else listed(quasi)
+    settings = quasi if isinstance(quasi, Mapping) else {}
+    given: dict[str, Names] = {
+        "sensitive": asked.get("sensitive", ()),
+        "plain": asked.get("plain", ()),
+        "drop": asked.get("drop", ()),
+    }
+    roles = {role: listed(names) for role, names in given.items()}
+    subject = asked.get("subject")
+    roles["subject"] = [] if subject is None else [subject]
+    given_names = [*named, *(name for names in roles.values() for name in names)]
+    _check(asked, given_names)
+    _check_settings(settings)
+    attributes: dict[str, dict[str, Any]] = {}
+    for name in named:
+        own = settings.get(name) or {}
+        attributes[name] = {"role": "quasi", **_quasi(name, own, table, orders)}
+    for role, names in roles.items():
+        for name in names:
+            attributes[name] = {"role": role, **_sensitive(name, role, table)}
+    sensitive, l, t = roles["sensitive"], asked.get("l"), asked.get("t")
+    content: dict[str, Any] = {
+        "version": 1,
+        "attributes": attributes,
+        "promises": promises_of(sensitive, asked["k"], l, t),
+    }
+    if asked.get("other") is not None:
+        content["other"] = asked.get("other")
+    unpromised = sensitive if l is None and t is None else []
+    policy = Policy.from_dict(content)
+    _check_names(table.names, given_names, asked.get("other"))
+    return policy, _unpromised(unpromised)
+
+
+def _check(asked: Columns, named: Sequence[str]) -> None:
+    # frames may have other names than text, policies have not
+    odd = [name for name in named if not isinstance(name, str)]
+    if odd:
+        raise InputError(
+            f"publish: columns {', '.join(map(repr, odd))} are not named by text; rename them, in"
+            " pandas by df.columns = df.columns.map(str)"
+        )
+    findings = named_twice(named)
+    if not asked.get("quasi"):
+        findings.append(
+            "publish: no quasi-identifier; name the columns that an attacker could know as 'quasi'"
+        )
+    if asked.get("k") is None:
+        findings.append("publish: no k; say how many people must look alike, for instance k=10")
+    is_diverse = asked.get("l") is not None or asked.get("t") is not None
+    if is_diverse and not asked.get("sensitive"):
+        findings.append("publish: l and t are about sensitive columns; name one as 'sensitive'")
+    if findings:
+        raise InputError.from_findings(findings)
+
+
+def _check_names(names: Sequence[str], given: Sequence[str], other: str | None) -> None:
+    """Raises InputError where columns and names don't match, in the words of the call."""
+    absent = [name for name in given if name not in names]
+    unnamed = [] if other is not None else [name for name in names if name not in given]
+    findings = []
+    if absent:
+        near = [(name, nearest(name, names)) for name in absent]
+        hints = ", ".join(f"'{other}' for '{name}'" for name, other in near if other)
+        hint = f"did you mean {hints}? " if hints else ""
+        columns, are = ("columns", "are") if absent[1:] else ("column", "is")
+        findings.append(
+            f"publish: {columns} {quoted(absent)} {are} not in the frame; {hint}correct the names"
+        )
+    if unnamed:
+        findings.append(
+            f"publish: no role is given to {quoted(unnamed)}; name each as quasi, sensitive, plain,"
+            " drop or subject, or say other='drop' or other='plain'"
+        )
+    if findings:
+        raise InputError.from_findings(findings)
+
+
+def _check_settings(settings: Mapping[str, Settings | None]) -> None:
+    findings = []
+    for name, own in settings.items():
+        if not isinstance(own, Mapping | None):
+            findings.append(f"column '{name}': its settings are a dict, such as {{'round': 5}}")
+        elif own is not None and "role" in own:
+            findings.append(f"column '{name}': 'quasi' says its role; leave 'role' out")
+    if findings:
+        raise InputError.from_findings(findings)
+
+
+def _unpromised(names: Sequence[str]) -> list[ReleaseWarning]:
+    if not names:
+        return []
+    many = f"columns {quoted(list(names))}: are" if names[1:] else f"column '{names[0]}': is"
+    text = (
+        f"{many} sensitive, and neither l nor t was asked: k people who look alike may all have"
+        " the same value"
+    )
+    return [ReleaseWarning(SENSITIVE_UNPROMISED, text)]
+
+
+# What a column says of itself
+
+
+def _quasi(
+    name: str, own: Settings, table: Table, orders: Mapping[str, list[str]]
+) -> dict[str, Any]:
+    """The settings of a quasi-identifier: its own, and what its column says where they don't."""
+    if name not in table.names or any(key in own for key in TYPE_KEYS):
+        return dict(own)
+    if name in orders:
+        return {"order": orders[name], **own}
+    column = table.column(name)
+    cells = [cell for cell in column.cells if cell]
+    if _is_dates(table.frame[name].dtype, cells):
+        decades = ["decade"] if len({cell[:3] for cell in cells}) > 1 else []
+        return {"hierarchy": {"dates": [*PERIODS, *decades]}, **own}
+    if not column.was_number and _is_code(cells):
+        return {"hierarchy": {"prefix": len(cells[0])}, **own}
+    if _is_number(column, cells) and len(cells) >= FEWEST_NUMBERS:
+        return {"type": "number", **_domain(name, parse_numbers(tuple(cells))), **own}
+    return dict(own)
+
+
+def _domain(name: str, values: np.ndarray) -> dict[str, Any]:
+    """The domain of a column of numbers; none where no float can tell its ends apart."""
+    values = values[np.isfinite(values)]
+    if not len(values) or np.abs(values).max() > FARTHEST:
+        return {}
+    low, high = outward_domain(values, words_of(name))
+    return {"domain": [low, high]} if float(low) < float(high) else {}
+
+
+def _sensitive(name: str, role: str, table: Table) -> dict[str, Any]:
+    """Amounts are compared by how far they lie apart, all other values as equal or not."""
+    if role != "sensitive" or name not in table.names:
+        return {}
+    column = table.column(name)
+    cells = [cell for cell in column.cells if cell]
+    is_amount = column.was_number and _is_number(column, cells) and len(cells) > MANY_NUMBERS
+    return {"type": "number"} if is_amount else {}
+
+
+def _is_dates(dtype: pl.DataType, cells: Sequence[str]) -> bool:
+    if dtype == pl.Date or isinstance(dtype, pl.Datetime):
+        return bool(cells)
+    return dtype == pl.String and bool(cells) and all(map(DATE.fullmatch, cells))
+
+
+def _is_code(cells: Sequence[str]) -> bool:
+    """Whether all texts are as many digits, as postal codes and years are."""
+    lengths = {len(cell) for cell in cells}
+    return (
+        len(lengths) == 1 and lengths.pop() >= FEWEST_DIGITS and all(map(DIGITS.fullmatch, cells))
+    )
+
+
+def _is_number(column: Column, cells: Sequence[str]) -> bool:
+    """Whether all values are numbers; digits in text that begin with 0 are a code.
+
+    A column that came as numbers is one though it holds what is none, which is then an error.
+    """
+    return bool(cells) and (column.was_number or all(map(NUMBER.fullmatch, cells)))

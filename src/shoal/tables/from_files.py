@@ -1,0 +1,78 @@
+"""Publish and audit of tables in files, from Python: what is too large for a frame."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+from shoal.auditor import audit as audit_job
+from shoal.connectors import engines
+from shoal.data import cores, room
+from shoal.data.certificate import Certificate
+from shoal.data.progress import Progress, no_progress
+from shoal.data.regular_files import path_text
+from shoal.policy.policy import Policy, PolicyLike
+from shoal.tables import publish as publish_job
+
+
+def publish_file(
+    table: str | Path,
+    policy: PolicyLike,
+    output: str | Path,
+    *,
+    replace: bool = False,
+    require_together: bool = False,
+    memory: int | str | None = None,
+    engine: str | None = None,
+    threads: int | None = None,
+    progress: Progress = no_progress,
+) -> Certificate:
+    """One release from file to file, as `shoal publish` writes it: whole, with its certificate.
+
+    Every promise of the policy holds on the bytes that were written; raises InputError,
+    InfeasibleError or PromiseError and writes nothing otherwise. What the certificate warns about
+    is a `ReleaseWarning` as well.
+
+    table, output: names as of the command: files, folders that end in `/`, tables in databases.
+    replace: whether an earlier release in a folder or a database gives way.
+    require_together: the largest k of any promise must hold over all quasi-identifiers, too.
+    memory: bytes that may be used, or a size such as `"700MB"`; a table that does not fit is worked
+        on in nameless files. engine: `"spark"`, whose executors work on folders of Parquet.
+    threads: how many may work at once; by default the process's cores. The release is the same for
+        any of them; what they can't do is refused by name.
+    """
+    with cores.using(threads), room.using(memory), engines.using(engine):
+        outcome = publish_job.publish_file(
+            path_text(table, "table"),
+            Policy.of(policy),
+            path_text(output, "output"),
+            replace=replace,
+            require_together=require_together,
+            progress=progress,
+        )
+    for warning in outcome.certificate.warnings:
+        warnings.warn(warning, stacklevel=2)
+    return outcome.certificate
+
+
+def audit_file(
+    released: str | Path,
+    policy: PolicyLike,
+    original: str | Path | None = None,
+    *,
+    memory: int | str | None = None,
+    engine: str | None = None,
+    threads: int | None = None,
+    progress: Progress = no_progress,
+) -> Certificate:
+    """What a released file promises, measured; `certificate.holds` says whether all of it is kept.
+
+    original: as in `shoal.audit`. memory, engine, threads: as in `publish_file`. Writes nothing.
+    """
+    with cores.using(threads), room.using(memory), engines.using(engine):
+        return audit_job.audit_file(
+            path_text(released, "released"),
+            Policy.of(policy),
+            None if original is None else path_text(original, "original"),
+            progress=progress,
+        ).certificate

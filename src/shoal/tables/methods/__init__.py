@@ -1,0 +1,1 @@
+"""Methods that publish a table, one paper a file."""

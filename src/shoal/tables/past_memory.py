@@ -1,0 +1,376 @@
+"""Publish of a table that does not fit into memory: the bytes that any other publish gives.
+
+read by pieces > codes > columns > classes, cut where the columns lie > written by blocks
+> read back by pieces > audited range by range > published
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.auditor.description import file_metadata
+from shoal.auditor.in_parts import measure_in_parts
+from shoal.auditor.measure import certificate_in_parts, scale_of
+from shoal.auditor.verdict import require_kept, require_together_kept
+from shoal.connectors import files
+from shoal.connectors.coded_files import write_blocks
+from shoal.connectors.dialect import DELIMITED, UTF8
+from shoal.connectors.folder_manifest import is_folder
+from shoal.connectors.release_drafts import FileDraft, FolderDraft, release_draft
+from shoal.connectors.spread_files import write_spread
+from shoal.data import cores
+from shoal.data.certificate import Certificate
+from shoal.data.classes import Classes
+from shoal.data.coded_release import (
+    ShownColumn,
+    as_is,
+    block_frames,
+    global_columns,
+    hidden_where,
+    labels_of,
+    local_columns,
+    of_all,
+    of_kept,
+)
+from shoal.data.coded_table import CodedTable
+from shoal.data.formulas import formula_sentences_of
+from shoal.data.progress import Progress
+from shoal.data.room import Room, blocks, needs_whole
+from shoal.data.schema import Role, Schema
+from shoal.data.shared_room import SharedRoom
+from shoal.data.truth import Truth
+from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
+from shoal.errors import InfeasibleError, InputError
+from shoal.policy import registry
+from shoal.policy.binding.coded_files import read_original_coded, read_written_coded
+from shoal.policy.binding.files import output_dialect, written_frame
+from shoal.policy.binding.past_memory import floor, require_memory
+from shoal.policy.binding.table import BoundTable, bind
+from shoal.policy.binding.written_alike import input_warnings
+from shoal.policy.policy import Policy
+from shoal.privacy.promises import BoundPromises, CountedRows, nearest_feasible
+from shoal.protocols import ColumnPartitioner
+from shoal.search.distinct_rows import WORTHWHILE, rows_within
+from shoal.tables.draft import WITHHELD, with_bound
+
+ROWS_SHARE, ROW_BYTES = 4, 16
+"""Distinct rows may take one part in so many of the limit, and each of their codes so much."""
+
+
+@dataclass(frozen=True)
+class CodedTarget:
+    """Where a release goes. replace: whether an earlier one in a folder gives way. started: the CPU
+    seconds that were spent before.
+    """
+
+    path: str
+    replace: bool
+    require_together: bool
+    progress: Progress
+    started: float
+
+
+def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) -> Certificate:
+    """As `publish_file`; the certificate of what was written."""
+    _require_writable(target.path, room)
+    kind, progress = files.format_of(target.path), target.progress
+    if kind not in (*DELIMITED, ".parquet"):
+        raise needs_whole(f"'{target.path}': files of the format {kind[1:]} are written")
+    source = read_original_coded(path, policy, room)
+    dialect = output_dialect(policy, path, source.dialect, target.path)
+    if dialect.encoding != UTF8:
+        raise needs_whole(f"'{target.path}': text in {dialect.encoding} is written")
+    draft = prepare_coded(source.table, policy, progress, files.is_typed(kind))
+    remarks = input_warnings(source.table, policy)
+    with release_draft(target.path, target.replace) as place:
+        assert isinstance(place, FileDraft | FolderDraft)
+        progress("writing the release")
+        columns = _written(draft.columns, policy, kind)
+        metadata = file_metadata([column.name for column in columns], draft.schema, policy)
+        if isinstance(room, SharedRoom):
+            write_spread(columns, draft.records, place.path, metadata, room)
+        else:
+            is_packed = target.path.endswith(".gz")
+            frames = block_frames(columns, draft.records)
+            write_blocks(frames, place.path, kind, is_packed, dialect, metadata)
+            del frames
+        del columns
+        draft.columns.clear()  # classes and cells are not needed to read what was written
+        progress("reading the release back")
+        back = read_written_coded(place.path, kind, policy, dialect, room)
+        measured = measure_in_parts(back.table, draft.schema, policy, draft.truth, progress)
+        certificate = certificate_in_parts(
+            measured,
+            back.table,
+            draft.schema,
+            policy,
+            draft.truth,
+            verb="publish",
+            method=draft.method,
+            seed=policy.model.seed,
+            seconds={"total": time.process_time() - target.started, "method": draft.seconds},
+            scale={"threads": cores.threads(), **scale_of(room, measured.parts)},
+        )
+        kept = measured.tally.records - measured.tally.withheld
+        everyone = Classes(np.broadcast_to(np.int32(0), kept), 1)
+        certificate = with_bound(certificate, policy, everyone).extended(
+            input={"sha256": source.sha256},
+            output=place.described(
+                back.sha256, draft.schema.render, dialect, policy.notation.written
+            ),
+        )
+        formulas = formula_sentences_of(back.table) if kind in DELIMITED else ()
+        of_formulas = [ReleaseWarning(FORMULA_CELLS, sentence) for sentence in formulas]
+        certificate = certificate.warned(*remarks, *of_formulas)
+        require_kept(certificate, WITHHELD)
+        if target.require_together:
+            require_together_kept(certificate, WITHHELD)
+        place.certify(certificate.to_json())
+    return certificate
+
+
+def _require_writable(path: str, room: Room) -> None:
+    """Raises InputError where a release past memory can't go to this place."""
+    if isinstance(room, SharedRoom) and not is_folder(path):
+        raise InputError(
+            f"engine: '{path}' is one file, and tasks write one each; end its name with / for a"
+            " folder of Parquet files, or leave out --engine"
+        )
+    if is_folder(path) and not isinstance(room, SharedRoom):
+        raise needs_whole("a folder is written")
+
+
+@dataclass(frozen=True)
+class CodedDraft:
+    """What would be published: as `RecodedDraft`, column by column instead of a frame."""
+
+    columns: list[ShownColumn]
+    records: int
+    schema: Schema
+    truth: Truth
+    method: dict[str, Any]
+    seconds: float
+
+
+def prepare_coded(table: CodedTable, policy: Policy, progress: Progress, typed: bool) -> CodedDraft:
+    """The release as it would be published; raises InputError with what needs a whole table."""
+    progress("checking the data against the policy")
+    limit = table.room.limit or 0
+    require_memory(limit, floor(table.records, len(policy.quasi), policy.required_k or 1))
+    _require_possible(table, policy)
+    bound, findings = bind(table, policy)
+    if bound is None:
+        raise InputError.from_findings(findings)
+    method = _method_of(bound)
+    if isinstance(method, ColumnPartitioner):
+        k, quasi = policy.required_k or 1, len(bound.schema.quasi)
+        require_memory(limit, floor(table.records, quasi, k, method.column_bytes))
+        classes = _local(bound, table, method, progress)
+    else:
+        classes = _global(bound, table, method, progress)
+    progress("recoding")
+    records = table.records
+    starred, count = _starred(classes.shown, records)
+    shown = {column.name: column for column in classes.shown}
+    hides = _hides(bound, count, records)
+    mark = bound.schema.render.suppressed
+    for attribute in bound.schema.published:
+        if attribute.role is not Role.QUASI:
+            column = as_is(table.column(attribute.name), table.cells(attribute.name))
+            if hides and attribute.role is Role.SENSITIVE:
+                is_text = table.is_text(attribute.name) or not typed
+                column = hidden_where(column, starred, mark if is_text else None, records)
+            shown[attribute.name] = column
+    columns = [shown[attribute.name] for attribute in bound.schema.published]
+    method_stated = {
+        "name": bound.policy.method_name,
+        "parameters": bound.policy.method_parameters,
+        **classes.stated,
+    }
+    return CodedDraft(
+        columns,
+        records,
+        bound.schema,
+        Truth(table, bound.encoded),
+        method_stated,
+        classes.seconds,
+    )
+
+
+def _require_possible(table: CodedTable, policy: Policy) -> None:
+    """Raises InputError with all that the policy asks for and only a whole table allows."""
+    model = policy.model
+    findings = [
+        f"promise '{promise.model}' is asked of every cut"
+        for promise in policy.build_promises()
+        if promise.model != "k-anonymity"
+    ]
+    if model.render.order != "input":
+        findings.append("render: order shuffled sorts all records")
+    for name, attribute in model.attributes.items():
+        if attribute.pseudonym is not None:
+            findings.append(f"attribute '{name}': pseudonyms are drawn for all people")
+        if attribute.render != "range":
+            findings.append(f"attribute '{name}': means are taken of all values")
+        is_shown = attribute.role in ("sensitive", "plain") and name in table
+        if is_shown and not table.is_restorable(name):
+            findings.append(f"attribute '{name}': its cells would not be written as they are")
+    if findings:
+        raise InputError.from_findings(
+            [
+                f"memory: {each}, which needs the whole table in memory; leave out --memory"
+                for each in findings
+            ]
+        )
+
+
+def _method_of(bound: BoundTable) -> Any:
+    """The policy's method; raises InputError where it needs more than columns in files."""
+    policy = bound.policy
+    method, name = policy.build_method("publish"), policy.method_name
+    why = "holds all records"
+    if not bound.schema.quasi:
+        raise InputError(f"method '{name}': the policy has no quasi-identifier to partition on")
+    if isinstance(method, ColumnPartitioner):
+        why = method.only_in_memory(bound.encoded.records)
+    elif getattr(getattr(method, "cut", None), "takes_counts", False):
+        why = ""
+    if not why and bound.encoded.subjects is not None:
+        why = "counts people who have several records"
+    if why:
+        raise InputError(
+            f"memory: method '{name}' {why}, which needs the whole table in memory; take"
+            " rounded-partition with refine: none, mondrian or full-domain, or leave out --memory"
+        )
+    return method
+
+
+@dataclass(frozen=True)
+class _Classes:
+    """What records show in the quasi-identifiers. stated: what a certificate says of the search."""
+
+    shown: list[ShownColumn]
+    seconds: float
+    stated: dict[str, Any] = field(default_factory=dict)
+
+
+def _require_feasible(models: list[Any], records: int, k: int) -> Classes:
+    """Some of the records in one class; raises InfeasibleError where there are too few."""
+    # of how many there are more than k, nothing is asked
+    some = Classes(np.zeros(min(records, k + 1), dtype=np.int32), 1)
+    findings = nearest_feasible(models, some)
+    if findings:
+        raise InfeasibleError(findings[0], findings[1:])
+    return some
+
+
+def _global(bound: BoundTable, table: CodedTable, method: Any, progress: Progress) -> _Classes:
+    """By a method that recodes globally, on distinct rows with counts."""
+    policy, encoded, room = bound.policy, bound.encoded, table.room
+    policy.require_promised([one.attribute.name for one in encoded.attributes])
+    models = policy.build_promises()
+    columns = encoded.columns(room, 0)
+    records = columns.shape[1]
+    _require_feasible(models, records, policy.required_k or 1)
+    label = None
+    if method.cut.minds_labels and bound.label is not None:
+        label = of_kept(bound.label, encoded.suppressed, records, room)
+    fitting = (room.limit or 0) // ROWS_SHARE // (ROW_BYTES * (len(columns) + 4))
+    most = min(fitting, records // WORTHWHILE)
+    first, count, row_of = rows_within(columns, label, most, room)
+    if records and not len(first):
+        raise InputError(
+            f"memory: the table has more than {most} different rows, which method"
+            f" '{policy.method_name}' holds; allow more, or take rounded-partition"
+        )
+    matrix = replace(
+        encoded.costs_alone(),
+        codes=np.ascontiguousarray(columns[:-1, first].T),
+        label=None if label is None else label[first],
+        count=count,
+    )
+    del columns
+    promises = CountedRows(models, Classes(np.zeros(len(first), dtype=np.int32), 1))
+    progress(f"finding classes by {policy.method_name}")
+    started = time.process_time()
+    with registry.blaming_plug_in(policy.method_name, "publish"):
+        cut = method.cut(matrix, promises, np.random.default_rng(policy.model.seed), progress)
+    rounds_of_row = cut.round_of_record().astype(np.int8)
+    rounds = of_all(room.gather(rounds_of_row, row_of), encoded.suppressed, room)
+    seconds = time.process_time() - started
+    shown = list(global_columns(cut, rounds, encoded, bound.schema.render))
+    return _Classes(shown, seconds, {"search_statistics": dict(cut.search_statistics)})
+
+
+def _local(
+    bound: BoundTable, table: CodedTable, method: ColumnPartitioner, progress: Progress
+) -> _Classes:
+    """By a method of local recoding, on columns that may lie in files."""
+    policy, encoded, room = bound.policy, bound.encoded, table.room
+    matrix = encoded.costs_alone()
+    columns = encoded.columns(room, method.spare_columns(matrix))
+    k = policy.required_k or 1
+    promises = policy.build_promises()
+    some = _require_feasible(promises, columns.shape[1], k)
+    progress(f"finding classes by {policy.method_name}")
+    started = time.process_time()
+    starts = method.cut_columns(columns, matrix, BoundPromises(promises, some), room)
+    assert int(np.diff(starts).min()) >= k, "the method made a class of fewer than k records"
+    labels = of_all(labels_of(columns[-1], starts, room), encoded.suppressed, room)
+    seconds = time.process_time() - started
+    render = bound.schema.render
+    shown = list(local_columns(columns, starts, labels, encoded, render, room))
+    return _Classes(shown, seconds)
+
+
+def _starred(shown: list[ShownColumn], records: int) -> tuple[Callable[[slice], np.ndarray], int]:
+    """Which records of a block show the mark in every quasi-identifier, and how many do in all."""
+
+    starred = partial(_all_suppressed, shown)
+    if any(column.suppressed < 0 for column in shown):
+        return starred, 0
+    return starred, sum(int(np.count_nonzero(starred(rows))) for rows in blocks(records))
+
+
+def _all_suppressed(shown: list[ShownColumn], rows: slice) -> np.ndarray:
+    found: np.ndarray = np.logical_and.reduce([column.is_suppressed(rows) for column in shown])
+    return found
+
+
+def _hides(bound: BoundTable, starred: int, records: int) -> bool:
+    """Whether starred records show no sensitive value, as they break a promise where they do.
+
+    Raises InputError where only the whole table tells.
+    """
+    asked = bound.policy.build_promises()
+    if not starred or (not bound.schema.sensitive and starred < records):
+        return False
+    if all(starred >= promise.k for promise in asked):
+        return False
+    if starred == records:
+        raise InfeasibleError(
+            "no quasi-identifier can be shown, and all records as one class break a promise;"
+            " relax the promises, or allow fewer records to be suppressed"
+        )
+    if any(promise.attributes for promise in asked):
+        raise InputError(
+            "memory: fewer records than k show nothing, and promises cover some columns only,"
+            " which needs the whole table in memory; leave out --memory"
+        )
+    return True
+
+
+def _written(columns: list[ShownColumn], policy: Policy, kind: str) -> list[ShownColumn]:
+    """The columns as they are written in files of a kind."""
+    found = []
+    for column in columns:
+        cells = written_frame(pl.DataFrame([column.cells.alias(column.name)]), policy, kind)
+        found.append(replace(column, cells=cells[column.name]))
+    return found

@@ -1,0 +1,280 @@
+"""A plan: the mapping that global recoding chose for one table, saved and applied to another.
+
+A plan says for every value what is published instead, so it holds values of the hierarchies: it
+belongs to the owner and is not for publication. Applied to another table, records with a value that
+it does not cover are suppressed and counted; classes that break a promise there are suppressed as
+far as the plan allows. What comes out is audited like any release.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from shoal.data.cut import Cut
+from shoal.data.encoding import EncodedAttribute, span_ends
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.recoding import GlobalRecoding, code_texts
+from shoal.data.regular_files import require_regular
+from shoal.data.schema import Kind, Render
+from shoal.errors import InputError, PromiseError
+from shoal.policy.binding.table import BoundTable
+from shoal.privacy.promises import BoundPromises
+from shoal.version import VERSION
+
+SCHEMA = "shoal.plan/1"
+
+
+@dataclass(frozen=True)
+class ColumnMapping:
+    """What becomes of one quasi-identifier's values.
+
+    cells: published text of each value.
+    numbers: [least, greatest, published text] of spans of numbers.
+    unchanged: every number is published as it is.
+    whole: the one text that is published of everything, None else.
+    """
+
+    cells: dict[str, str]
+    numbers: list[tuple[float, float, str]]
+    unchanged: bool = False
+    whole: str | None = None
+
+    def texts(self, encoded: EncodedAttribute, render: Render) -> list[str | None]:
+        """The published text of each rank of a table, None where the plan does not cover it.
+
+        A missing value stays missing, except where everything is generalized to one text.
+        """
+        some_missing = encoded.present < len(encoded.texts)
+        if self.whole is not None:
+            return [render.suppressed if some_missing else self.whole] * len(encoded.texts)
+        known = [self._text(encoded, rank) for rank in range(encoded.present)]
+        return known + [encoded.texts[encoded.present] for _ in encoded.texts[encoded.present :]]
+
+    def _text(self, encoded: EncodedAttribute, rank: int) -> str | None:
+        if isinstance(encoded.reach, Hierarchy) or encoded.attribute.kind is Kind.ORDINAL:
+            return self.cells.get(encoded.texts[rank])
+        if self.unchanged:
+            # numbers that are equal, however they were written, must read as one
+            return encoded.texts[int(np.searchsorted(encoded.values, encoded.values[rank]))]
+        value = encoded.values[rank]
+        return next(
+            (text for least, greatest, text in self.numbers if least <= value <= greatest), None
+        )
+
+
+_ROUND = TypeAdapter(dict[str, ColumnMapping])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Columns by name for every round, and the share of the records that may be suppressed."""
+
+    method: dict[str, Any]
+    suppression: float
+    rounds: tuple[dict[str, ColumnMapping], ...]
+
+    @classmethod
+    def of(
+        cls,
+        cut: Cut,
+        attributes: tuple[EncodedAttribute, ...],
+        render: Render,
+        method: dict[str, Any],
+    ) -> Plan:
+        """What a cut does to the values of the table that it was made for."""
+        rounds = tuple(
+            {e.attribute.name: _column(one, j, e, render) for j, e in enumerate(attributes)}
+            for one in cut.rounds
+        )
+        return cls(method, float(method["parameters"].get("suppression") or 0.0), rounds)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Plan:
+        """The plan in a file; raises InputError where it holds none."""
+        require_regular(path, "plan")
+        try:
+            content = json.loads(Path(path).read_text("utf-8"))
+            if content["schema"] != SCHEMA:
+                raise KeyError
+            rounds = tuple(
+                _ROUND.validate_json(json.dumps(one), strict=True) for one in content["rounds"]
+            )
+            suppression = float(content["suppression"])
+            if not 0 <= suppression <= 1 or len({frozenset(one) for one in rounds}) != 1:
+                raise ValueError
+            return cls(content["method"], suppression, rounds)
+        except OSError as failed:
+            raise InputError(
+                f"plan '{path}': can't be read ({failed.strerror}); check its name"
+            ) from None
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise InputError(
+                f"plan '{path}': holds no plan of this version; save it again with --plan"
+            ) from None
+
+    def to_json(self) -> str:
+        rounds = [{name: vars(column) for name, column in one.items()} for one in self.rounds]
+        content = {
+            "schema": SCHEMA,
+            "shoal": VERSION,
+            "method": self.method,
+            "suppression": self.suppression,
+        }
+        return json.dumps(content | {"rounds": rounds}, ensure_ascii=False, indent=1) + "\n"
+
+
+@dataclass(frozen=True)
+class AppliedPlan:
+    """A table recoded by a plan.
+
+    uncovered: by attribute, distinct values and records that the plan does not cover.
+    not_covered: records that it suppresses for such a value. broken: those whose class would break
+        a promise.
+    """
+
+    recoding: GlobalRecoding
+    uncovered: dict[str, dict[str, int]]
+    not_covered: int
+    broken: int
+
+
+def apply_plan(plan: Plan, bound: BoundTable) -> AppliedPlan:
+    """The table recoded by a plan that was made for another.
+
+    Raises InputError and PromiseError where the plan doesn't fit or suppresses too much.
+    """
+    attributes, render = bound.encoded.attributes, bound.schema.render
+    _require_same(plan, attributes)
+    missing = bound.encoded.suppressed
+    rounds = [_texts_of_round(columns, attributes, render) for columns in plan.rounds]
+    covered = [_everywhere(ranks_covered, attributes) for _, ranks_covered in rounds]
+    promises = BoundPromises(bound.policy.build_promises(), bound.whole_table)
+    round_of_record = np.full(len(missing), -1, dtype=np.int32)
+    remaining = ~missing
+    for number, (texts, _) in enumerate(rounds):
+        kept = _keeping(promises, attributes, texts, remaining & covered[number])
+        round_of_record[kept] = number
+        remaining &= ~kept
+    uncovered = {
+        encoded.attribute.name: {
+            "values": int((~is_covered).sum()),
+            "records": int((~is_covered[encoded.ranks] & ~missing).sum()),
+        }
+        for encoded, is_covered in zip(attributes, rounds[0][1], strict=True)
+        if not is_covered.all()
+    }
+    suppressed = round_of_record < 0
+    broken = int((covered[0] & suppressed & ~missing).sum())
+    allowed = int(Fraction(str(plan.suppression)) * len(missing))
+    if broken > allowed:
+        raise PromiseError(
+            f"plan: {broken} of {len(missing)} records are in classes that break a promise, and it"
+            f" allows to suppress {allowed}; find a new plan for this table"
+        )
+    not_covered = int(suppressed.sum()) - broken - int(missing.sum())
+    recoding = GlobalRecoding(tuple(texts for texts, _ in rounds), round_of_record)
+    return AppliedPlan(recoding, uncovered, not_covered, broken)
+
+
+def _texts_of_round(
+    columns: dict[str, ColumnMapping], attributes: tuple[EncodedAttribute, ...], render: Render
+) -> tuple[tuple[tuple[str, ...], ...], list[np.ndarray]]:
+    """What one round publishes of each rank, by attribute, and which ranks it covers.
+
+    Where it does not, the text is the suppression mark.
+    """
+    published = [columns[e.attribute.name].texts(e, render) for e in attributes]
+    covered = [np.array([text is not None for text in texts], dtype=bool) for texts in published]
+    shown = [
+        tuple(render.suppressed if text is None else text for text in texts) for texts in published
+    ]
+    return tuple(shown), covered
+
+
+def _everywhere(covered: list[np.ndarray], attributes: tuple[EncodedAttribute, ...]) -> np.ndarray:
+    """The records whose every value is covered; (n,) bool."""
+    return np.logical_and.reduce(
+        [is_covered[e.ranks] for is_covered, e in zip(covered, attributes, strict=True)]
+    )
+
+
+def _require_same(plan: Plan, attributes: tuple[EncodedAttribute, ...]) -> None:
+    """Raises InputError with every quasi-identifier that the plan or the policy lacks."""
+    asked = {e.attribute.name for e in attributes}
+    known = set(plan.rounds[0]) if plan.rounds else set()
+    findings = [
+        f"plan: says nothing of attribute '{name}'; save a plan under this policy"
+        for name in asked - known
+    ]
+    findings += [
+        f"plan: attribute '{name}' is not a quasi-identifier of the policy; correct one of them"
+        for name in known - asked
+    ]
+    if findings:
+        raise InputError.from_findings(sorted(findings))
+
+
+def _keeping(
+    bound: BoundPromises,
+    attributes: tuple[EncodedAttribute, ...],
+    texts: tuple[tuple[str, ...], ...],
+    known: np.ndarray,
+) -> np.ndarray:
+    """The records whose classes keep every promise, the whole table being these; (n,) bool."""
+    cells = {
+        e.attribute.name: _numbered(shown)[e.ranks]
+        for e, shown in zip(attributes, texts, strict=True)
+    }
+    key = np.zeros(len(known), dtype=np.int64)
+    for codes in cells.values():
+        _, key = np.unique(key * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
+    kept = known.copy()
+    while kept.any():
+        labels = np.full(len(kept), -1, dtype=np.int32)
+        distinct, labels[kept] = np.unique(key[kept], return_inverse=True)
+        asked = bound.restricted_to(kept) if bound.relative else bound
+        holds = asked.holds(labels, len(distinct), cells)
+        if holds.all():
+            return kept
+        kept[kept] = holds[labels[kept]]
+    return kept
+
+
+def _numbered(texts: tuple[str, ...]) -> np.ndarray:
+    number: dict[str, int] = {}
+    return np.array([number.setdefault(text, len(number)) for text in texts], dtype=np.int64)
+
+
+def _column(cut: Cut, j: int, encoded: EncodedAttribute, render: Render) -> ColumnMapping:
+    """What a cut does to the values that attribute j may have."""
+    if len(cut.starts[j]) == 1:
+        return ColumnMapping(
+            {}, [], whole=code_texts(cut, j, encoded, np.zeros(1, dtype=np.int64), render)[0]
+        )
+    unchanged = cut.levels is not None and cut.levels[j] == 0 and encoded.attribute.round is None
+    if isinstance(encoded.attribute.hierarchy, Hierarchy):
+        values = encoded.attribute.hierarchy.labels[: encoded.attribute.hierarchy.leaves]
+    elif encoded.attribute.kind is Kind.ORDINAL:
+        values = encoded.attribute.order or ()
+    else:
+        return ColumnMapping({}, [] if unchanged else _spans(cut, j, encoded, render), unchanged)
+    texts = code_texts(cut, j, encoded, np.arange(len(values)), render)
+    return ColumnMapping(dict(zip(values, values if unchanged else texts, strict=True)), [])
+
+
+def _spans(
+    cut: Cut, j: int, encoded: EncodedAttribute, render: Render
+) -> list[tuple[float, float, str]]:
+    """Ends and text of every span of a number."""
+    starts = [int(start) for start in cut.starts[j] if start <= encoded.end]
+    ends = [start - 1 for start in starts[1:]] + [encoded.end]
+    texts = code_texts(cut, j, encoded, np.array(starts), render)
+    numbers = [span_ends(encoded, start, end) for start, end in zip(starts, ends, strict=True)]
+    return [(float(lo), float(hi), text) for (lo, hi), text in zip(numbers, texts, strict=True)]

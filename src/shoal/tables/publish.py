@@ -1,0 +1,304 @@
+"""Publish: one table, once, proved on what was published or withheld.
+
+read > bind > encode > partition > repair > recode > write > read back > audit > publish
+                     > cut ------------------> recode
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import polars as pl
+
+from shoal.attacks.run.request import (
+    NO_ATTACK,
+    Asked,
+    AttackRequest,
+    asked_attacks,
+    asked_of,
+)
+from shoal.auditor.description import described, file_metadata
+from shoal.auditor.measure import measure, measure_two_tables
+from shoal.auditor.publication import Publication
+from shoal.auditor.verdict import require_kept, require_together_kept
+from shoal.connectors import files
+from shoal.connectors.dialect import DELIMITED
+from shoal.connectors.file_description import described_second
+from shoal.connectors.frames import Frame, FrameT, like, ordered_categories, table_of
+from shoal.connectors.outputs import check_not_read, second_output
+from shoal.connectors.release_drafts import check_output, release_draft, second_draft
+from shoal.data import cores
+from shoal.data.certificate import Certificate
+from shoal.data.faults import with_contradicted
+from shoal.data.formulas import formula_sentences
+from shoal.data.progress import Progress, no_progress
+from shoal.data.release import Release
+from shoal.data.table import Table
+from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
+from shoal.errors import InputError
+from shoal.policy.binding.files import (
+    original_table,
+    output_dialect,
+    published_frame,
+    read_draft,
+    read_original,
+    written_frame,
+)
+from shoal.policy.binding.past_memory import refuse_whole, room_for
+from shoal.policy.binding.written_alike import input_warnings
+from shoal.policy.parameters import suggestion
+from shoal.policy.policy import Policy, PolicyLike
+from shoal.privacy.two_tables import joined
+from shoal.tables.attack_draft import attack_draft
+from shoal.tables.draft import WITHHELD, RecodedDraft, prepare, with_bound
+from shoal.tables.outcome import Outcome
+
+# what few publications ask for is imported where it is done
+if TYPE_CHECKING:
+    from shoal.data.beside import BesideGuard
+    from shoal.tables.from_columns import Columns
+    from shoal.tables.plan import Plan
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options of a publish beside its policy, as in `shoal.publish`."""
+
+    plan: str | Path | None = None
+    explain: bool = False
+    require_together: bool = False
+    attack: Asked = ()
+    progress: Progress = no_progress
+    beside: BesideGuard | None = None
+
+
+def publication(
+    frame: FrameT, policy: PolicyLike | None, request: Request, columns: Columns
+) -> Publication[FrameT]:
+    """The same; what there is to warn about stands in its certificate."""
+    started = time.process_time()
+    if policy is None and columns:
+        _refuse_without_method(request)
+    policy, noted = _policy_of(frame, policy, columns)
+    policy.require_answers()
+    attack = asked_of(policy, AttackRequest(asked_attacks(request.attack)))
+    progress = request.progress
+    table = original_table(table_of(frame), policy)
+    plan = _existing(request.plan, policy, request.explain)
+    draft = prepare(table, policy, progress, plan, request.explain, beside=request.beside)
+    remarks = input_warnings(table, policy)
+    released = written_frame(draft.frame, policy, None)
+    sensitive, both = None, released
+    if draft.sensitive is not None:
+        sensitive = written_frame(draft.sensitive, policy, None)
+        both = joined(released, sensitive, policy.hidden)
+    published, contradicted = published_frame(both, policy)
+    certificate, release = _measured(Table(published), draft, policy, progress, started)
+    if attack.attacks:
+        certificate = attack_draft(
+            certificate, Table(published), release, draft, policy, attack, progress
+        )
+    certificate = with_contradicted(certificate, contradicted).warned(*noted, *remarks)
+    require_kept(certificate, WITHHELD)
+    if request.require_together:
+        require_together_kept(certificate, WITHHELD)
+    _save_plan(draft.plan, request.plan)
+    outcome = Outcome(certificate, release, draft)
+    second = None if sensitive is None else like(frame, sensitive)
+    data, labels = like(frame, released), release.classes.labels
+    return Publication(data, certificate, labels, policy, outcome, second)
+
+
+def _refuse_without_method(request: Request) -> None:
+    """Raises InputError for options that need a method, which columns alone can't name."""
+    asked = [name for name in ("plan", "explain") if getattr(request, name)]
+    if asked:
+        raise InputError.from_findings(
+            [
+                f"{name}: is for methods of global recoding, which columns can't name; publish"
+                " without it, then again with the publication's own"
+                " policy.with_method('full-domain')"
+                for name in asked
+            ]
+        )
+
+
+def _policy_of(
+    frame: Frame, policy: PolicyLike | None, columns: Columns
+) -> tuple[Policy, list[ReleaseWarning]]:
+    """The policy that is given, or the one that columns and numbers say; raises InputError."""
+    from shoal.auditor.without_policy import given_words
+    from shoal.tables.from_columns import Columns, policy_of_frame
+
+    unknown = sorted(set(columns) - set(Columns.__annotations__))
+    if unknown:
+        hint = suggestion(unknown[0], Columns.__annotations__).rstrip()
+        raise TypeError(
+            f"publish() got an unexpected keyword argument '{unknown[0]}'"
+            + (f"; {hint}" if hint else "")
+        )
+    given = cast("Columns", given_words(columns))
+    if policy is not None:
+        if given:
+            raise InputError("publish: takes a policy or columns, not both; leave out one of them")
+        return Policy.of(policy), []
+    if not given:
+        raise InputError("publish: needs a policy, or 'quasi' and 'k'; give one of them")
+    return policy_of_frame(table_of(frame), ordered_categories(frame), given)
+
+
+def publish_file(
+    input_path: str,
+    policy: Policy,
+    output_path: str,
+    *,
+    replace: bool = False,
+    plan: str | None = None,
+    explain: bool = False,
+    require_together: bool = False,
+    attack: AttackRequest = NO_ATTACK,
+    beside: BesideGuard | None = None,
+    progress: Progress = no_progress,
+) -> Outcome:
+    """One release from file to file; writes the output and its certificate, both whole or neither.
+
+    The release is audited from the bytes that were written before they take their place. replace:
+    an earlier release in a folder or a database gives way. plan, explain, require_together, attack:
+    as in `publish`. beside: releases that are out.
+    """
+    started = time.process_time()
+    policy.require_answers()
+    request = asked_of(policy, attack)
+    check_not_read(output_path, input_path, policy.files)
+    check_output(output_path, replace)
+    second = None
+    if policy.is_in_two_tables:
+        second = second_output(output_path, input_path, policy.files)
+    known = _existing(plan, policy, explain)
+    kind = files.format_of(output_path)
+    progress("reading the table")
+    room = room_for(input_path, beside=output_path)
+    if room is not None:
+        from shoal.tables.past_memory import CodedTarget, publish_coded
+
+        asked_for = {"--plan": plan, "--explain": explain, "--attack": request.attacks}
+        refuse_whole({**asked_for, "--beside": beside}, input_path)
+        target = CodedTarget(output_path, replace, require_together, progress, started)
+        return Outcome(publish_coded(input_path, policy, target, room), None, None)
+    source = read_original(input_path, policy)
+    table, digest = Table(source.frame), source.sha256
+    dialect = output_dialect(policy, input_path, source.dialect, output_path)
+    del source
+    draft = prepare(table, policy, progress, known, explain, files.is_typed(kind), beside)
+    remarks = input_warnings(table, policy)
+    del table  # the quasi-identifiers' cells are no longer needed
+    with ExitStack() as outputs:
+        place = outputs.enter_context(release_draft(output_path, replace, second))
+        # moved into place first
+        beside_it = None if second is None else outputs.enter_context(second_draft(second))
+        progress("writing the release")
+        for frame, draft_file in ((draft.frame, place), (draft.sensitive, beside_it)):
+            if frame is not None and draft_file is not None:
+                released = written_frame(frame, policy, kind)
+                about = None  # a certificate describes the columns of two tables together
+                if second is None:
+                    about = file_metadata(frame.columns, draft.schema, policy)
+                draft_file.write(released, dialect, about)
+        progress("reading the release back")
+        written = read_draft(place, kind, policy, dialect, beside_it)
+        published = Table(written.frame)
+        certificate, release = _measured(published, draft, policy, progress, started)
+        if request.attacks:
+            certificate = attack_draft(
+                certificate, published, release, draft, policy, request, progress
+            )
+        notation, render = policy.notation.written, draft.schema.render
+        certificate = (
+            with_contradicted(certificate, written.contradicted)
+            .extended(
+                input={"sha256": digest},
+                output=place.described(written.sha256, render, dialect, notation)
+                | described_second(None if beside_it is None else beside_it.path, written.second),
+            )
+            .warned(
+                *remarks,
+                *_formulas(draft.frame if second is None else published.frame, policy, kind),
+            )
+        )
+        require_kept(certificate, WITHHELD)
+        if require_together:
+            require_together_kept(certificate, WITHHELD)
+        _save_plan(draft.plan, plan)
+        place.certify(certificate.to_json())
+    return Outcome(certificate, release, draft)
+
+
+def _formulas(frame: pl.DataFrame, policy: Policy, kind: str) -> list[ReleaseWarning]:
+    """A warning for each column of delimited text that a spreadsheet would compute."""
+    if kind not in DELIMITED or policy.model.write.formulas != "keep":
+        return []
+    return [ReleaseWarning(FORMULA_CELLS, sentence) for sentence in formula_sentences(frame)]
+
+
+def _existing(path: str | Path | None, policy: Policy, explain: bool) -> Plan | None:
+    """The plan in a file that exists already.
+
+    Raises InputError where a plan can be neither made nor applied.
+    """
+    if path is None:
+        return None
+    from shoal.tables.plan import Plan
+
+    policy.require_global("plan: there is none to save or apply")
+    if not Path(path).exists():
+        return None
+    if explain:
+        raise InputError(
+            f"plan '{path}': exists and is applied, so nothing is searched; use --explain where it"
+            " is made"
+        )
+    return Plan.load(path)
+
+
+def _measured(
+    published: Table, draft: RecodedDraft, policy: Policy, progress: Progress, started: float
+) -> tuple[Certificate, Release]:
+    """The certificate of the published cells, and the release as its readers see it."""
+    if draft.sensitive is None:
+        measured = measure(published, draft.schema, policy, draft.truth, progress)
+    else:
+        original = draft.truth.original
+        measured, published = measure_two_tables(
+            published, draft.schema, policy, draft.truth, original, progress
+        )
+    certificate, release, figures = measured
+    seconds = {"total": time.process_time() - started, "method": draft.seconds}
+    certificate = certificate.extended(
+        verb="publish",
+        method=draft.method,
+        seed=policy.model.seed,
+        seconds=seconds,
+        scale={"threads": cores.threads()},
+        **draft.certificate_extras,
+    )
+    certificate = with_bound(certificate, policy, release.classes)
+    certificate = described(certificate, published, figures, draft.schema, policy, draft.truth)
+    if draft.old is not None:
+        found = draft.old.of_release(draft.truth).report(release.classes.labels)
+        certificate = certificate.extended(beside=found)
+    if draft.own is not None:
+        assert policy.required_k is not None
+        found = draft.own.report(policy.required_k, certificate, release, draft.schema, draft.truth)
+        certificate = certificate.extended(beside=found)
+    return certificate, release
+
+
+def _save_plan(plan: Plan | None, path: str | Path | None) -> None:
+    """Writes the plan that was found for a release, whole; one that was applied stays as it is."""
+    if path is not None and plan is not None:
+        with files.atomic_write(str(path), is_private=True) as unfinished:
+            unfinished.write_text(plan.to_json(), encoding="utf-8")
