@@ -320,9 +320,9 @@ class _Case:
 
 
 def main(rows: int, repeats: int) -> dict[str, list[float]]:
-    from shoal.fusion.joining import fresh_secret, masked_again, masked_ids
+    from shoal.fusion.id_join import fresh_secret, masked_again, masked_ids
     from shoal.fusion.methods.party_tds import PartyTds
-    from shoal.search.candidates import Candidates
+    from shoal.search.specialization import Candidates
 
     found: dict[str, list[float]] = {
         name: [] for name in ("floor", "tds", "winner", "follower", "mask", "again")

@@ -130,8 +130,8 @@ def prepare(folder: Path, rows: int, k: int, joining: str) -> None:
     import numpy as np
     import polars as pl
 
+    from shoal.fusion.fuse import free_ports
     from shoal.fusion.keys import Keys
-    from shoal.fusion.processes import free_ports
     from shoal_papers.reproduce.fusion_bench import NAMES, TOP7, bench
 
     joint = bench(None, False).joint

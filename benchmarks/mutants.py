@@ -65,7 +65,7 @@ QUICK = {
 }
 
 CHECKS = {"whole", "decimal", "names", "one_name", "choice"}
-"""Functions of privacy/parameters.py whose first two arguments appear in their message only."""
+"""Functions of privacy/promise.py whose first two arguments appear in their message only."""
 
 NOT_KILLED = ("survived", "no tests", "timeout", "segfault", "suspicious", "not checked")
 
@@ -239,7 +239,7 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--keep", action="store_true", help="use what an earlier run left")
-    parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="shoal.privacy.exact.*")
+    parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="shoal.privacy.promise.*")
     return parser.parse_args(arguments)
 
 

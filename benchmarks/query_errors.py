@@ -9,7 +9,7 @@ import adult
 import numpy as np
 import polars as pl
 
-from shoal.auditor.group_queries import (
+from shoal.auditor.measure import (
     ATTRIBUTES,
     QUERIES,
     SANITY,

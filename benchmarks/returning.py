@@ -12,11 +12,11 @@ import yaml
 from measure import Asked, Figure, Result, settings
 
 from shoal.connectors.ledger.panel import PanelState
-from shoal.data.panel import CARRIED, LIVE, LOCKSTEP, TOGETHER, Panel
+from shoal.data.ledger_view import CARRIED, LIVE, LOCKSTEP, TOGETHER, Panel
+from shoal.ledgers.increment import tokens_of
 from shoal.ledgers.methods.sticky import Sticky
 from shoal.ledgers.rehearsal import OVER_TIME, Run
 from shoal.ledgers.returning import in_order_of_names
-from shoal.ledgers.tokens import tokens_of
 from shoal.policy.policy import Policy
 from shoal.samples import wearables
 

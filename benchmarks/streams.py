@@ -140,7 +140,7 @@ def engine(method: str, parameters: str, k: int, rows: int, repeats: int) -> dic
 
 def _space(policy: dict) -> tuple[Any, np.ndarray]:
     from shoal.data.space import Space
-    from shoal.policy.binding.stream import bind_stream
+    from shoal.policy.binding.release import bind_stream
     from shoal.policy.policy import Policy
 
     frame = adult.complete().select(*policy["attributes"]).with_columns(pl.all().cast(pl.String))
@@ -200,14 +200,14 @@ def _arrivals(values: np.ndarray, piece: int = 50_000) -> Iterator[Any]:
 
 def _floor(space: Any, values: np.ndarray, k: int) -> float:
     """Every record against as many boxes as FADS keeps clusters; none of them covers it."""
-    from shoal.streams.kernels import covering
+    from shoal.streams.kernels import join_clusters
 
     boxes = DELTA // k
     lo, hi = np.full((space.attributes, boxes), np.inf), np.full((space.attributes, boxes), -np.inf)
     draws = np.zeros(len(values))
-    covering.covering(values[:10], lo, hi, np.zeros(boxes), draws[:10])
+    join_clusters.covering(values[:10], lo, hi, np.zeros(boxes), draws[:10])
     begun = time.process_time()
-    covering.covering(values, lo, hi, np.zeros(boxes), draws)
+    join_clusters.covering(values, lo, hi, np.zeros(boxes), draws)
     return time.process_time() - begun
 
 

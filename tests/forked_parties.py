@@ -15,7 +15,7 @@ from multiprocessing.reduction import DupFd
 from types import SimpleNamespace
 
 from party_processes import forked
-from shoal.fusion import processes
+from shoal.fusion import fuse
 from warm_interpreters import WarmInterpreters
 
 
@@ -24,7 +24,7 @@ def replace_interpreters(monkeypatch) -> None:
     forking = SimpleNamespace(
         Popen=_start, PIPE=subprocess.PIPE, TimeoutExpired=subprocess.TimeoutExpired
     )
-    monkeypatch.setattr(processes, "subprocess", forking)
+    monkeypatch.setattr(fuse, "subprocess", forking)
 
 
 def _start(command: list[str], **more) -> ForkedParty | subprocess.Popen:

@@ -13,8 +13,7 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.fusion.ground import REFUSED, Ground
 from shoal.fusion.secure_maximum import plain_maximum
-from shoal.search.candidates import Candidates
-from shoal.search.specialization import Specialization
+from shoal.search.specialization import Candidates, Specialization
 
 BLUE = ("Janitor", "Mover", "Carpenter", "Technician")
 JOB = Hierarchy.from_paths(

@@ -115,11 +115,11 @@ def _party(
     WarmInterpreters().replace_by_forks_of_this()
     from shoal.connectors.party.journal import Journal
     from shoal.errors import ShoalError
-    from shoal.fusion import joining
+    from shoal.fusion import id_join
     from shoal.fusion.party import take_part
     from shoal.fusion.wire import session
 
-    session.LAST_CALL, joining.CHUNK = 2.0, 16  # several chunks of few people
+    session.LAST_CALL, id_join.CHUNK = 2.0, 16  # several chunks of few people
     if lie is not None and lie.startswith("mutates:"):
         _mutate(int(lie.removeprefix("mutates:")))
     elif lie is not None and ":" in lie:

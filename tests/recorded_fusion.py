@@ -192,7 +192,7 @@ class Wire:
 def in_memory(monkeypatch) -> None:
     """Parties talk over `Wire`, in chunks of few people, and nothing waits for a disk."""
     monkeypatch.setattr("shoal.fusion.wire.link.Endpoint", Wire)
-    monkeypatch.setattr("shoal.fusion.joining.CHUNK", 16)
+    monkeypatch.setattr("shoal.fusion.id_join.CHUNK", 16)
     monkeypatch.setattr("shoal.fusion.wire.link.POLL", 0.01)
     monkeypatch.setattr("shoal.fusion.wire.session.POLL", 0.01)
     monkeypatch.setattr("os.fsync", lambda descriptor: None)

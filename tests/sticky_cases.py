@@ -12,9 +12,8 @@ from republish_cases import POLICY
 from shoal.connectors.ledger import DATA, Ledger
 from shoal.connectors.ledger.identities import Identities
 from shoal.connectors.ledger.panel import PanelState
-from shoal.data.ledger_view import LedgerView
+from shoal.data.ledger_view import CARRIED, LIVE, LedgerView, Panel
 from shoal.data.matrix import Matrix
-from shoal.data.panel import CARRIED, LIVE, Panel
 from shoal.ledgers.methods.sticky import Sticky
 from shoal.ledgers.placing import partition_table
 from shoal.policy.policy import Policy

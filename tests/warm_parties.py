@@ -16,8 +16,8 @@ import grpc  # noqa: F401
 import numpy as np
 
 import shoal.cli.audit
+import shoal.cli.fuse
 import shoal.cli.main
-import shoal.cli.party
 import shoal.fusion.party  # noqa: F401
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.fusion.methods.party_tds import Party, PartyTds

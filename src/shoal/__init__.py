@@ -13,25 +13,31 @@ _PUBLIC = {
     ),
     "shoal.advise.check": ("check",),
     "shoal.advise.compare": ("compare",),
-    "shoal.advise.comparison": ("Comparison",),
+    "shoal.advise.comparison": (
+        "Comparison",
+        "Recommendation",
+    ),
     "shoal.advise.estimate": ("estimate",),
-    "shoal.advise.lattice_walk": (
+    "shoal.advise.marginal": (
         "LatticeWalk",
         "lattice_walk",
+        "marginal",
     ),
-    "shoal.advise.marginal": ("marginal",),
-    "shoal.advise.match_hierarchies": ("match_hierarchies",),
     "shoal.advise.methods": ("methods",),
-    "shoal.advise.profile": ("profile",),
-    "shoal.advise.proposal.matching": ("HierarchyMatch",),
+    "shoal.advise.profile": (
+        "profile",
+        "risk",
+    ),
+    "shoal.advise.proposal.matching": (
+        "HierarchyMatch",
+        "match_hierarchies",
+    ),
     "shoal.advise.proposal.profile": ("Profile",),
     "shoal.advise.proposal.proposal": ("Proposal",),
     "shoal.advise.propose": (
         "propose",
         "propose_policy",
     ),
-    "shoal.advise.recommendation": ("Recommendation",),
-    "shoal.advise.risk": ("risk",),
     "shoal.attacks.beside.beside": (
         "BesideAudit",
         "audit_beside",
@@ -86,10 +92,10 @@ _PUBLIC = {
         "publish",
     ),
     "shoal.samples": ("sample",),
-    "shoal.streams.from_files": ("stream_file",),
     "shoal.streams.stream": (
         "Stream",
         "stream",
+        "stream_file",
     ),
     "shoal.streams.stream_status": (
         "StreamStatus",
@@ -115,20 +121,20 @@ if TYPE_CHECKING:
     from shoal.advise.check import check as check
     from shoal.advise.compare import compare as compare
     from shoal.advise.comparison import Comparison as Comparison
+    from shoal.advise.comparison import Recommendation as Recommendation
     from shoal.advise.estimate import estimate as estimate
-    from shoal.advise.lattice_walk import LatticeWalk as LatticeWalk
-    from shoal.advise.lattice_walk import lattice_walk as lattice_walk
+    from shoal.advise.marginal import LatticeWalk as LatticeWalk
+    from shoal.advise.marginal import lattice_walk as lattice_walk
     from shoal.advise.marginal import marginal as marginal
-    from shoal.advise.match_hierarchies import match_hierarchies as match_hierarchies
     from shoal.advise.methods import methods as methods
     from shoal.advise.profile import profile as profile
+    from shoal.advise.profile import risk as risk
     from shoal.advise.proposal.matching import HierarchyMatch as HierarchyMatch
+    from shoal.advise.proposal.matching import match_hierarchies as match_hierarchies
     from shoal.advise.proposal.profile import Profile as Profile
     from shoal.advise.proposal.proposal import Proposal as Proposal
     from shoal.advise.propose import propose as propose
     from shoal.advise.propose import propose_policy as propose_policy
-    from shoal.advise.recommendation import Recommendation as Recommendation
-    from shoal.advise.risk import risk as risk
     from shoal.attacks.beside.beside import BesideAudit as BesideAudit
     from shoal.attacks.beside.beside import audit_beside as audit_beside
     from shoal.attacks.run.ledger import audit_ledger as audit_ledger
@@ -167,9 +173,9 @@ if TYPE_CHECKING:
     from shoal.reports.publication import fuse as fuse
     from shoal.reports.publication import publish as publish
     from shoal.samples import sample as sample
-    from shoal.streams.from_files import stream_file as stream_file
     from shoal.streams.stream import Stream as Stream
     from shoal.streams.stream import stream as stream
+    from shoal.streams.stream import stream_file as stream_file
     from shoal.streams.stream_status import StreamStatus as StreamStatus
     from shoal.streams.stream_status import stream_status as stream_status
     from shoal.tables.attack import attack as attack

@@ -10,8 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from shoal.data.attack_scene import AttackScene
-from shoal.data.classes import Classes, Population, SensitiveColumn
-from shoal.data.closeness import Closeness
+from shoal.data.classes import Classes, Closeness, Population, SensitiveColumn
 from shoal.data.cut import Cut
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.ledger_view import LedgerView, Placement
@@ -31,9 +30,7 @@ from shoal.data.stream import (
     State,
 )
 from shoal.errors import InfeasibleError, InputError
-from shoal.privacy.exact import sign
-from shoal.privacy.parameters import as_written
-from shoal.privacy.promise import Promise
+from shoal.privacy.promise import Promise, as_written, sign
 from shoal.privacy.value_counts import ValueCounts, sensitive_column, value_counts
 from shoal.protocols import (
     AnonymityRequirement,

@@ -19,8 +19,7 @@ import polars as pl
 # a process needs those of one verb; annotations alone name them here
 if TYPE_CHECKING:
     from shoal.data.attack_scene import AttackScene
-    from shoal.data.classes import Classes, Population, SensitiveColumn
-    from shoal.data.closeness import Closeness
+    from shoal.data.classes import Classes, Closeness, Population, SensitiveColumn
     from shoal.data.cut import Cut
     from shoal.data.encoding import EncodedTable
     from shoal.data.hierarchies.hierarchy import Hierarchy

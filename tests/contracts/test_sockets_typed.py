@@ -14,7 +14,7 @@ from shoal.protocols import HierarchyMaker, Metric, PrivacyModel, Renderer, Sink
 from shoal.recoding.boxes import Boxes
 from shoal.streams.kafka import TopicFeed, TopicSink
 from shoal.streams.kafka_partition import PartitionFeed
-from shoal.streams.sinks import FileSink, PartsSink, StandardOutput
+from shoal.streams.outputs import FileSink, PartsSink, StandardOutput
 from shoal.streams.stream_tables import TableSink
 
 ROOT = Path(__file__).resolve().parents[2]

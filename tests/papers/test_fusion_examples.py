@@ -14,7 +14,7 @@ from shoal.data.hierarchies.table import read_hierarchy
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import InputError
 from shoal.fusion.methods.party_tds import PartyTds
-from shoal.search.candidates import UNIT, Candidates, gain_and_split
+from shoal.search.specialization import UNIT, Candidates, gain_and_split
 from shoal_papers.baselines.party_tds_variants import PartyTdsLiteral, PartyTdsStepwise
 from shoal_papers.reproduce.data_sets import adult
 

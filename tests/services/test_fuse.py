@@ -23,7 +23,7 @@ from party_processes import bank_world
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.messages import FRAME_HEAD, MessageKind
 from shoal.data.certificate import Certificate
-from shoal.fusion import processes
+from shoal.fusion import fuse
 from shoal.fusion.columns import shuffled_rows
 from shoal.fusion.containment import check_transcript
 from shoal.fusion.fuse import fuse_file
@@ -608,12 +608,12 @@ def test_what_a_party_said_at_its_end_is_waited_for(monkeypatch):
     """Else it is told that a party ended, not why, where this process reads later than that one
     ends.
     """
-    heard = processes._listen
-    monkeypatch.setattr(processes, "_listen", lambda *known: (time.sleep(0.5), heard(*known)))
+    heard = fuse._listen
+    monkeypatch.setattr(fuse, "_listen", lambda *known: (time.sleep(0.5), heard(*known)))
     ends = "import sys; sys.stderr.write('shoal: the table is torn; fix it\\n'); sys.exit(2)"
     with pytest.raises(shoal.InputError, match="the table is torn; fix it"):
-        processes.run_to_end(
-            [processes.PartyProcess("bank", [sys.executable, "-c", ends])],
+        fuse.run_to_end(
+            [fuse.PartyProcess("bank", [sys.executable, "-c", ends])],
             progress=lambda stage: None,
         )
 

@@ -11,12 +11,12 @@ from functools import partial
 import pytest
 
 from shoal.fusion import id_join
-from shoal.fusion.joining import keyed_ids
+from shoal.fusion.id_join import keyed_ids
 
 MASKING = """
 import sys, time
 from functools import partial
-from shoal.fusion.joining import keyed_ids
+from shoal.fusion.id_join import keyed_ids
 from shoal.fusion import id_join
 if __name__ == "__main__":
     with id_join._workers(10**6) as workers:

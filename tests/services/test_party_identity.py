@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from party_processes import bank_world
-from shoal.connectors.party import certificates
+from shoal.connectors.party import tls
 from shoal.fusion.keys import Keys
 
 STRANGE = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
@@ -22,7 +22,7 @@ def remade(world, name: str, named: str) -> None:
 
 
 def expired(world, monkeypatch, name: str) -> None:
-    monkeypatch.setattr(certificates, "_DAYS", -0.5)
+    monkeypatch.setattr(tls, "_DAYS", -0.5)
     remade(world, name, name)
 
 

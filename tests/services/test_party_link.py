@@ -11,10 +11,9 @@ from contextlib import suppress
 import pytest
 
 from party_processes import ports
-from shoal.connectors.party.certificates import make_keys
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.messages import LinkLost, MessageKind
-from shoal.connectors.party.tls import Identity, Peer
+from shoal.connectors.party.tls import Identity, Peer, make_keys
 from shoal.errors import PartyError
 from shoal.fusion.wire.link import PartyLink
 from shoal.fusion.wire.parser import Greeting, Limit, Terms
@@ -175,7 +174,7 @@ def test_a_party_that_leaves_is_not_waited_for(pair):
 @pytest.fixture
 def deaf_pair(make_pair, monkeypatch):
     """Two parties, of which the right one takes no message in and knows that it is idle."""
-    monkeypatch.setattr("shoal.fusion.wire.outbox.MOST_WAITING", 2)
+    monkeypatch.setattr("shoal.fusion.wire.session.MOST_WAITING", 2)
     left, right = make_pair(patience=1)
     heard = threading.Event()
     monkeypatch.setattr(right, "_hear", lambda *said: (heard.wait(20), MessageKind.BYE)[1])

@@ -216,12 +216,12 @@ def test_a_power_cut_at_any_instant_leaves_the_ledger_whole(place, monkeypatch, 
 
 def test_the_model_of_a_power_cut_finds_a_rename_before_its_contents(place, monkeypatch):
     """The test above can fail: without syncing, it does."""
-    from shoal.connectors.ledger import drafts as ledger_drafts
+    from shoal.connectors.ledger import layout
 
     disk = Disk(place)
     with monkeypatch.context() as patched:
         disk.watch(patched)
-        patched.setattr(ledger_drafts, "sync", lambda path: None)
+        patched.setattr(layout, "sync", lambda path: None)
         append(place / "L", wearers(PEOPLE, 1))
     disk.cut(keeps_names=True)
     assert Ledger.at(place / "L").verify()

@@ -19,10 +19,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
-from shoal.auditor import ranges
+from shoal.auditor import in_parts
 from shoal.auditor.verify import verify
-from shoal.connectors import codes
-from shoal.data import coded_release, room
+from shoal.connectors import coded_files
+from shoal.data import coded_table, room
 from shoal.policy.binding import past_memory
 from shoal.policy.policy import Policy
 from shoal.samples import patients
@@ -35,10 +35,10 @@ SMALL = {  # every table is too large for memory, and is worked on in many parts
     (past_memory, "BASE"): 0,
     (past_memory, "RECORD_BYTES"): 0,
     (past_memory, "IN_MEMORY"): 1e9,
-    (ranges, "RECORD_BYTES"): 100,
+    (in_parts, "RECORD_BYTES"): 100,
     (room, "BLOCK"): 700,
-    (codes, "SEGMENT"): 900,
-    (coded_release, "CLASSES"): 50,
+    (coded_files, "SEGMENT"): 900,
+    (coded_table, "CLASSES"): 50,
     (subtrees, "GRAIN"): 600,
     (rounded_cut, "LISTED"): 0,
 }

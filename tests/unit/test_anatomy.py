@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import adult_cases
 import shoal
-from shoal.auditor.group_queries import People, group_query_error
+from shoal.auditor.measure import People, group_query_error
 from shoal.cli.main import status_of
 from shoal.connectors import files
 from shoal.data.classes import SensitiveColumn

@@ -8,12 +8,11 @@ import pytest
 
 import shoal
 from attack_cases import AGE, ORIGINAL, RELEASED, SIX, attacked, policy_of, scene, six
-from shoal.attacks import intervals
+from shoal.attacks import counts as intervals
 from shoal.attacks.counts import class_values
-from shoal.attacks.marginals import Members, marginals
 from shoal.attacks.membership import membership_scores
 from shoal.attacks.population import expected_inverse
-from shoal.attacks.scores import Attackers, judged
+from shoal.attacks.scores import Attackers, Members, judged, marginals
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
 

@@ -11,19 +11,16 @@ from hypothesis import strategies as st
 
 import naive_attacks as naive
 from shoal.attacks.counts import class_values
-from shoal.attacks.covering import covering_pairs
-from shoal.attacks.ends import Ends, isolated, owned_ends
-from shoal.attacks.fits import people_fitting
+from shoal.attacks.covering import covering_pairs, people_fitting
 from shoal.attacks.homogeneity import Homogeneity
 from shoal.attacks.inference import Inference
 from shoal.attacks.intersection import Intersection
 from shoal.attacks.linkability import picks
 from shoal.attacks.membership import membership_scores
-from shoal.attacks.minimality import tightness
-from shoal.attacks.optimality import most_in_small_parts
+from shoal.attacks.minimality import most_in_small_parts, tightness
 from shoal.attacks.population import Population, expected_inverse
 from shoal.attacks.scores import ATTACKERS, Attackers
-from shoal.attacks.singling_out import alone
+from shoal.attacks.singling_out import Ends, alone, isolated, owned_ends
 from shoal.attacks.skewness import LIFTED, Skewness
 from shoal.data.attack_scene import (
     AttackScene,

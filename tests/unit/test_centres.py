@@ -18,8 +18,8 @@ from shoal.data.classes import SensitiveColumn
 from shoal.data.table import Table
 from shoal.policy.binding.table import bind
 from shoal.policy.policy import Policy
-from shoal.search.costs import costs_of
 from shoal.search.points import points_of, sensitive_points
+from shoal.search.segments import costs_of
 from shoal.tables.kernels import centres
 from shoal_papers.baselines.kernels import fuzzy_centres, greedy_clusters, one_pass
 

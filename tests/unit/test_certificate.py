@@ -11,8 +11,7 @@ import pytest
 import yaml
 
 import shoal
-from shoal.auditor.digest import policy_identity, policy_sha256
-from shoal.auditor.provenance import build, date
+from shoal.auditor.description import build, date, policy_identity, policy_sha256
 from shoal.cli.main import status_of
 from shoal.errors import InputError
 from shoal.policy.agreement import Agreement

@@ -18,7 +18,7 @@ import shoal
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.privacy.alpha_k import AlphaKAnonymity
 from shoal.privacy.k_anonymity import KAnonymity
-from shoal.tables.class_bounds import class_bound, most_distinct
+from shoal.tables.draft import class_bound, most_distinct
 from thorough import LONG
 
 

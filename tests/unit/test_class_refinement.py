@@ -8,7 +8,7 @@ import pytest
 from naive_partition import total_loss
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
-from shoal.search.costs import costs_of
+from shoal.search.segments import costs_of
 from shoal.tables.kernels.class_refinement import refine_classes
 from shoal.tables.kernels.class_refinement import span_loss as compiled_span_loss
 

@@ -28,8 +28,7 @@ from shoal.data import uncompiled
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.policy import Policy
-from shoal.reports.comparison import render
-from shoal.reports.comparison_curves import MOST_CURVES, apart, in_lines, style
+from shoal.reports.comparison import MOST_CURVES, apart, in_lines, render, style
 from shoal.reports.comparison_table import as_text, columns, faults, more_columns
 
 MONDRIANS = ["mondrian", "mondrian:cut=nearest:trees=children"]

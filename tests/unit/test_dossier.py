@@ -14,10 +14,15 @@ import yaml
 from jsonschema import Draft202012Validator
 
 import shoal as shoal_package
-from shoal.auditor.dossier.answers import Answers
 from shoal.auditor.dossier.context import Context, json_schema, template
-from shoal.auditor.dossier.profiles import profile_names, read_profiles
-from shoal.auditor.dossier.risk import Roles, initial_risk, residual_risk
+from shoal.auditor.dossier.dossier import (
+    Answers,
+    Roles,
+    initial_risk,
+    profile_names,
+    read_profiles,
+    residual_risk,
+)
 from shoal.cli.main import status_of
 from shoal.errors import InputError, PromiseError
 

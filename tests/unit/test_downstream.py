@@ -15,7 +15,7 @@ import pytest
 
 import published
 import shoal
-from shoal.auditor.trained_models import Spans, prediction_errors, query_error
+from shoal.auditor.downstream import Spans, prediction_errors, query_error
 from shoal.cli.main import status_of
 from shoal.data.schema import Attribute, Kind, Role
 

@@ -23,7 +23,7 @@ from shoal.data.run_cost import (
     wall_seconds,
 )
 from shoal.errors import InputError
-from shoal.reports.estimate_in_words import duration, estimate_lines
+from shoal.reports.advice_in_words import duration, estimate_lines
 
 RUN = MeasuredRun(
     records=300_000,

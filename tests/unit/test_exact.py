@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import published
 from shoal.data.classes import Classes, SensitiveColumn
-from shoal.privacy import exact, value_counts
+from shoal.privacy import promise, value_counts
 from shoal.privacy.l_diversity import LDiversity
 
 FACTORS = st.sampled_from(["0.15", "0.1", "0.3333333333333333", "2", "1e-9", "0"]).map(Fraction)
@@ -24,8 +24,8 @@ def test_sign_is_the_sign_of_the_true_difference(room, left, right, factor, off)
     near = max(int(factor * right) + off, 0)  # within one unit of the threshold
     pairs = [(left, right), (near, right)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact, "ROOM", room)
-        found = exact.sign(
+        patch.setattr(promise, "ROOM", room)
+        found = promise.sign(
             *(np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True)), factor
         )
     differences = [a - factor * b for a, b in pairs]
@@ -34,7 +34,7 @@ def test_sign_is_the_sign_of_the_true_difference(room, left, right, factor, off)
 
 def test_sign_compares_whole_numbers_beyond_64_bits():
     large = np.array([10**30, 10**30 + 1, 10**30 - 1], dtype=object)
-    assert exact.sign(large, np.array([10**31] * 3, dtype=object), Fraction("0.1")).tolist() == [
+    assert promise.sign(large, np.array([10**31] * 3, dtype=object), Fraction("0.1")).tolist() == [
         0,
         1,
         -1,
@@ -45,7 +45,7 @@ def test_sign_compares_whole_numbers_beyond_64_bits():
 def test_counts_are_the_same_where_a_key_has_no_room(classes):
     found = value_counts.value_counts(classes, "s")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact, "ROOM", 1)
+        patch.setattr(promise, "ROOM", 1)
         again = value_counts.value_counts(classes, "s")
     for name in ("class_of", "value", "count", "starts"):
         assert (getattr(found, name) == getattr(again, name)).all()

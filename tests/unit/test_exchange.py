@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import naive_clustering
 from clustering_cases import cases, classes_of
-from shoal.tables.kernels import assign_leftovers, exchange
+from shoal.tables.kernels import exchange, unassigned_pool
 
 NOBODY = np.zeros(0, dtype=np.int32)
 
@@ -82,7 +82,7 @@ def test_a_record_handed_out_joins_the_class_where_it_costs_least(case, classes,
         joined = labels.copy()
         joined[leftover] = c
         costs.append(energy(case, joined, weight))
-    assign_leftovers.assign_leftovers(
+    unassigned_pool.assign_leftovers(
         np.ascontiguousarray(case.points.T), labels, classes, weight, *case.targets.arrays
     )
     assert costs[labels[leftover]] <= min(costs) + 1e-9 * (1 + weight)

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 import naive_streams
 from shoal.data.space import Space
 from shoal.data.stream import Arrivals
-from shoal.policy.binding.stream import bind_stream
+from shoal.policy.binding.release import bind_stream
 from shoal.streams.kernels import (
-    covering,
     grown_clusters,
     join_clusters,
     nearest_clusters,
@@ -146,7 +145,7 @@ def test_covering_is_what_plain_python_finds(seed, boxes, n):
     ends = np.sort(rng.integers(0, 7, (boxes, 3, 2)), axis=2).astype(float)
     loss, draws = np.sort(rng.integers(0, 3, boxes)).astype(float), rng.random(n)
     lo, hi = (np.ascontiguousarray(ends[:, :, end].T) for end in (0, 1))
-    found = covering.covering(values, lo, hi, loss, draws)
+    found = join_clusters.covering(values, lo, hi, loss, draws)
     assert found.tolist() == naive_streams.covering(
         values.tolist(), ends.tolist(), loss.tolist(), draws.tolist()
     )
@@ -154,9 +153,9 @@ def test_covering_is_what_plain_python_finds(seed, boxes, n):
 
 def test_a_missing_number_that_suppresses_is_covered_by_nothing():
     lo, hi = np.full((1, 1), -np.inf), np.full((1, 1), np.inf)
-    assert covering.covering(np.array([[np.nan]]), lo, hi, np.zeros(1), np.zeros(1)).tolist() == [
-        -1
-    ]
+    assert join_clusters.covering(
+        np.array([[np.nan]]), lo, hi, np.zeros(1), np.zeros(1)
+    ).tolist() == [-1]
 
 
 def test_nobody_waits_longer_than_delta():

@@ -10,7 +10,7 @@ from shoal.auditor.dossier.context import read_context
 from shoal.data.findings import listed_rows
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.hierarchies import declared_hierarchy
+from shoal.policy.loading import declared_hierarchy
 from shoal.policy.policy import Policy
 
 POLICY = {

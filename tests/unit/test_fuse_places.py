@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from shoal.connectors.output_locks import sole_writer
+from shoal.connectors.outputs import sole_writer
 from shoal.errors import InputError
 from shoal.fusion.fuse import _prepared, _tables_of
 from shoal.policy.agreement import Agreement

@@ -11,20 +11,17 @@ from hypothesis import strategies as st
 
 from naive_republication import backward, cells, forward_and_cross, mappings
 from shoal.auditor.ledger import correspondence
-from shoal.auditor.ledger.cells import narrower, unnested
-from shoal.auditor.ledger.comparison import compare
+from shoal.auditor.ledger.comparison import compare, narrower, too_frequent, unnested, values_shown
+from shoal.auditor.ledger.correspondence import Mappings, compare_boxes, overlapping, shared_values
 from shoal.auditor.ledger.correspondence import backward as backward_by_counts
-from shoal.auditor.ledger.correspondence import compare_boxes, overlapping, shared_values
 from shoal.auditor.ledger.history import returning_people_of
-from shoal.auditor.ledger.mappings import Mappings
-from shoal.auditor.ledger.numbering import numbered
 from shoal.auditor.ledger.release_view import (
     CELLS,
     SIGNATURES,
     RecordHistory,
     ReleaseView,
+    numbered,
 )
-from shoal.auditor.ledger.signatures import too_frequent, values_shown
 from shoal.data.known_people import KnownPeople
 
 MOST = 8  # records of the second release: every mapping is enumerated

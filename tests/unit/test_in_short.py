@@ -15,8 +15,7 @@ import shoal
 from shoal.auditor.ledger.history import LedgerAudit
 from shoal.connectors.ledger import Ledger
 from shoal.data.certificate import Certificate
-from shoal.reports.in_short import in_short
-from shoal.reports.ledger_in_short import ledger_in_short
+from shoal.reports.in_short import in_short, ledger_in_short
 
 MEASURES = re.compile(r"\b(gcp|discernibility|penalty|prosecutor|quasi|generalized|equivalence)\b")
 

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import InputError, PartyError
-from shoal.fusion.joining import (
+from shoal.fusion.columns import checked_ids
+from shoal.fusion.id_join import (
     common_points,
     distinct_points,
     fresh_secret,
@@ -23,7 +24,6 @@ from shoal.fusion.joining import (
     points_of,
     rows_in_order,
 )
-from shoal.fusion.party_input import checked_ids
 
 AGREEMENT = bytes(range(32))
 

@@ -14,10 +14,9 @@ import naive
 import published
 import shoal
 from shoal.data.classes import Classes, SensitiveColumn
-from shoal.data.joint import UNITS, joint_column
 from shoal.errors import InputError
 from shoal.privacy.promises import BoundPromises
-from shoal.privacy.t_closeness import TCloseness
+from shoal.privacy.t_closeness import UNITS, TCloseness, joint_column
 
 LIMITS = st.sampled_from([0.0, 0.1, 0.15, 0.25, 0.3, 0.5, 0.75, 1.0])
 TWO = published.classes(names=("s", "u"), max_records=10)

@@ -11,16 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import CheckpointError, InputError
-from shoal.streams.kafka import Topic
-from shoal.streams.kafka_group import Arrived, Mark
-from shoal.streams.kafka_keys import murmur2, partitions_of
-from shoal.streams.kafka_partition import NOT_ITS_KEY, Keyed, PartitionFeed
-from shoal.streams.shared_checkpoint import (
+from shoal.streams.checkpoint import (
     NAME,
     SharedCheckpoint,
     SharedStream,
     partition_folder,
 )
+from shoal.streams.kafka import Topic
+from shoal.streams.kafka_group import Arrived, Mark
+from shoal.streams.kafka_partition import NOT_ITS_KEY, Keyed, PartitionFeed, murmur2, partitions_of
 
 # from the tests of Kafka's own client for Java
 OF_JAVA = {

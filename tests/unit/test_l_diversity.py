@@ -13,7 +13,7 @@ import naive
 import published
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
-from shoal.privacy import exact
+from shoal.privacy import promise as exact
 from shoal.privacy.l_diversity import LDiversity, reaches_entropy
 
 CS = st.sampled_from([0.1, 0.5, 1.0, 1.5, 2.0, 3.0])

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import shoal
-from shoal.advise.lattice_walk import lattice_walk
+from shoal.advise.marginal import lattice_walk
 from shoal.cli.main import status_of
 from shoal.errors import InputError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.cli.guard import Guard
+from shoal.cli.attacks import Guard
 from shoal.errors import InputError
 
 

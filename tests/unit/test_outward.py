@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.data.outward import outward_domain
+from shoal.data.single_ends import outward_domain
 
 
 @given(

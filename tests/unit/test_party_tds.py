@@ -16,9 +16,9 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import PartyError
 from shoal.fusion.batches import batch_roots, decode_steps, final_nodes
-from shoal.fusion.codes import pack, packed_size, unpack
+from shoal.fusion.ground import pack, packed_size, unpack
 from shoal.fusion.methods.party_tds import MOST_LABELS, Party, PartyTds, worth_bits
-from shoal.search.candidates import UNIT
+from shoal.search.specialization import UNIT
 from shoal_papers.baselines.party_tds_variants import PartyTdsLiteral, PartyTdsStepwise
 
 

@@ -16,12 +16,12 @@ import polars as pl
 import pytest
 import yaml
 
-from shoal.auditor import ranges
+from shoal.auditor import in_parts
 from shoal.auditor.audit import audit_file
 from shoal.auditor.verify import verify
 from shoal.cli.main import status_of
-from shoal.connectors import codes
-from shoal.data import coded_release, cores, room
+from shoal.connectors import coded_files
+from shoal.data import coded_table, cores, room
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding import past_memory
 from shoal.policy.policy import Policy
@@ -39,10 +39,10 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(past_memory, "BASE", 0)
     monkeypatch.setattr(past_memory, "RECORD_BYTES", 0)
     monkeypatch.setattr(past_memory, "IN_MEMORY", 1e9)
-    monkeypatch.setattr(ranges, "RECORD_BYTES", 400)
+    monkeypatch.setattr(in_parts, "RECORD_BYTES", 400)
     monkeypatch.setattr(room, "BLOCK", 70)
-    monkeypatch.setattr(codes, "SEGMENT", 90)
-    monkeypatch.setattr(coded_release, "CLASSES", 3)
+    monkeypatch.setattr(coded_files, "SEGMENT", 90)
+    monkeypatch.setattr(coded_table, "CLASSES", 3)
     monkeypatch.setattr(subtrees, "GRAIN", 50)
 
 
@@ -408,7 +408,7 @@ def test_ranges_hold_whole_classes_in_the_order_of_their_records() -> None:
     rng = np.random.default_rng(3)
     shown = [rng.integers(0, 4, 1_000).astype(np.uint8) for _ in range(2)]
     number = np.arange(1_000)
-    found = ranges.Ranges(shown, 1_000, room.Room(40_000))
+    found = in_parts.Ranges(shown, 1_000, room.Room(40_000))
     first, second, records = found.moved([*shown, number])
     assert found.count > 1
     met: dict[tuple[int, int], int] = {}

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.connectors.pieces import Pieces, first_end, last_end
+from shoal.connectors.record_ends import Pieces, first_end, last_end
 from shoal.errors import InputError
 
 PARTS = st.sampled_from(["a", "b", '"', ",", "\n", "\r\n", "7", "é", " "])

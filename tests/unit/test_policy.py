@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from shoal.advise.check import sound_part
 from shoal.advise.propose import propose
-from shoal.advise.sound_part import sound_part
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError

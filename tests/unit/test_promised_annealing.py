@@ -21,7 +21,7 @@ from shoal.privacy.promises import BoundPromises
 from shoal.privacy.t_closeness import TCloseness
 from shoal.search import promised, refinery
 from shoal.search.efforts import Effort
-from shoal.search.kernels import promised_annealing
+from shoal.search.kernels import annealing
 from shoal.search.kernels.slots import SlotClasses
 from shoal.search.promised import asked_of
 from shoal.search.refinement import bound_records, promised_search, refine
@@ -96,7 +96,7 @@ def test_every_move_is_that_of_plain_python_and_keeps_the_promises(case, seed, h
     space, slots, near, setting, classes = prepared(matrix, k, partition, 0)
     temperatures = [heat, heat // 3, 0]
     asked = asked_of(matrix, promises)
-    moves = promised_annealing.anneal_promised(
+    moves = annealing.anneal_promised(
         SlotClasses(*slots),
         asked.arrays(setting.capacity, 0, partition.count),
         near,
@@ -112,7 +112,7 @@ def test_every_move_is_that_of_plain_python_and_keeps_the_promises(case, seed, h
         temperatures,
         naive.Draws(seed),
         keeps=keeps,
-        most_asked=promised_annealing.ASKED,
+        most_asked=annealing.ASKED,
     )
     found = [
         slots.record[c * setting.capacity : c * setting.capacity + size].tolist()

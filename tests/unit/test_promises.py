@@ -18,14 +18,13 @@ from shoal.privacy.alpha_k import AlphaKAnonymity
 from shoal.privacy.beta_likeness import BetaLikeness
 from shoal.privacy.class_sizes import AverageRisk, PopulationUniqueness, SampleUniqueness
 from shoal.privacy.delta_disclosure import DeltaDisclosure
-from shoal.privacy.feasibility import nearest_feasible
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.k_l_diversity import KLDiversity
 from shoal.privacy.l_diversity import LDiversity
 from shoal.privacy.p_sensitive import PSensitiveKAnonymity
 from shoal.privacy.population import DeltaPresence, KMap
 from shoal.privacy.promise import Promise
-from shoal.privacy.promises import BoundPromises
+from shoal.privacy.promises import BoundPromises, nearest_feasible
 from shoal.privacy.subject_share import SubjectShare
 from shoal.privacy.t_closeness import TCloseness
 

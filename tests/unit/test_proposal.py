@@ -13,7 +13,7 @@ from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 
 import shoal as library
-from shoal.advise.proposal.notation import (
+from shoal.advise.proposal.cells import (
     DECIMAL_OR_GROUPS,
     OTHER_FORM,
     OTHER_MARK,

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.advise.proposal.bins import in_order
-from shoal.advise.proposal.cells import ColumnCells
+from shoal.advise.proposal.cells import ColumnCells, in_order
 from shoal.advise.proposal.roles import Guess, guess_of
-from shoal.data.outward import outward_domain
+from shoal.data.single_ends import outward_domain
 from shoal.data.table import encode_text
 
 # Domains

@@ -22,8 +22,7 @@ from shoal.search.quick_refinement import (
     worth_searching,
 )
 from shoal.search.refinement import quick_search
-from shoal.search.refinery import Search
-from shoal.search.search_space import mean_loss
+from shoal.search.refinery import Search, mean_loss
 from shoal.search.segments import loss_of
 from shoal.tables.methods.lattice_peeling import LatticePeeling
 from shoal.tables.methods.rounded_partition import RoundedPartition

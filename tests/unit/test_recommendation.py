@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shoal.advise.recommendation import recommend
+from shoal.advise.comparison import recommend
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,11 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import no_progress
-from shoal.search import refinement, refinery, search_space
+from shoal.search import refinement, refinery
 from shoal.search.efforts import ASKED_RECORDS, FULL_RECORDS, Effort
 from shoal.search.kernels import annealing, rebuilding
 from shoal.search.refinement import quick_search, refine, steps_within, thorough_search
-from shoal.search.refinery import NOISE, Search, Slots
-from shoal.search.search_space import SearchSpace, _unit
+from shoal.search.refinery import NOISE, Search, SearchSpace, Slots, _unit
 from shoal.search.segments import loss_of
 from shoal.tables.methods.lattice_peeling import LatticePeeling
 from shoal.tables.methods.rounded_partition import RoundedPartition
@@ -162,7 +161,7 @@ def test_rebuilding_makes_the_moves_of_plain_python(case, seed, heat, free):
 def test_tree_losses_are_those_of_the_lowest_common_node(matrix, sparse, data):
     most = 1 if sparse else 1024
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search_space, "MOST_LEAVES", most)
+        patch.setattr(refinery, "MOST_LEAVES", most)
         space = SearchSpace.of(matrix)
     losses = naive.Losses(matrix, _unit(matrix))
     classes = Slots.of(space.rows, np.zeros(matrix.records, np.int32), 1, matrix.records)

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.auditor.ledger.history import LedgerHistory
-from shoal.auditor.ledger.people_history import PeopleHistory
+from shoal.auditor.ledger.history import LedgerHistory, PeopleHistory
 from shoal.connectors.ledger import Ledger
 from shoal.data.certificate import Certificate
 from shoal.policy.policy import Policy

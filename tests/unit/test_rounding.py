@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.data.rounding import interval_text, rounded_ends
+from shoal.data.recoding import interval_text, rounded_ends
 from shoal.data.schema import Attribute, Kind, Render, Role
 from shoal.data.single_ends import single_end_warnings, step_of
 from shoal.errors import InputError

@@ -5,17 +5,18 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from shoal.connectors import coded_files, files, pieces, sampled_files
+from shoal.connectors import coded_files, files, record_ends
 from shoal.connectors.dialect import AS_FOUND
-from shoal.connectors.sampled_files import read_sampled
 from shoal.errors import InputError
+from shoal.web import looks
+from shoal.web.looks import read_sampled
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("every", [1, 7, 1000, 9999])
 def test_a_sample_is_every_so_many_th_row_of_the_whole(tmp_path, monkeypatch, suffix, every):
-    monkeypatch.setattr(sampled_files, "PIECE", 64)
-    monkeypatch.setattr(sampled_files, "PARQUET_ROWS", 50)
+    monkeypatch.setattr(looks, "PIECE", 64)
+    monkeypatch.setattr(looks, "PARQUET_ROWS", 50)
     whole = pl.DataFrame({"a": [str(i) for i in range(2001)], "b": ['x,"y"\n'] * 2001})
     path = tmp_path / f"t{suffix}"
     whole.write_csv(path) if suffix == ".csv" else whole.write_parquet(path)
@@ -36,4 +37,4 @@ def test_what_can_only_be_read_whole_is_not_sampled(tmp_path):
         read_sampled(str(path), 10, AS_FOUND)
 
 
-assert coded_files.PIECE == pieces.PIECE
+assert coded_files.PIECE == record_ends.PIECE

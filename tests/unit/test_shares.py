@@ -17,7 +17,7 @@ from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
 from shoal.privacy.beta_likeness import BetaLikeness
 from shoal.privacy.delta_disclosure import DeltaDisclosure
-from shoal.privacy.shares import precise_logarithm
+from shoal.privacy.value_counts import precise_logarithm
 
 BETAS = st.sampled_from([0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0])
 DELTAS = st.sampled_from([0.1, 0.25, 0.5, 0.7, 1.0, 1.5, 2.0])

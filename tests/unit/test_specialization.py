@@ -13,8 +13,14 @@ import shoal
 from fusion_cases import Case, cases
 from naive_specialization import NaiveTds
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
-from shoal.search.candidates import SCORES, best_split
-from shoal.search.specialization import Specialization, Step, spans_of, without_implied
+from shoal.search.specialization import (
+    SCORES,
+    Specialization,
+    Step,
+    best_split,
+    spans_of,
+    without_implied,
+)
 
 
 def naive_of(case, score):

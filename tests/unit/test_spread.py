@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal.auditor import ranges
+from shoal.auditor import in_parts
 from shoal.auditor.audit import audit_file
 from shoal.connectors import engines, folder_draft, spread_files
 from shoal.connectors.engines import Engine
@@ -68,7 +68,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spread_files, "RECORDS", 700)
     monkeypatch.setattr(folder_draft, "RECORDS", 700)
     monkeypatch.setattr(shared_room, "LARGE", 500)
-    monkeypatch.setattr(ranges, "RECORD_BYTES", 400_000)
+    monkeypatch.setattr(in_parts, "RECORD_BYTES", 400_000)
 
 
 def spread(most: int = 600) -> Engine:

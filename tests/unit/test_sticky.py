@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_republication as naive
-from shoal.auditor.ledger.people_history import PeopleHistory
-from shoal.data.ledger_view import LedgerView
+from shoal.auditor.ledger.history import PeopleHistory
+from shoal.data.ledger_view import CARRIED, CLOSED, LOCKSTEP, RETIRED, TOGETHER, LedgerView, Panel
 from shoal.data.matrix import Matrix
-from shoal.data.panel import CARRIED, CLOSED, LOCKSTEP, RETIRED, TOGETHER, Panel
 from shoal.errors import InputError
 from shoal.ledgers.methods.sticky import Sticky, in_company
 from shoal.ledgers.placing import partition_table

@@ -17,7 +17,7 @@ from shoal.errors import InputError, PromiseError
 from shoal.ledgers.methods import sticky
 from shoal.policy.policy import Policy
 from shoal.reports.history import write_history_report
-from shoal.reports.ledger_in_short import ledger_in_short
+from shoal.reports.in_short import ledger_in_short
 from sticky_cases import policy
 
 COLUMNS = ["who", "age", "height", "sex", "activity"]

@@ -14,7 +14,7 @@ import naive
 import published
 from shoal.data.classes import Classes
 from shoal.errors import InputError
-from shoal.privacy.feasibility import nearest_feasible
+from shoal.privacy.promises import nearest_feasible
 from shoal.privacy.subject_share import SubjectShare
 
 SHARES = st.sampled_from([0.1, 0.2, 0.25, 0.3, 0.5, 0.75, 1.0])

@@ -14,8 +14,8 @@ from shoal.errors import InputError
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.promises import BoundPromises
 from shoal.search import subtrees
-from shoal.search.costs import costs_of
 from shoal.search.kernels import rounded_cut
+from shoal.search.segments import costs_of
 from shoal.tables.methods import rounded_partition
 from shoal.tables.methods.rounded_partition import EXACT_ROWS, PAPER, RoundedPartition
 

@@ -13,7 +13,7 @@ import naive
 import published
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
-from shoal.privacy import exact
+from shoal.privacy import promise as parameters
 from shoal.privacy.t_closeness import TCloseness
 
 LIMITS = st.sampled_from([0.0, 0.1, 0.125, 0.15, 0.2, 0.25, 0.3, 0.375, 0.4, 0.5, 0.6, 0.75, 1.0])
@@ -57,7 +57,7 @@ def test_stays_exact_where_whole_numbers_outgrow_64_bits(distance, data, t):
     classes = data.draw(published.classes(distance=distance))
     expected = TCloseness("s", t).judge(classes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact, "ROOM", 1)
+        patch.setattr(parameters, "ROOM", 1)
         measured, holds = TCloseness("s", t).judge(classes)
     assert measured == pytest.approx(expected[0], nan_ok=True)
     assert holds.tolist() == expected[1].tolist()

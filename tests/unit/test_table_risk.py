@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.cli.main import status_of
-from shoal.privacy.lone_people import row_keys, singled_out, smallest_sets, together
-from shoal.privacy.table_risk import table_risk
+from shoal.privacy.table_risk import row_keys, singled_out, smallest_sets, table_risk, together
 
 POLICY = {
     "version": 1,

@@ -18,8 +18,7 @@ from shoal.data.classes import SensitiveColumn
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
-from shoal.search.blocks import blocks_of
-from shoal.search.points import points_of, principal
+from shoal.search.points import blocks_of, points_of, principal
 from shoal.search.repair import repair
 from shoal.search.segments import loss_of
 from shoal.tables.methods.mdav import Mdav

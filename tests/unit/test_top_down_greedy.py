@@ -9,9 +9,8 @@ from naive_peers import DistinctValues, JustK, classes_of, greedy_sides, people
 from peer_cases import adult, gcp, matrices
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError
-from shoal.search.costs import costs_of
 from shoal.search.repair import repair
-from shoal.search.segments import marks_of, rows_of
+from shoal.search.segments import costs_of, marks_of, rows_of
 from shoal_papers.baselines import top_down_greedy
 from shoal_papers.baselines.kernels import greedy_split
 from shoal_papers.baselines.top_down_greedy import RULES, TopDownGreedy, _lopsided

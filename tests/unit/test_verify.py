@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import shoal
-from shoal.auditor.digest import policy_identity, policy_sha256
+from shoal.auditor.description import policy_identity, policy_sha256
 from shoal.auditor.proof import Proof
 from shoal.auditor.verify import verify_by
 from shoal.cli.main import status_of

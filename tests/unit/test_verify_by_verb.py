@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.auditor.digest import policy_identity
+from shoal.auditor.description import policy_identity
 from shoal.auditor.signatures import new_key, open_key
 from shoal.cli.main import status_of
 from shoal.fusion.fuse import fuse_file

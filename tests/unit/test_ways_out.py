@@ -12,7 +12,7 @@ import yaml
 import shoal as library
 from shoal.policy.policy import Policy
 from shoal.samples import patients
-from shoal.tables.stated_method import with_stated_method
+from shoal.tables.attack import with_stated_method
 
 POLICY = {
     "version": 1,

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from shoal.reports.who_pays import WhoPays, who_pays
+from shoal.reports.limits import WhoPays, who_pays
 
 
 def column(name, codes, widths):

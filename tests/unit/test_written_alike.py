@@ -14,7 +14,7 @@ import shoal as library
 from shoal.cli.main import app
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
-from shoal.policy.binding.written_alike import written_alike
+from shoal.policy.binding.columns import written_alike
 from shoal.policy.policy import Policy
 
 POLICY = {

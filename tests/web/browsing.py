@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-from shoal.web import folder as files
+from shoal.web import policy_text
 from shoal.web.app import opening_page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -22,8 +22,8 @@ def tab_of(context):
 def come_in(context, server):
     """A tab that came in by the project's file, as a browser that `shoal ui` opens does."""
     path = server.project.folder / ".ui" / "open.html"
-    files.made(path.parent)
-    files.write(path, opening_page(server))
+    policy_text.made(path.parent)
+    policy_text.write(path, opening_page(server))
     tab = tab_of(context)
     tab.goto(path.as_uri())
     tab.wait_for_url(f"{server.door.origin}/*")

@@ -17,8 +17,8 @@ import pytest
 from shoal.cli.ui import _show
 from shoal.errors import InputError
 from shoal.web import door as doors
-from shoal.web import folder as files
-from shoal.web import peers
+from shoal.web import guard as peers
+from shoal.web import policy_text
 from shoal.web.app import opening_page
 from shoal.web.door import COOKIE, Door, TooManyTries
 from shoal.web.guard import Guard
@@ -114,7 +114,7 @@ def test_s3_no_token_is_in_what_the_browser_is_started_with(shared_server, tmp_p
     started = []
     monkeypatch.setattr("webbrowser.open", started.append)
     path = tmp_path / "open.html"
-    files.write(path, opening_page(shared_server))
+    policy_text.write(path, opening_page(shared_server))
     _show(path)
     token = re.search(r'name="token" value="([^"]+)"', path.read_text())[1]
     assert started == [path.as_uri()]
@@ -217,7 +217,7 @@ def test_s7_only_plain_files_below_the_start_folder_are_opened(visitor, tables, 
 
 def test_s7_a_link_inside_the_start_folder_is_fine(tables):
     (tables / "inside.csv").symlink_to(tables / "patients.csv")
-    assert files.within("inside.csv", tables) == (tables / "patients.csv").resolve()
+    assert policy_text.within("inside.csv", tables) == (tables / "patients.csv").resolve()
 
 
 def test_s10_a_large_body_is_refused_before_it_is_read(guest):

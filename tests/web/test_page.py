@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from shoal.web.looks import Looks
-from shoal.web.measured_points import comparison_key, rows_now, store
+from shoal.web.pictures import comparison_key, rows_now, store
 
 
 def column(visitor, name):

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
-from shoal.web import snapshot
-from shoal.web.history import _patched, reverse_patch
+from shoal.web import sign_off
 from shoal.web.policy_text import has_comments, is_ours, read, sha256, touched_lines, written
-from shoal.web.project import POLICY, Busy, Project, Stale
+from shoal.web.project import POLICY, Busy, Project, Stale, _patched, reverse_patch
 
 POLICIES = [
     {
@@ -118,12 +117,12 @@ def test_a_lock_that_a_server_waits_for_is_the_one_that_the_next_takes(project):
 def test_hierarchies_are_read_as_they_were_when_somebody_asked(project):
     policy = {"attributes": {"zip": {"role": "quasi", "hierarchy": "hierarchies/zip.csv"}}}
     project.edit("zip", {"hierarchies/zip.csv": "1;*\n", POLICY: written(policy)}, None)
-    taken = snapshot.take_aside(project, "1")
+    taken = sign_off.take_aside(project, "1")
     project.edit("zip", {"hierarchies/zip.csv": "2;*\n"}, None)
-    base = Path(snapshot.base_of(project, policy, taken))
+    base = Path(sign_off.base_of(project, policy, taken))
     assert (base / "hierarchies" / "zip.csv").read_text() == "1;*\n"
     by_hand = {**policy, "reference": "whole.csv"}  # leads from the project, and so do the others
-    assert snapshot.base_of(project, by_hand, taken) == str(project.folder)
+    assert sign_off.base_of(project, by_hand, taken) == str(project.folder)
     project.sweep()
     assert not taken.exists()
 

@@ -32,10 +32,10 @@ from shoal.data.classes import Classes
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises
-from shoal.search.costs import costs_of
 from shoal.search.kernels import cuts, nearest_class
 from shoal.search.repair import merge_failing
 from shoal.search.segments import (
+    costs_of,
     cut_to_end,
     require_people,
     rows_of,

@@ -38,11 +38,12 @@ from shoal.errors import InfeasibleError
 from shoal.protocols import StreamMethod, StreamPromises
 from shoal.search.repair import merge_failing
 from shoal.streams.kernels import join_clusters
-from shoal.streams.methods.buffer import Buffer, ReusableClusters
 from shoal.streams.methods.castle import KEEP
 from shoal.streams.methods.emission import (
     SNAP,
     TICK,
+    Buffer,
+    ReusableClusters,
     boxes,
     emissions,
     matrix_of,

@@ -29,12 +29,13 @@ from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
 from shoal.protocols import StreamMethod, StreamPromises
 from shoal.streams.kernels import nearest_clusters
-from shoal.streams.methods.buffer import Buffer, ReusableClusters
 from shoal.streams.methods.emission import (
     KIND_OF_LEFTOVER,
     SNAP,
     STAR_OR_DROP,
     TICK,
+    Buffer,
+    ReusableClusters,
     boxes,
     emissions,
     person_codes,

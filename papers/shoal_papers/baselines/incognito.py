@@ -33,8 +33,7 @@ from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Promises, Recoder
 from shoal.search.distinct_rows import on_distinct_rows
 from shoal.search.lattice import Lattice, NodeScore, account
-from shoal.search.lattice_costs import METRICS
-from shoal.search.levels import Node
+from shoal.search.lattice_costs import METRICS, Node
 from shoal.search.segments import require_people
 
 ROUNDING = 1e-12  # scores closer than this are equal

@@ -18,10 +18,8 @@ import numpy as np
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises
-from shoal.search.blocks import BLOCK, blocks_of
-from shoal.search.costs import costs_of
-from shoal.search.points import points_of
-from shoal.search.segments import require_people
+from shoal.search.points import BLOCK, blocks_of, points_of
+from shoal.search.segments import costs_of, require_people
 from shoal.search.targets import targets_of
 from shoal_papers.baselines.kernels import greedy_clusters
 

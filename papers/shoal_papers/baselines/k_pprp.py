@@ -33,10 +33,9 @@ from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.protocols import Promises, Republisher
-from shoal.search.costs import costs_of
 from shoal.search.kernels import nearest_class
 from shoal.search.repair import merge_failing
-from shoal.search.segments import require_people
+from shoal.search.segments import costs_of, require_people
 from shoal_papers.baselines.kernels import join_boxes
 from shoal_papers.baselines.rebuild import BY, rebuilt
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from shoal.fusion.methods.party_tds import AHEAD, PAPER, SCORE, TdsRule
 from shoal.protocols import FusionMethod
-from shoal.search.candidates import SCORES
+from shoal.search.specialization import SCORES
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import numpy as np
 
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
-from shoal.ledgers.methods.table_methods import TABLE_METHODS
+from shoal.ledgers.methods.waiting import TABLE_METHODS
 from shoal.protocols import Promises, Republisher
 from shoal.search.repair import repair
 

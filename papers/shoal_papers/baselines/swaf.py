@@ -31,8 +31,13 @@ import numpy as np
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, State
 from shoal.protocols import StreamMethod, StreamPromises
-from shoal.streams.methods.buffer import ReusableClusters
-from shoal.streams.methods.emission import SNAP, STAR_OR_DROP, TICK, with_effective_delay
+from shoal.streams.methods.emission import (
+    SNAP,
+    STAR_OR_DROP,
+    TICK,
+    ReusableClusters,
+    with_effective_delay,
+)
 from shoal_papers.baselines.waiting import OneByOne, Waits
 from shoal_papers.baselines.window_tree import WindowTree
 

@@ -23,8 +23,7 @@ import numpy as np
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises
-from shoal.search.blocks import BLOCK
-from shoal.search.points import SCALE, sensitive_points
+from shoal.search.points import BLOCK, SCALE, sensitive_points
 from shoal.search.targets import Targets
 from shoal.tables.kernels import from_subsets
 from shoal.tables.methods.tcloseness_kmeanspp import with_last_class

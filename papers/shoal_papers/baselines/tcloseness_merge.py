@@ -19,9 +19,7 @@ import numpy as np
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises
-from shoal.search.blocks import BLOCK, Cluster, in_blocks
-from shoal.search.merging import merged
-from shoal.search.points import SCALE, points_of
+from shoal.search.points import BLOCK, SCALE, Cluster, in_blocks, merged, points_of
 from shoal.search.segments import require_people
 from shoal.search.targets import targets_of
 from shoal.tables.methods.mdav import microaggregation

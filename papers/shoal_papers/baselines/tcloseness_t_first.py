@@ -24,8 +24,7 @@ import numpy as np
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises
-from shoal.search.blocks import BLOCK
-from shoal.search.points import SCALE
+from shoal.search.points import BLOCK, SCALE
 from shoal.search.targets import Targets
 from shoal.tables.kernels import from_subsets
 from shoal_papers.baselines.tcloseness_merge import clustered

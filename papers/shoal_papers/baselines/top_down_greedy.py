@@ -30,11 +30,11 @@ import numpy as np
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises
-from shoal.search.costs import costs_of
 from shoal.search.kernels import cuts
 from shoal.search.segments import (
     CODES,
     Cutter,
+    costs_of,
     flat_ends,
     history_of,
     marks_of,

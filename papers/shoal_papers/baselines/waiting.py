@@ -16,8 +16,7 @@ import numpy as np
 from shoal.data.space import Space
 from shoal.data.stream import SUPPRESS, Arrivals, Emissions, State
 from shoal.protocols import StreamPromises
-from shoal.streams.methods.buffer import NONE
-from shoal.streams.methods.emission import KIND_OF_LEFTOVER, codes_of, emissions
+from shoal.streams.methods.emission import KIND_OF_LEFTOVER, NONE, codes_of, emissions
 
 MANY = 4096
 """Decisions that are joined before they go on."""

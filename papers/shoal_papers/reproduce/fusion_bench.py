@@ -20,7 +20,7 @@ import polars as pl
 from shoal.data.table import Table, encode_text
 from shoal.errors import MissingExtraError, PartyError
 from shoal.policy.agreement import Agreement
-from shoal.policy.public_domain import Domain
+from shoal.policy.agreement_model import Domain
 from shoal.samples import bank
 from shoal_papers.reproduce.data_sets import adult, adult_test, data_file
 from shoal_papers.reproduce.paper import DataSet, Setting
@@ -145,8 +145,8 @@ class FusionBench:
         """Tables, keys and the agreement; everybody's rows in the same order, as if ids were
         joined.
         """
+        from shoal.fusion.fuse import free_ports
         from shoal.fusion.keys import Keys
-        from shoal.fusion.processes import free_ports
 
         joint = self.joint
         qids = joint.asked(setting)
@@ -261,9 +261,7 @@ def _run(
     ]
     if hasattr(_CONTEXT, "set_forkserver_preload"):
         # imported once for all
-        _CONTEXT.set_forkserver_preload(
-            [__name__, "shoal.fusion.protocol", "shoal.fusion.processes"]
-        )
+        _CONTEXT.set_forkserver_preload([__name__, "shoal.fusion.protocol", "shoal.fusion.fuse"])
     running = [
         _CONTEXT.Process(target=_take_part, args=(str(folder), name, delay / 1000))
         for name in names
@@ -281,8 +279,8 @@ def _run(
 def _take_part(folder: str, name: str, delay: float) -> None:
     """One party in its process."""
     from shoal.connectors import files
+    from shoal.fusion.columns import PartyInput
     from shoal.fusion.keys import Keys
-    from shoal.fusion.party_input import PartyInput
     from shoal.fusion.protocol import run_party
 
     place = Path(folder)

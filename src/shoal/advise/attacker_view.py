@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from shoal.advise.source import Source, read_source
 from shoal.auditor.audit import bind_with_original
 from shoal.auditor.publication import Publication
 from shoal.auditor.reading import read_release
@@ -19,11 +18,11 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.binding.files import published_table, read_released
+from shoal.policy.binding.files import Source, published_table, read_released, read_source
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.attacker_view import AttackerView, AttackerViews, OriginalRows
 from shoal.recoding.recode import by_content
-from shoal.tables.outcome import Outcome
+from shoal.tables.draft import Outcome
 
 MOST_EXPOSED, MOST_DISTORTED = "most-exposed", "most-distorted"
 WhichRow = int | str

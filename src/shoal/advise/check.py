@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
-from shoal.advise.sound_part import sound_part
 from shoal.auditor.ledger import terms
 from shoal.connectors.frames import Frame, table_of
 from shoal.data.findings import AttributeFinding, Fault
@@ -19,12 +20,12 @@ from shoal.data.person_numbers import person_numbers
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.columns import check_columns
+from shoal.policy.binding.columns import check_columns, written_alike
 from shoal.policy.binding.files import original_table, read_original
 from shoal.policy.binding.table import bind
-from shoal.policy.binding.written_alike import written_alike
-from shoal.policy.consistency import contradictions
+from shoal.policy.consistency import contradictions, place_of
 from shoal.policy.loading import read_mapping
+from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.promises import nearest_feasible
 from shoal.streams.core import StreamCore
@@ -248,3 +249,54 @@ def _once(findings: Sequence[AttributeFinding]) -> list[AttributeFinding]:
         if known is None or (finding.values and not known.values):
             kept[finding.message] = finding
     return list(kept.values())
+
+
+# What is left of a policy that its checker refuses, so that a check can go on and list more.
+#
+# Only for listing findings: nothing is ever published by what is left.
+
+
+_ROUNDS = 5  # what is taken out may uncover more
+_STAND_INS: dict[str, Any] = {
+    "version": 1,
+    "role": "plain",
+    "promises": [{"model": "k-anonymity", "k": 2}],
+}
+
+
+def sound_part(content: Mapping[str, Any]) -> tuple[PolicyModel | None, bool]:
+    """The policy without what is refused, None where nothing is left; and whether only keys that
+    are unknown are missing from it, so that all else still means what was meant.
+    """
+    left, is_whole = deepcopy(dict(content)), True
+    for _ in range(_ROUNDS):
+        try:
+            return PolicyModel.model_validate(left), is_whole
+        except ValidationError as invalid:
+            errors = invalid.errors()
+            is_whole &= all(error["type"] == "extra_forbidden" for error in errors)
+            # the last items of lists first, so that the others keep their numbers
+            places = {place_of(error, left) for error in errors}
+            for place in sorted(places, key=lambda place: [str(part) for part in place])[::-1]:
+                _take_out(left, place)
+    return None, False
+
+
+def _take_out(content: Any, place: tuple[str | int, ...]) -> None:
+    """Removes what stands at a place, or puts something sound where there must be something."""
+    if not place:
+        return
+    *above, last = place
+    for part in above:
+        try:
+            content = content[part]
+        except (KeyError, IndexError, TypeError):
+            return  # already gone
+    if isinstance(content, list) and isinstance(last, int):
+        del content[last : last + 1]
+    elif isinstance(content, dict) and last in _STAND_INS:
+        content[str(last)] = deepcopy(_STAND_INS[str(last)])
+    elif isinstance(content, dict):
+        removed = content.pop(last, None)
+        if above == ["attributes"] and removed is not None:  # its column is still named
+            content[last] = {"role": _STAND_INS["role"]}

@@ -12,19 +12,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.advise.attack_figures import TRIED
 from shoal.advise.compared_methods import (
     checked_ks,
     label_of,
     proposed_methods,
     with_methods,
 )
-from shoal.advise.comparison import Comparison, Row
+from shoal.advise.comparison import TRIED, Comparison, Row
 from shoal.advise.warm_up_beside import Trial, warm_up
 from shoal.attacks.run.attack import AttackedRelease, attacked, with_attacks
 from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.measure import measure
-from shoal.auditor.warnings import open_question_warnings
+from shoal.auditor.verdict import open_question_warnings
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
 from shoal.data.certificate import Certificate

@@ -11,19 +11,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.advise.proposal.cells import ColumnCells
-from shoal.advise.proposal.folder import HierarchyFile, hierarchy_files, with_hierarchies
-from shoal.advise.proposal.notation import as_read, notation_in
-from shoal.advise.proposal.proposal import Proposal, ProposedColumn, with_shares
-from shoal.advise.proposal.roles import IS_IT_KNOWN, Guess, guess_of
-from shoal.advise.proposal.singled_out import SinglingOut
-from shoal.advise.proposal.subjects import with_one_subject
+from shoal.advise.proposal.cells import ColumnCells, as_read, notation_in
+from shoal.advise.proposal.matching import (
+    HierarchyFile,
+    hierarchy_files,
+    with_hierarchies,
+)
+from shoal.advise.proposal.proposal import Proposal, ProposedColumn, SinglingOut, with_shares
+from shoal.advise.proposal.roles import IS_IT_KNOWN, Guess, guess_of, with_one_subject
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
+from shoal.data.column_words import looks_like_data
 from shoal.data.person_numbers import person_numbers
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
-from shoal.data.unnamed_columns import looks_like_data
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.interchange import ReadOptions, reading_of

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import ClassValues, class_values, people_in
-from shoal.attacks.intervals import counted, exact
+from shoal.attacks.counts import ClassValues, class_values, counted, exact, people_in
 from shoal.data.attack_scene import AttackScene, ShownRelease
 from shoal.data.classes import SensitiveColumn
 from shoal.data.hierarchies.hierarchy import Hierarchy

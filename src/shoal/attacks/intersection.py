@@ -8,8 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import ClassValues, entries_of, mode, people_with, values_by_class
-from shoal.attacks.intervals import counted
+from shoal.attacks.counts import (
+    ClassValues,
+    counted,
+    entries_of,
+    mode,
+    people_with,
+    values_by_class,
+)
 from shoal.data.attack_scene import AttackScene, EarlierRelease, ShownRows
 from shoal.data.numbers import weighted_sum
 from shoal.protocols import Attack

@@ -8,10 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import people_in
-from shoal.attacks.covering import covering_pairs
-from shoal.attacks.intervals import counted, exact, mean_of
-from shoal.attacks.samples import drawn, most_drawn
+from shoal.attacks.counts import counted, exact, mean_of, people_in
+from shoal.attacks.covering import covering_pairs, drawn, most_drawn
 from shoal.data.attack_scene import AttackScene, ExternalList, People
 from shoal.data.boxes import Boxes
 from shoal.errors import InputError

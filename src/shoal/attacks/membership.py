@@ -7,11 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.attacks.covering import covering_pairs
-from shoal.attacks.fits import people_fitting
-from shoal.attacks.intervals import newcombe, wilson
-from shoal.attacks.marginals import Members, marginals
-from shoal.attacks.samples import groups
+from shoal.attacks.counts import newcombe, wilson
+from shoal.attacks.covering import covering_pairs, groups, people_fitting
+from shoal.attacks.scores import Members, marginals
 from shoal.data.attack_scene import AttackScene
 from shoal.data.boxes import Boxes
 from shoal.data.numbers import weighted_sum

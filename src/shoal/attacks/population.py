@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import people_in
-from shoal.attacks.fits import people_fitting
-from shoal.attacks.intervals import counted, exact
+from shoal.attacks.counts import counted, exact, people_in
+from shoal.attacks.covering import people_fitting
 from shoal.data.attack_scene import AttackScene, Surroundings
 from shoal.data.boxes import Boxes
 from shoal.data.numbers import weighted_sum

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import class_values, people_in
-from shoal.attacks.intervals import counted
+from shoal.attacks.counts import class_values, counted, people_in
 from shoal.data.attack_scene import AttackScene
 from shoal.protocols import Attack
 

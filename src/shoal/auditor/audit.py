@@ -30,9 +30,8 @@ from shoal.auditor.without_policy import (
 )
 from shoal.connectors import files
 from shoal.connectors.coded_files import CodedSource
-from shoal.connectors.file_description import describe_file, described_second
 from shoal.connectors.frames import Frame, table_of
-from shoal.connectors.outputs import remove_stale_signature
+from shoal.connectors.outputs import describe_file, described_second, remove_stale_signature
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
@@ -53,12 +52,12 @@ from shoal.policy.binding.files import (
     published_table,
     read_original,
     read_released,
+    released_table,
 )
 from shoal.policy.binding.release import bind_release
 from shoal.policy.binding.table import bind_original
-from shoal.policy.binding.two_tables import released_table
 from shoal.policy.policy import Policy, PolicyLike
-from shoal.utility.column_figures import ColumnFigures
+from shoal.utility.gcp import ColumnFigures
 
 
 @dataclass(frozen=True)

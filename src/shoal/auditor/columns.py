@@ -9,9 +9,9 @@ from typing import Any
 
 from shoal.data.schema import Attribute, Kind, Role, Schema, Shown
 from shoal.data.table import Table
-from shoal.policy.binding.derived import derived_columns
+from shoal.policy.binding.notation import derived_columns
 from shoal.policy.policy import Policy
-from shoal.utility.column_figures import ColumnFigures
+from shoal.utility.gcp import ColumnFigures
 
 REMOVED = "removed"
 DERIVED = "derived"

@@ -13,13 +13,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from shoal.auditor.ranges import Ranges
 from shoal.auditor.reading import read_cells
-from shoal.auditor.whole_table import in_whole_table
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import EncodedTable
-from shoal.data.person_names import people_of
+from shoal.data.person_numbers import people_of
 from shoal.data.progress import Progress
 from shoal.data.release import PublishedColumn, Release, is_starred, label_classes, label_shown
 from shoal.data.room import Room, blocks
@@ -30,7 +28,7 @@ from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.protocols import PartedMetric
-from shoal.utility.column_figures import ColumnFigures
+from shoal.utility.gcp import ColumnFigures
 from shoal.utility.tally import Tally
 
 Codes = dict[str, np.ndarray]
@@ -330,3 +328,125 @@ def _part_of(truth: Truth, codes: Codes, people: np.ndarray | None) -> Truth:
         for one in truth.encoded.attributes
     }
     return Truth(original.part(codes), encoded, None, often)
+
+
+# Records of many classes in ranges: every range holds all records of its classes, in their order.
+#
+# A range is small enough to be measured in memory. Which classes lie in which range follows from
+# what they show, and nothing that is measured depends on it.
+
+
+RECORD_BYTES = 128
+"""What measuring a record of a range takes in memory, at most."""
+
+SHARE = 8
+"""A range may take one part in so many of the limit."""
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
+
+
+class Ranges:
+    """The records of a table by what some of its columns show."""
+
+    def __init__(self, shown: Sequence[np.ndarray], records: int, room: Room) -> None:
+        """shown: (n,) codes of each column that makes the classes."""
+        self._room = room
+        self.count = _how_many(records, room)
+        self._range_of = room.array(records, np.uint16)
+        sizes = np.zeros(self.count, dtype=np.int64)
+        for rows in blocks(records):
+            hashed = np.zeros(rows.stop - rows.start, dtype=np.uint64)
+            for codes in shown:
+                hashed ^= hashed >> np.uint64(29)
+                hashed += codes[rows].astype(np.uint64)
+                hashed *= _ODD
+            number = (hashed >> np.uint64(32)) % np.uint64(self.count)
+            self._range_of[rows] = number
+            sizes += np.bincount(self._range_of[rows], minlength=self.count)
+        self._starts = np.concatenate(([0], np.cumsum(sizes)))
+
+    def rows(self, number: int) -> slice:
+        """Where the records of a range stand in what `moved` gives."""
+        return slice(int(self._starts[number]), int(self._starts[number + 1]))
+
+    def moved(self, columns: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The same columns, range after range; within a range in the order of the records."""
+        if self.count == 1:
+            return list(columns)
+        found = [self._room.array(len(column), column.dtype) for column in columns]
+        at = self._starts[:-1].copy()
+        for rows in blocks(len(self._range_of)):
+            order = np.argsort(self._range_of[rows], kind="stable")
+            sizes = np.bincount(self._range_of[rows], minlength=self.count)
+            ends = np.cumsum(sizes)
+            for column, target in zip(columns, found, strict=True):
+                some = column[rows][order]
+                for number in np.flatnonzero(sizes).tolist():
+                    size, end = int(sizes[number]), int(ends[number])
+                    begun = int(at[number])
+                    target[begun : begun + size] = some[end - size : end]
+            at += sizes
+        return found
+
+
+def _how_many(records: int, room: Room) -> int:
+    if room.limit is None:
+        return 1
+    each = max(room.limit // SHARE // RECORD_BYTES, 1)
+    return min(max(-(-records // each), 1), 1 << 15)
+
+
+# How often each sensitive value counts in a whole table that is not held in memory.
+
+
+PAIR_BYTES = 32
+"""What a pair takes while pairs are told apart."""
+
+
+def in_whole_table(
+    column: SensitiveColumn, subjects: np.ndarray | None, left_out: np.ndarray | None, room: Room
+) -> SensitiveColumn:
+    """The column without its records, with how many (subject, value) pairs have each value.
+
+    subjects: (n,) numbers, None where each record is its own person. left_out: (n,) bool, records
+    in no class. Raises InputError where several texts stand for no value and people have several
+    records: whether somebody has two of them is only known of a table that is held as a whole.
+    """
+    counts = np.zeros(max(column.values, 1), dtype=np.int64)
+    if subjects is None:
+        for rows in blocks(len(column.codes)):
+            places = column.codes[rows]
+            kept = places if left_out is None else places[~left_out[rows]]
+            counts += np.bincount(kept, minlength=len(counts))
+    else:
+        if column.missing > 1:
+            raise InputError(
+                f"memory: '{column.name}' has several texts for no value, which need the whole"
+                " table in memory where people have several records; leave out --memory"
+            )
+        _count_pairs(column.codes, subjects, left_out, counts, room)
+    return replace(column, codes=column.codes[:0], in_table=counts)
+
+
+def _count_pairs(
+    places: np.ndarray,
+    subjects: np.ndarray,
+    left_out: np.ndarray | None,
+    counts: np.ndarray,
+    room: Room,
+) -> None:
+    """Adds the pairs of as many people at a time as have room."""
+    records = len(places)
+    people = 1 + max((int(subjects[rows].max()) for rows in blocks(records)), default=-1)
+    most = (room.limit or PAIR_BYTES * records * 8) // 8 // PAIR_BYTES
+    each = max(people * most // max(records, 1), 1)
+    for first in range(0, people, each):
+        keys = []
+        for rows in blocks(records):
+            person = subjects[rows].astype(np.int64) - first
+            chosen = (person >= 0) & (person < each)
+            if left_out is not None:
+                chosen &= ~left_out[rows]
+            keys.append(person[chosen] * len(counts) + places[rows][chosen])
+        pairs = np.unique(np.concatenate(keys))
+        counts += np.bincount(pairs % len(counts), minlength=len(counts))

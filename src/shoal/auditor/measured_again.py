@@ -36,9 +36,9 @@ from shoal.data.warnings import FORMULA_CELLS, PEOPLE_ASSUMED, WRITTEN_ALIKE, Re
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.coded_files import read_original_coded
+from shoal.policy.binding.columns import written_alike
 from shoal.policy.binding.files import published_table, read_original
 from shoal.policy.binding.past_memory import is_about_memory
-from shoal.policy.binding.written_alike import written_alike
 from shoal.policy.policy import Policy
 
 NAME = "measured again"

@@ -23,8 +23,7 @@ from shoal.auditor.trace_rules import (
 )
 from shoal.connectors import files
 from shoal.connectors.feeds import RECORD_LINES, feed_of
-from shoal.connectors.file_description import describe_file
-from shoal.connectors.outputs import remove_stale_signature
+from shoal.connectors.outputs import describe_file, remove_stale_signature
 from shoal.data.encoding import encode
 from shoal.data.progress import Progress
 from shoal.data.table import Table

@@ -15,7 +15,7 @@ from typing import Any
 from shoal.auditor.as_written import as_written
 from shoal.auditor.checks import Check, Stated
 from shoal.auditor.contradictions import consistency
-from shoal.auditor.digest import DEFAULT_METHODS, policy_identity
+from shoal.auditor.description import DEFAULT_METHODS, policy_identity
 from shoal.auditor.measured_again import (
     RELEASED_IN_PARTS,
     UNREADABLE,
@@ -42,9 +42,8 @@ from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.coded_files import read_released_coded
-from shoal.policy.binding.files import read_as_written
+from shoal.policy.binding.files import read_as_written, read_both
 from shoal.policy.binding.past_memory import is_about_memory, room_for
-from shoal.policy.binding.two_tables import read_both
 from shoal.policy.policy import (
     DEFAULT_FOR_CLOSENESS,
     DEFAULT_METHOD,

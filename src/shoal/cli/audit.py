@@ -12,22 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options
-from shoal.cli.attacks import NO_ATTACKS, Attacks, with_attacks
-from shoal.cli.beside import (
+from shoal.cli.attacks import (
+    NO_ATTACKS,
     NO_BESIDE,
     NONE_NAMED,
+    Attacks,
     Beside,
     Named,
     OfSeveralReleases,
+    with_attacks,
     with_others,
 )
-from shoal.cli.engine import with_engine
-from shoal.cli.grouped import grouped
 from shoal.cli.key import Sign, opened
-from shoal.cli.memory import with_memory
-from shoal.cli.progress import shown
-from shoal.cli.threads import with_threads
-from shoal.cli.warnings import show_warnings
+from shoal.cli.options import grouped, with_engine, with_memory, with_threads
+from shoal.cli.progress import show_warnings, shown
 from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import history_summary, summary
@@ -126,7 +124,7 @@ def audit(
 ) -> None:
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
     from shoal.auditor.audit import write_certificate
-    from shoal.auditor.together import is_below
+    from shoal.auditor.verdict import is_below
     from shoal.policy.binding.past_memory import refuse_whole
     from shoal.tables.attack import AuditedFiles, attack_file
 

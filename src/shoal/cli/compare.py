@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
-from shoal.cli.grouped import grouped
+from shoal.cli.options import grouped
 from shoal.cli.progress import shown
 from shoal.data.printable import printable
 from shoal.errors import InfeasibleError, InputError

@@ -9,9 +9,8 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
-from shoal.cli.certified_policy import policy_of_release
-from shoal.cli.grouped import grouped
 from shoal.cli.key import opened
+from shoal.cli.options import grouped, policy_of_release
 from shoal.cli.progress import shown
 from shoal.errors import InputError
 

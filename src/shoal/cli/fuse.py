@@ -1,20 +1,153 @@
-"""shoal fuse"""
+"""shoal fuse, shoal party"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from shoal.cli import options
-from shoal.cli.answers import listed
 from shoal.cli.key import Sign, opened
-from shoal.cli.progress import shown
-from shoal.cli.warnings import show_warnings
+from shoal.cli.progress import listed, show_warnings, shown
 from shoal.errors import InputError
 from shoal.reports.text import fusion_summary
+
+# shoal party init, show, run
+
+
+Keys = Annotated[
+    Path, typer.Option("--keys", metavar="DIR", help="The folder with NAME.key and NAME.crt.")
+]
+
+
+class _RunByDefault(TyperGroup):
+    """`shoal party NAME PARTIES.yaml` means `shoal party run NAME PARTIES.yaml`.
+
+    No party can have the name of a sub-command, so the two never mean different things.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] != "--help" and args[0] not in self.commands:
+            named = next((word for word in args if word in self.commands), None)
+            if named is None:
+                args = ["run", *args]
+            else:  # options stand before it
+                args = [named, *(word for word in args if word != named)]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_RunByDefault,
+    no_args_is_help=True,
+    help=(
+        "Take part in a fusion as one of its parties. `shoal party NAME PARTIES.yaml` is short for"
+        " `shoal party run NAME PARTIES.yaml`."
+    ),
+)
+
+
+@app.command("init")
+def init(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="This party's name.")],
+    keys: Keys = Path(),
+    quiet: options.Quiet = False,
+) -> None:
+    """Make a party's private key, and the certificate that the others need."""
+    from shoal.connectors.party.tls import fingerprint_of
+    from shoal.fusion.keys import Keys as PartyKeys
+
+    made = PartyKeys.of(name, keys)
+    made.make(name)
+    if not quiet:
+        typer.echo(
+            f"wrote {made.key} (keep it to yourself) and {made.certificate} (give it to the"
+            " others)",
+            err=True,
+        )
+        typer.echo(
+            f"certificate {fingerprint_of(made.certificate.read_bytes())}; read it to the others on"
+            " the phone",
+            err=True,
+        )
+
+
+@app.command("show")
+def show(
+    parties: Annotated[str, typer.Argument(metavar="PARTIES.yaml", help="The agreement.")],
+) -> None:
+    """Print the agreement's hash, which every party signs off."""
+    from shoal.policy.agreement import Agreement
+
+    typer.echo(f"sha256:{Agreement.load(parties).hash.hex()}")
+
+
+@app.command("run")
+def run(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Which of the parties this is.")],
+    parties: Annotated[str, typer.Argument(metavar="PARTIES.yaml", help="The agreement.")],
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", help="The release; a helper writes none.")
+    ] = None,
+    keys: Keys = Path(),
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--folder", metavar="DIR", help="Where the journal is kept; by default NAME.journal."
+        ),
+    ] = None,
+    agreed: Annotated[
+        str | None,
+        typer.Option("--agreed", metavar="HASH", help="The agreement's hash that was signed off."),
+    ] = None,
+    transcript: Annotated[
+        Path | None,
+        typer.Option(
+            "--transcript", metavar="DIR", help="Keep every message for 'shoal audit --transcript'."
+        ),
+    ] = None,
+    ledger: Annotated[
+        Path,
+        typer.Option(
+            "--ledger",
+            metavar="DIR",
+            help="The folder of NAME.ledger, where the agreement says 'before'.",
+        ),
+    ] = Path(),
+    patience: Annotated[
+        float, typer.Option("--patience", help="Seconds to wait for the other parties.", min=1)
+    ] = 600.0,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Run one party of a fusion on this machine; the others run the same command on theirs."""
+    from shoal.fusion.party import take_part
+
+    if output == "-":
+        raise InputError("-o -: the release goes to a file; name one")
+
+    def progress(stage: str) -> None:
+        if not quiet:
+            print(f"progress: {stage}", file=sys.stderr, flush=True)
+
+    certificate = take_part(
+        name,
+        parties,
+        output,
+        keys=keys,
+        folder=folder or Path(f"{name}.journal"),
+        agreed=agreed,
+        transcript=transcript,
+        ledger=ledger,
+        patience=patience,
+        progress=progress,
+    )
+    if certificate is not None and as_json:
+        typer.echo(certificate.to_json(), nl=False)
+    elif certificate is not None and not quiet:
+        typer.echo(fusion_summary(certificate, f"{output} and {output}.certificate.json"), err=True)
 
 
 def fuse(

@@ -33,9 +33,8 @@ def match(
     """Say which table of a folder fits which column, by the values that both have, how many rows
     it covers, and what is wrong with it. Shows no value.
     """
-    from shoal.advise.match_hierarchies import match_hierarchies
-    from shoal.advise.proposal.matching import SCHEMA
-    from shoal.reports.hierarchies_in_words import match_lines
+    from shoal.advise.proposal.matching import SCHEMA, match_hierarchies
+    from shoal.reports.advice_in_words import match_lines
 
     with shown(quiet) as progress:
         found = match_hierarchies(

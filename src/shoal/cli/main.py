@@ -14,8 +14,7 @@ from typing import NoReturn
 
 import typer
 
-from shoal.cli.usage import usage_sentence
-from shoal.cli.verbs import Verbs
+from shoal.cli.verbs import Verbs, usage_sentence
 from shoal.connectors.database.address import without_password
 from shoal.data.printable import printable
 from shoal.errors import InputError, ShoalError

@@ -2,19 +2,153 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli.grouped import grouped
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from shoal.policy.policy import Policy
+
+
+# The option of verbs that work on several cores.
+
+
+POLARS_THREADS = "POLARS_MAX_THREADS"
+
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        "--threads",
+        metavar="N",
+        min=1,
+        help="How many threads may work at once; default the process's cores.",
+    ),
+]
+
+
+def with_threads(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with the option --threads, behind its others; it works on so many threads."""
+    signature = inspect.signature(command, eval_str=True)
+    option = inspect.Parameter(
+        "threads", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Threads
+    )
+    parameters = [*signature.parameters.values(), option]
+
+    @wraps(command)
+    def on_threads(threads: int | None = None, **given: Any) -> None:
+        if threads is not None and "polars" not in sys.modules:
+            os.environ.setdefault(POLARS_THREADS, str(threads))  # it counts cores when it is loaded
+        from shoal.data import cores
+
+        with cores.using(threads):
+            command(**given)
+
+    on_threads.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    on_threads.__annotations__ = {one.name: one.annotation for one in parameters}
+    return on_threads
+
+
+# The option of verbs that can keep to a limit on memory.
+
+
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="How much memory may be used, such as 700MB; more lies in nameless files (TMPDIR).",
+    ),
+]
+
+
+def with_memory(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with the option --memory, behind its others; it keeps to that limit."""
+    signature = inspect.signature(command, eval_str=True)
+    option = inspect.Parameter(
+        "memory", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Memory
+    )
+    parameters = [*signature.parameters.values(), option]
+
+    @wraps(command)
+    def within(memory: str | None = None, **given: Any) -> None:
+        from shoal.data import room
+
+        with room.using(memory):
+            command(**given)
+
+    within.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    within.__annotations__ = {one.name: one.annotation for one in parameters}
+    return within
+
+
+# The option of verbs whose work an engine can spread over many machines.
+
+
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="spark",
+        help="Who works on the files of a folder: Spark's executors. Extra: spark.",
+    ),
+]
+
+
+def with_engine(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with the option --engine, behind its others."""
+    signature = inspect.signature(command, eval_str=True)
+    option = inspect.Parameter(
+        "engine", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Engine
+    )
+    parameters = [*signature.parameters.values(), option]
+
+    @wraps(command)
+    def on_engine(engine: str | None = None, **given: Any) -> None:
+        from shoal.connectors import engines
+
+        with engines.using(engine):
+            command(**given)
+
+    on_engine.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    on_engine.__annotations__ = {one.name: one.annotation for one in parameters}
+    return on_engine
+
+
+# Options that belong together, as one parameter of a command.
+
+
+def grouped(name: str, group: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Puts the fields of a dataclass, options each, in the place of a command's parameter."""
+    names = [field.name for field in fields(group)]
+    options = inspect.signature(group, eval_str=True).parameters.values()
+
+    def with_options(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command, eval_str=True)
+        parameters: list[inspect.Parameter] = []
+        for parameter in signature.parameters.values():
+            parameters += options if parameter.name == name else [parameter]
+
+        @wraps(command)
+        def taken(**given: Any) -> None:
+            values = group(**{option: given.pop(option) for option in names})
+            command(**given, **{name: values})
+
+        taken.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        taken.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return taken
+
+    return with_options
+
 
 PolicyFile = Annotated[
     Path, typer.Option("-p", "--policy", help="The policy (YAML, JSON or TOML).")
@@ -253,3 +387,28 @@ def parsed(settings: list[str]) -> dict[str, str]:
     if findings:
         raise InputError.from_findings(findings)
     return {name: value for name, _, value in pairs}
+
+
+# The policy that a reader of a certificate gives, as the release was made by it.
+
+
+def policy_of_release(
+    released: str, certificate: Path | None, given: Path | None, overrides: Overrides
+) -> Policy | None:
+    """The policy that is given, with the options that it was published with; where a fusion's
+    agreement is given, that of the agreement.
+    """
+    if given is None:
+        overrides.refuse_without_policy()
+        return None
+    # what reads certificates and agreements is loaded only where a policy is given
+    from shoal.connectors.outputs import certificate_path
+    from shoal.data.certificate import Certificate
+
+    proof = certificate or Path(certificate_path(released))
+    if proof.exists() and Certificate.load(proof)["verb"] == "fuse":
+        from shoal.policy.agreement import Agreement
+
+        with suppress(InputError):  # then it is a policy, or nothing that can be read
+            return Agreement.load(given).policy
+    return overrides.policy(given)

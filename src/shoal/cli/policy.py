@@ -49,7 +49,7 @@ def init(
             f"output '{output}': exists; name a new file, a policy is never overwritten"
         )
     from shoal.advise.propose import propose_file
-    from shoal.reports.proposal import explanation_lines, question_lines
+    from shoal.reports.advice_in_words import explanation_lines, question_lines
 
     with shown(quiet) as progress:
         proposal = propose_file(

@@ -8,15 +8,10 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
-from shoal.cli.answers import listed, published_already
-from shoal.cli.attacks import NO_ATTACKS, Attacks, with_attacks
-from shoal.cli.engine import with_engine
-from shoal.cli.guard import NO_GUARD, Guard, with_guard
+from shoal.cli.attacks import NO_ATTACKS, NO_GUARD, Attacks, Guard, with_attacks, with_guard
 from shoal.cli.key import Sign, opened
-from shoal.cli.memory import with_memory
-from shoal.cli.progress import shown
-from shoal.cli.threads import with_threads
-from shoal.cli.warnings import show_warnings
+from shoal.cli.options import with_engine, with_memory, with_threads
+from shoal.cli.progress import listed, published_already, show_warnings, shown
 from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import summary

@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
-from shoal.cli.certified_policy import policy_of_release
-from shoal.cli.memory import with_memory
+from shoal.cli.options import policy_of_release, with_memory
 from shoal.cli.progress import shown
 
 

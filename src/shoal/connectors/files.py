@@ -28,8 +28,7 @@ from shoal.connectors.dialect import AS_FOUND, DELIMITED, Dialect, Reading, defa
 from shoal.connectors.json_keys import check_keys
 from shoal.connectors.sweeping import DRAFT_BYTES, sweep
 from shoal.data import cores
-from shoal.data.durable import sync
-from shoal.data.regular_files import is_pipe, require_regular, unchanged
+from shoal.data.regular_files import is_pipe, require_regular, sync, unchanged
 from shoal.errors import InputError
 
 try:

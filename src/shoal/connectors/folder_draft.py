@@ -22,7 +22,7 @@ import polars as pl
 from shoal.connectors import files, folder_manifest, parquet_parts
 from shoal.connectors.folder_manifest import MANIFEST
 from shoal.connectors.sweeping import DRAFT_BYTES, sweep
-from shoal.data.durable import sync
+from shoal.data.regular_files import sync
 from shoal.errors import InputError
 
 try:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import codecs
+import gzip
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from shoal.connectors import folder_manifest
+from shoal.connectors import files, folder_manifest
 from shoal.connectors.database.address import SQLITE, certificates_of, is_address, parse
+from shoal.connectors.delimited import delimiter_of
+from shoal.connectors.dialect import DELIMITED, Dialect
 from shoal.connectors.files import STANDARD
+from shoal.data.notation import PLAIN, Notation
+from shoal.data.regular_files import is_pipe
+from shoal.data.schema import Render
 from shoal.data.two_tables import sensitive_path
 from shoal.errors import InputError
 
@@ -132,3 +141,134 @@ def remove_stale_signature(certificate: str | Path) -> None:
     Whoever is killed in between leaves a signature that does not fit, which `verify` refuses.
     """
     Path(signature_path(certificate)).unlink(missing_ok=True)
+
+
+# One writer for each output that grows: a lock beside it.
+#
+# The system frees it when its holder dies: what a killed run leaves is empty and holds nobody
+# off.
+
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where nothing keeps two processes apart
+    fcntl = None  # type: ignore[assignment]
+
+
+def lock_of(output: Path) -> Path:
+    """The lock of an output: of the file itself, whatever links lead to it."""
+    whole = output.resolve()
+    return whole.with_name(f".{whole.name}.lock")
+
+
+@contextmanager
+def sole_writer(outputs: Sequence[Path]) -> Iterator[None]:
+    """Nobody else writes these files meanwhile; raises InputError where somebody does already."""
+    with ExitStack() as held:
+        for output in outputs if fcntl is not None else ():
+            held.enter_context(_locked(output))
+        yield
+
+
+@contextmanager
+def _locked(output: Path) -> Iterator[None]:
+    path = lock_of(output)
+    handle = _acquired(path, output)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            path.unlink()  # while it is held, so that nobody waits for a file that is gone
+        os.close(handle)
+
+
+def _acquired(path: Path, output: Path) -> int:
+    """The lock, held; not one that its last holder has removed meanwhile."""
+    while True:
+        try:
+            handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
+        except OSError as failed:
+            raise InputError(
+                f"output '{output}': '{path.name}' can't be made beside it ({failed.strerror});"
+                " check the permissions there"
+            ) from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            raise InputError(
+                f"output '{output}': another stream writes it; name another file, or wait for that"
+                " stream or stop it"
+            ) from None
+        except OSError:
+            return handle  # a file system without locks
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), os.stat(path)):
+                return handle
+        os.close(handle)
+
+
+# What a released file is, for whoever reads it: its format and how cells are written.
+
+
+HEAD = 1 << 16  # bytes, more than any header
+
+
+def describe_file(
+    path: str | Path,
+    name: str,
+    sha256: str | None,
+    render: Render | None,
+    dialect: Dialect | None = None,
+    notation: Notation = PLAIN,
+) -> dict[str, Any]:
+    """The hash, size, format and dialect of a file.
+
+    path: where its bytes are; null for what can be read only once. name: what it is called, which
+    names the format. render, notation: how its cells are written. dialect: of delimited text, found
+    in the file if it is not given.
+    """
+    kind = files.format_of(name)
+    packed = name.lower().endswith(".gz") and not is_address(name)
+    is_text = kind in DELIMITED
+    is_there = str(path) != files.STANDARD and Path(path).is_file() and not is_pipe(path)
+    return {
+        "sha256": sha256,
+        "bytes": Path(path).stat().st_size if is_there else None,
+        "format": kind[1:] + (".gz" if packed else ""),
+        "dialect": {
+            **(_delimited(path, kind, dialect) if is_there and is_text else UNDELIMITED),
+            "decimal": notation.decimal,
+            "dates": notation.dates,
+            "intervals": None if render is None else render.intervals,
+            "mark": None if render is None else render.suppressed,
+        },
+    }
+
+
+def described_second(path: Path | None, sha256: str | None) -> dict[str, Any]:
+    """The part about the second of two tables, written as the first is; empty without one."""
+    if path is None:
+        return {}
+    size = path.stat().st_size if path.is_file() and not is_pipe(path) else None
+    return {"sensitive": {"sha256": sha256, "bytes": size}}
+
+
+UNDELIMITED = dict.fromkeys(("delimiter", "encoding", "newline", "bom"))
+
+
+def _delimited(path: str | Path, kind: str, dialect: Dialect | None) -> dict[str, Any]:
+    return vars(_found(_head(path), kind) if dialect is None else dialect)
+
+
+def _found(head: bytes, kind: str) -> Dialect:
+    first, _, rest = head.partition(b"\n")
+    ends = "\r\n" if first.endswith(b"\r") and (rest or head.endswith(b"\n")) else "\n"
+    return Dialect(delimiter_of(head, kind), newline=ends, bom=head.startswith(codecs.BOM_UTF8))
+
+
+def _head(path: str | Path) -> bytes:
+    with open(path, "rb") as file:
+        is_packed = file.read(2) == b"\x1f\x8b"
+    with gzip.open(path, "rb") if is_packed else open(path, "rb") as file:
+        return bytes(file.read(HEAD))

@@ -17,11 +17,10 @@ import polars as pl
 from shoal.connectors import files
 from shoal.connectors.database.address import is_address, parse
 from shoal.connectors.dialect import Dialect, Reading
-from shoal.connectors.file_description import describe_file
 from shoal.connectors.files import SourceFile
 from shoal.connectors.folder_draft import check_target, folder_draft, listed_files, write_parts
 from shoal.connectors.folder_manifest import MANIFEST, is_folder
-from shoal.connectors.outputs import certificate_path, remove_uncommitted_certificate
+from shoal.connectors.outputs import certificate_path, describe_file, remove_uncommitted_certificate
 from shoal.data.notation import PLAIN, Notation
 from shoal.data.schema import Render
 

@@ -15,13 +15,11 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors import files, folder_manifest, parquet_parts
-from shoal.connectors.coded_files import CodedSource, read_coded
-from shoal.connectors.codes import SHARE, TEXT_BYTES
+from shoal.connectors.coded_files import SHARE, TEXT_BYTES, CodedSource, read_coded
 from shoal.connectors.dialect import AS_FOUND
 from shoal.connectors.folder_draft import RECORDS
 from shoal.connectors.parquet_parts import Part
-from shoal.data.coded_release import ShownColumn
-from shoal.data.coded_table import Blank, CodedTable
+from shoal.data.coded_table import Blank, CodedTable, ShownColumn
 from shoal.data.room import Room, blocks
 from shoal.data.shared_room import SharedRoom, new_file
 from shoal.data.table import Column

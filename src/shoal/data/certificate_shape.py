@@ -7,30 +7,121 @@ them as not measured again.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from shoal.data.people import ASSUMED, KNOWN, UNKNOWN
-from shoal.data.shape import (
-    ANYTHING,
-    FLAG,
-    NOTHING,
-    NUMBER,
-    POSITIVE,
-    SHA256,
-    SHARE,
-    TEXT,
-    WHOLE,
-    Rule,
-    absent,
-    many,
-    matching,
-    named,
-    nullable,
-    one_of,
-    record,
-    value,
-)
+
+# What a value of JSON must be, said once: all findings at once, each naming the key and no value.
+#
+# A rule takes a value and the path of keys to it, and yields a finding for all that does not fit.
+
+
+Rule = Callable[[Any, str], Iterator[str]]
+MOST = 1 << 63
+"""Whole numbers below this fit every count, and every float that they are compared with."""
+
+
+def value(words: str, fits: Callable[[Any], bool]) -> Rule:
+    """A rule for a single value. words: what it must be."""
+
+    def rule(found: Any, path: str) -> Iterator[str]:
+        if not fits(found):
+            yield f"'{path}' must be {words}"
+
+    return rule
+
+
+def is_number(found: Any) -> bool:
+    """Whether it is a number that a float can hold; true and false are none."""
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return False
+    return math.isfinite(found) if isinstance(found, float) else abs(found) < MOST
+
+
+def _is_whole(found: Any) -> bool:
+    return isinstance(found, int) and is_number(found) and found >= 0
+
+
+def matching(words: str, pattern: str) -> Rule:
+    """A text of this pattern."""
+    return value(words, lambda found: isinstance(found, str) and bool(re.fullmatch(pattern, found)))
+
+
+def one_of(*words: str) -> Rule:
+    """One of these texts."""
+    return value(
+        f"one of {', '.join(words)}", lambda found: isinstance(found, str) and found in words
+    )
+
+
+ANYTHING: Rule = value("anything", lambda found: True)
+TEXT = value("a text", lambda found: isinstance(found, str))
+FLAG = value("true or false", lambda found: isinstance(found, bool))
+NUMBER = value("a number", is_number)
+WHOLE = value("a whole number of at least 0", _is_whole)
+SHARE = value("a number from 0 to 1", lambda found: is_number(found) and 0 <= found <= 1 + 1e-9)
+POSITIVE = value("a number above 0", lambda found: is_number(found) and found > 0)
+NOTHING = value("null", lambda found: found is None)
+SHA256 = matching("a SHA-256, 64 hexadecimal digits", "[0-9a-f]{64}")
+
+
+def nullable(rule: Rule) -> Rule:
+    """The same, or null."""
+
+    def either(found: Any, path: str) -> Iterator[str]:
+        if found is not None:
+            for finding in rule(found, path):
+                # what stands below the key is not null for sure
+                yield f"{finding} or null" if f"'{path}' must" in finding else finding
+
+    return either
+
+
+def many(rule: Rule) -> Rule:
+    """A list of such values."""
+
+    def each(found: Any, path: str) -> Iterator[str]:
+        if not isinstance(found, list):
+            yield f"'{path}' must be a list"
+            return
+        for index, one in enumerate(found):
+            yield from rule(one, f"{path}[{index}]")
+
+    return each
+
+
+def named(rule: Rule) -> Rule:
+    """An object of any keys with such values."""
+    return record({}, others=rule)
+
+
+def record(
+    required: Mapping[str, Rule],
+    optional: Mapping[str, Rule] | None = None,
+    others: Rule = ANYTHING,
+) -> Rule:
+    """An object with these keys. others: the rule of all further ones."""
+    known = {**required, **(optional or {})}
+
+    def keys(found: Any, path: str) -> Iterator[str]:
+        if not isinstance(found, Mapping):
+            yield f"'{path}' must be an object"
+            return
+        within = f"{path}." if path else ""
+        yield from (f"'{within}{key}' is missing" for key in required if key not in found)
+        for key, one in found.items():
+            yield from known.get(key, others)(one, f"{within}{key}")
+
+    return keys
+
+
+def absent(found: Any, path: str) -> Iterator[str]:
+    """The rule of a key that must not be there."""
+    yield f"'{path}' does not belong there"
+
 
 SINCE_2 = ("date", "build", "policy", "people", "together", "columns", "warnings")
 BY_RELEASE = "release by release"

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
+from shoal.data.cut import Cut
+from shoal.data.encoding import EncodedAttribute, EncodedTable
+from shoal.data.recoding import GlobalRecoding, texts_of_classes
 from shoal.data.room import Room, blocks
+from shoal.data.schema import Render
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
 
@@ -129,3 +135,250 @@ class CodedTable(Table):
                 return False
         again = (shown[by.codes[rows]] == of.codes[rows] for rows in blocks(self.records))
         return all(bool(same.all()) for same in again)
+
+
+# A release that is too large to be held: its distinct cells, and which of them each record shows.
+#
+# It is written block by block, so that only one block is ever a frame.
+
+
+CLASSES = 1 << 18
+"""Classes whose spans are found at once."""
+
+
+Codes = Callable[[slice], np.ndarray]
+"""What the records of a block show."""
+
+
+@dataclass(frozen=True)
+class ShownColumn:
+    """One published column.
+
+    cells: the distinct cells, as they are written. codes: (rows) -> (m,) which of them the records
+    of a block show. suppressed: which cell says nothing; -1 where no record shows that.
+    """
+
+    name: str
+    cells: pl.Series
+    codes: Codes
+    suppressed: int = -1
+
+    def block(self, rows: slice) -> pl.Series:
+        return self.cells.gather(self.codes(rows)).alias(self.name)
+
+    def is_suppressed(self, rows: slice) -> np.ndarray:
+        """(m,) bool."""
+        return self.codes(rows) == self.suppressed
+
+
+def as_is(column: Column, cells: pl.Series) -> ShownColumn:
+    """A column that shows what the original holds."""
+    return ShownColumn(column.name, cells, partial(_of_block, column.codes))
+
+
+def hidden_where(
+    column: ShownColumn, starred: Codes, mark: str | None, records: int
+) -> ShownColumn:
+    """The same, the mark (no value where it is None) in the records that are starred."""
+    cells = column.cells.cast(pl.String) if mark is not None else column.cells
+    last = len(cells)
+    shown = pl.concat([cells, pl.Series([mark], dtype=cells.dtype)])
+
+    codes = partial(_hidden, column.codes, starred, last)
+    occurs = np.zeros(len(shown), dtype=bool)
+    for rows in blocks(records):
+        occurs[codes(rows)] = True
+    # what no record shows any more must not decide how the others are written
+    place = (np.cumsum(occurs) - 1).astype(np.uint32)
+    return ShownColumn(
+        column.name, shown.filter(pl.Series(occurs)), partial(_renumbered, place, codes)
+    )
+
+
+def block_frames(columns: Sequence[ShownColumn], records: int) -> Iterator[pl.DataFrame]:
+    """The release, block by block; one block without rows where there is no record."""
+    for rows in blocks(records) if records else [slice(0, 0)]:
+        yield pl.DataFrame([column.block(rows) for column in columns])
+
+
+def labels_of(numbers: np.ndarray, starts: np.ndarray, room: Room) -> np.ndarray:
+    """(m,) int32, the class of each record.
+
+    numbers: (m,) int32, the records, class after class. starts: (classes + 1,) where each class
+    begins, and the end.
+    """
+    labels = room.array(len(numbers), np.int32)
+    for first in range(0, len(starts) - 1, CLASSES):
+        ends = starts[first : first + CLASSES + 1]
+        some = numbers[ends[0] : ends[-1]]
+        classes = np.arange(first, first + len(ends) - 1, dtype=np.int32)
+        labels[some] = np.repeat(classes, np.diff(ends))
+    return labels
+
+
+def of_kept(values: np.ndarray, suppressed: np.ndarray, records: int, room: Room) -> np.ndarray:
+    """(m,) int32, the values of the records that are not suppressed."""
+    found, begun = room.array(records, np.int32), 0
+    for rows in blocks(len(suppressed)):
+        some = values[rows][~suppressed[rows]]
+        found[begun : begun + len(some)] = some
+        begun += len(some)
+    return found
+
+
+def of_all(values: np.ndarray, suppressed: np.ndarray, room: Room) -> np.ndarray:
+    """(n,) the values of the records that are not suppressed, -1 for the others."""
+    if len(values) == len(suppressed):
+        return values
+    found, begun = room.array(len(suppressed), values.dtype), 0
+    for rows in blocks(len(suppressed)):
+        kept = ~suppressed[rows]
+        end = begun + int(np.count_nonzero(kept))
+        some = np.full(len(kept), -1, dtype=values.dtype)
+        some[kept] = values[begun:end]
+        found[rows], begun = some, end
+    return found
+
+
+def local_columns(
+    columns: np.ndarray,
+    starts: np.ndarray,
+    labels: np.ndarray,
+    encoded: EncodedTable,
+    render: Render,
+    room: Room,
+) -> Iterator[ShownColumn]:
+    """The published quasi-identifiers of classes that are runs of columns; see `labels_of`."""
+    has_suppressed = columns.shape[1] < len(labels)
+    for j, attribute in enumerate(encoded.attributes):
+        if len(np.unique(attribute.positions)) == len(attribute.positions):
+            lo, hi = _ends_of_runs(columns[j], starts, attribute)
+        else:  # texts share a position, so that only their ranks tell which are shown
+            lo, hi = _ends_by_label(attribute, labels, len(starts) - 1)
+        texts, text_of_class = texts_of_classes(lo, hi, attribute, render)
+        yield _of_classes(attribute, texts, text_of_class, labels, has_suppressed, render, room)
+
+
+def _ends_of_runs(
+    positions: np.ndarray, starts: np.ndarray, attribute: EncodedAttribute
+) -> tuple[np.ndarray, np.ndarray]:
+    """Least and greatest rank of each class; (classes,) int32 both."""
+    classes = len(starts) - 1
+    lo, hi = np.empty(classes, dtype=np.int32), np.empty(classes, dtype=np.int32)
+    for first in range(0, classes, CLASSES):
+        ends = starts[first : first + CLASSES + 1]
+        run = positions[ends[0] : ends[-1]]
+        at, some = ends[:-1] - ends[0], slice(first, first + len(ends) - 1)
+        for found, least in ((lo, np.minimum), (hi, np.maximum)):
+            # each position is that of one rank, and both ascend
+            found[some] = np.searchsorted(attribute.positions, least.reduceat(run, at))
+    return lo, hi
+
+
+def _ends_by_label(
+    attribute: EncodedAttribute, labels: np.ndarray, classes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same, record by record."""
+    lo = np.full(classes, np.iinfo(np.int32).max, dtype=np.int32)
+    hi = np.full(classes, -1, dtype=np.int32)
+    for rows in blocks(len(labels)):
+        kept = labels[rows] >= 0
+        members = labels[rows][kept]
+        ranks = attribute.rank_of_code[attribute.codes[rows][kept]]
+        np.minimum.at(lo, members, ranks)
+        np.maximum.at(hi, members, ranks)
+    return lo, hi
+
+
+def global_columns(
+    cut: Cut, rounds: np.ndarray, encoded: EncodedTable, render: Render
+) -> Iterator[ShownColumn]:
+    """The published quasi-identifiers of a global recoding.
+
+    rounds: (n,) int8, which round of the cut each record shows, -1 where it is suppressed.
+    """
+    texts = GlobalRecoding.of(cut, rounds, encoded.attributes, render).texts
+    for j, attribute in enumerate(encoded.attributes):
+        distinct: dict[str, int] = {}
+        tables = [
+            [distinct.setdefault(text, len(distinct)) for text in of_ranks[j]] for of_ranks in texts
+        ]
+        mark = distinct.setdefault(render.suppressed, len(distinct))
+        # the last row is what -1, a suppressed record, leads to
+        cell = np.array([*tables, [mark] * len(attribute.texts)], dtype=np.uint32)
+        cells = pl.Series([text or None for text in distinct], dtype=pl.String)
+        yield _of_ranks(attribute, cell[:, attribute.rank_of_code], cells, rounds, mark)
+
+
+def _of_ranks(
+    attribute: EncodedAttribute,
+    cell: np.ndarray,
+    cells: pl.Series,
+    rounds: np.ndarray,
+    mark: int,
+) -> ShownColumn:
+    """One of them, without the cells that no record shows. cell: (rounds + 1, texts)."""
+    occurs = np.zeros(len(cells), dtype=bool)
+    for rows in blocks(len(rounds)):
+        occurs[cell[rounds[rows], attribute.codes[rows]]] = True
+    place = (np.cumsum(occurs) - 1).astype(np.uint32)
+    cell = place[cell]
+    return ShownColumn(
+        attribute.attribute.name,
+        cells.filter(pl.Series(occurs)),
+        partial(_of_rounds, cell, rounds, attribute.codes),
+        int(place[mark]) if occurs[mark] else -1,
+    )
+
+
+def _of_classes(
+    attribute: EncodedAttribute,
+    texts: list[str],
+    text_of_class: np.ndarray,
+    labels: np.ndarray,
+    has_suppressed: bool,
+    render: Render,
+    room: Room,
+) -> ShownColumn:
+    distinct: dict[str, int] = {}
+    cell_of_text = np.array(
+        [distinct.setdefault(text, len(distinct)) for text in texts], dtype=np.int64
+    )
+    mark = distinct.get(render.suppressed, -1)
+    if has_suppressed:
+        mark = distinct.setdefault(render.suppressed, len(distinct))
+    cell_of_class = room.array(len(text_of_class) + 1, np.min_scalar_type(len(distinct)))
+    cell_of_class[:-1] = cell_of_text[text_of_class]
+    # the last place is what label -1, a suppressed record, leads to
+    cell_of_class[-1] = max(mark, 0)
+    # a class whose members all lack the value publishes just that: no value
+    cells = pl.Series([text or None for text in distinct], dtype=pl.String)
+    name = attribute.attribute.name
+    return ShownColumn(name, cells, partial(_of_labels, cell_of_class, labels), mark)
+
+
+# What `ShownColumn.codes` are made of: functions with names, so that other processes can be given
+# them, and the arrays that they look into.
+
+
+def _of_block(codes: np.ndarray, rows: slice) -> np.ndarray:
+    return codes[rows]
+
+
+def _of_labels(of_label: np.ndarray, labels: np.ndarray, rows: slice) -> np.ndarray:
+    found: np.ndarray = of_label[labels[rows]]
+    return found
+
+
+def _of_rounds(cell: np.ndarray, rounds: np.ndarray, codes: np.ndarray, rows: slice) -> np.ndarray:
+    found: np.ndarray = cell[rounds[rows], codes[rows]]
+    return found
+
+
+def _hidden(codes: Codes, starred: Codes, last: int, rows: slice) -> np.ndarray:
+    return np.where(starred(rows), last, codes(rows)).astype(np.uint32)
+
+
+def _renumbered(place: np.ndarray, codes: Codes, rows: slice) -> np.ndarray:
+    found: np.ndarray = place[codes(rows)]
+    return found

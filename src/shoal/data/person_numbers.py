@@ -9,6 +9,8 @@ cross       two steady columns of which neither is nested in the other, as sex a
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -17,7 +19,7 @@ import polars as pl
 
 from shoal.data.column_words import NUMBER, PERSON, words_of
 from shoal.data.findings import some_named
-from shoal.data.table import Column, Table
+from shoal.data.table import Column, Table, as_text
 
 MOST_RECORDS = 200_000  # of more, those are looked at whose number hashes to 0
 FEWEST_REPEATS = 10
@@ -161,3 +163,46 @@ def _crossing(steady: dict[str, tuple[float, np.ndarray, int]]) -> set[str]:
         if _distinct(codes, others) >= CROSSING * max(most, more):
             found |= {one, two}
     return found
+
+
+# Names of people, such as the numbers of patients, as they are compared.
+
+
+UNSEEN = (
+    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]"
+)
+"""Signs that nobody sees, such as a byte-order mark or a space of no width."""
+
+BLANKS = (
+    "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
+    "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+"""What Python takes for blanks; Polars knows fewer, and both must find the same people."""
+
+_UNSEEN = re.compile(UNSEEN)
+
+
+def person_name(cell: str) -> str:
+    """A person's name as it is compared: in Unicode's compatibility form, without signs that nobody
+    sees and without blanks around it.
+
+    Two ways to write the same signs make nobody another person.
+    """
+    if not cell.isascii():
+        cell = unicodedata.normalize("NFKC", _UNSEEN.sub("", cell))
+    return cell.strip(BLANKS)
+
+
+def names_of(column: pl.Series) -> pl.Series:
+    """The same of a whole column."""
+    seen = as_text(column).str.replace_all(UNSEEN, "")
+    return seen.str.normalize("NFKC").str.strip_chars(BLANKS)
+
+
+def people_of(column: Column) -> np.ndarray:
+    """(n,) the person of each record of a column that names them."""
+    number: dict[str, int] = {}
+    numbers = [number.setdefault(person_name(cell), len(number)) for cell in column.cells]
+    if len(number) == len(column.cells):
+        return column.codes
+    return np.array(numbers, dtype=np.int32)[column.codes]

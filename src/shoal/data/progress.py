@@ -1,4 +1,4 @@
-"""How long work says what it is doing."""
+"""How long work says what it is doing, and whether loops are being compiled."""
 
 from __future__ import annotations
 
@@ -27,3 +27,26 @@ def _takes_counts(progress: Progress) -> bool:
         return {"done", "total"} <= inspect.signature(progress).parameters.keys()
     except (TypeError, ValueError):  # some built-in functions tell nothing of themselves
         return False
+
+
+# Whether loops are being compiled now, so that a person who waits learns why.
+
+
+def watched_compiler() -> Callable[[], int]:
+    """A function that tells how many functions Numba is compiling now; what comes from its cache is
+    not compiled.
+    """
+    from numba.core import event
+
+    class Compiling(event.Listener):
+        functions = 0
+
+        def on_start(self, event: object) -> None:
+            self.functions += 1
+
+        def on_end(self, event: object) -> None:
+            self.functions = max(self.functions - 1, 0)  # one may have begun before this listened
+
+    listener = Compiling()
+    event.register("numba:compile", listener)
+    return lambda: listener.functions

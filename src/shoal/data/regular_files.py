@@ -64,3 +64,15 @@ def _stamp(path: str | Path) -> tuple[int, ...]:
     except OSError:
         return ()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+# What outlives a crash of the machine.
+
+
+def sync(path: Path) -> None:
+    """Returns once a file or folder is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -14,8 +14,8 @@ import polars as pl
 from shoal.data import cores
 from shoal.data.classes import Classes
 from shoal.data.numbers import parse_numbers
+from shoal.data.recoding import is_rounded
 from shoal.data.room import IN_MEMORY, blocks
-from shoal.data.rounding import is_rounded
 from shoal.data.schema import Attribute, Kind, Render, Schema, Shown
 from shoal.data.table import Column, Table
 from shoal.data.true_values import SquaredSum, TrueValues

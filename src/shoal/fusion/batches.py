@@ -9,10 +9,9 @@ from itertools import pairwise
 import numpy as np
 
 from shoal.errors import PartyError
-from shoal.fusion.codes import pack, packed_size
-from shoal.search.candidates import MOST_CHILDREN
+from shoal.fusion.ground import pack, packed_size
 from shoal.search.kernels import specialize
-from shoal.search.specialization import Step, child_of_cell, spans_of
+from shoal.search.specialization import MOST_CHILDREN, Step, child_of_cell, spans_of
 
 MOST_AHEAD = 64
 _NUMBER = struct.Struct("<I")

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 import struct
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from shoal.data.table import Column
-from shoal.errors import InputError, PartyError
-from shoal.fusion.codes import pack, packed_size, unpack
+from shoal.connectors.party.messages import MessageKind, refused, said_by
+from shoal.data.person_numbers import names_of
+from shoal.data.table import Column, Table
+from shoal.errors import InfeasibleError, InputError, PartyError
+from shoal.fusion.conversation import Conversation
+from shoal.fusion.ground import pack, packed_size, unpack
+from shoal.fusion.methods.party_tds import MOST_LABELS
 from shoal.fusion.wire.parser import parse_json
-from shoal.search.candidates import MOST_CHILDREN
+from shoal.policy.agreement import Agreement
+from shoal.policy.agreement_model import PartyModel
+from shoal.search.specialization import MOST_CHILDREN
 
 MOST_HEAD = 1 << 28  # bytes of the texts of a column
 _LENGTH = struct.Struct("<Q")
@@ -103,3 +110,168 @@ def shuffled_rows(table: pl.DataFrame, seed: int) -> pl.DataFrame:
     """
     by_content = table.sort(table.columns)
     return by_content[np.random.default_rng([seed, 1]).permutation(by_content.height)]
+
+
+# Columns that owners tell each other: the label, and what is published unchanged.
+
+
+Codes = tuple[list[str], np.ndarray]
+"""A column: its different texts, and which of them each row has."""
+
+
+def require_values(name: str, asked: int, holds: bool) -> None:
+    """Raises InfeasibleError unless all people together have as many values as are asked."""
+    if not holds:
+        raise InfeasibleError(
+            f"promise 'l-diversity': '{name}' has fewer than {asked} different values among the"
+            " people in common; ask for fewer"
+        )
+
+
+class SharedColumns:
+    """One owner's part. rows: its row behind every joint one."""
+
+    def __init__(
+        self, conversation: Conversation, party_input: PartyInput, rows: np.ndarray
+    ) -> None:
+        self._conversation = conversation
+        self._agreement = conversation.agreement
+        self._name = conversation.name
+        self._input = party_input
+        self._rows = rows
+
+    def label(self, sender: str) -> Codes:
+        """The class of every row, as the first owner of the label has it.
+
+        Raises InputError where this party has the label, too, and differs.
+        """
+        column = self._input.label
+        own = None if column is None else restricted_column(column, self._rows)
+        if self._name == sender:
+            assert own is not None
+            names, codes = own
+            if len(names) > MOST_LABELS:
+                raise InputError(
+                    "label: takes too many values to be a class; name another attribute"
+                )
+            self._conversation.send_long_to_owners(MessageKind.LABEL, pack_column("", names, codes))
+            return names, codes.astype(np.int64)
+        names, codes = self._received(sender, "", MessageKind.LABEL)
+        if own is not None and (own[0] != names or not np.array_equal(own[1], codes)):
+            raise InputError(
+                f"label '{self._agreement.model.label.attribute}': parties '{sender}' and"
+                f" '{self._name}' differ on some people; agree whose column counts, and take it out"
+                " of the other table"
+            )
+        return names, codes.astype(np.int64)
+
+    def judged(self) -> tuple[np.ndarray, int] | None:
+        """What this party alone knows as the judge: values, and how many a group has at least."""
+        sensitive = self._agreement.model.sensitive
+        if sensitive is None or self._agreement.judge != self._name:
+            return None
+        codes = restricted_column(self._input.plain[sensitive.attribute], self._rows)[1]
+        return codes.astype(np.int64), sensitive.l
+
+    def unchanged(self, kind: MessageKind) -> dict[str, Codes]:
+        """The columns of all owners that are published unchanged: those said in this kind."""
+        columns = {}
+        for owner in self._agreement.owners:
+            model = self._agreement.party(owner)
+            assert isinstance(model, PartyModel)
+            plain = [name for name, a in model.attributes.items() if a.role == "plain"]
+            is_early = kind == MessageKind.SENSITIVE
+            for name in (n for n in plain if (n in self._agreement.diverse) == is_early):
+                if owner == self._name:
+                    texts, codes = restricted_column(self._input.plain[name], self._rows)
+                    packed = pack_column(name, texts, codes)
+                    self._conversation.send_long_to_owners(kind, packed)
+                else:
+                    texts, codes = self._received(owner, name, kind)
+                columns[name] = texts, codes
+        return columns
+
+    def _received(self, owner: str, name: str, kind: MessageKind) -> Codes:
+        content = self._conversation.link.receive_long(owner, kind)
+        with said_by(owner, kind):
+            sent_name, texts, codes = unpack_column(content, len(self._rows))
+        if kind != MessageKind.LABEL and sent_name != name:
+            raise refused(owner, kind, "is not the column that comes next")
+        return texts, codes
+
+
+# What an owner brings to a fusion, checked against the agreement.
+
+
+@dataclass(frozen=True)
+class PartyInput:
+    """Checked ids, the cells of quasi-identifiers by number, plain columns, perhaps the label."""
+
+    ids: pl.Series
+    cells: dict[int, np.ndarray]
+    plain: dict[str, Column]
+    label: Column | None
+
+    @classmethod
+    def read(cls, agreement: Agreement, name: str, table: Table) -> PartyInput:
+        """What the agreement asks of this party's table; raises InputError with every finding."""
+        party = agreement.party(name)
+        assert isinstance(party, PartyModel)
+        join = agreement.model.join
+        absent = [column for column in (join, *party.attributes) if column not in table.names]
+        if absent:
+            listed = ", ".join(f"'{column}'" for column in absent)
+            raise InputError(
+                f"party '{name}': its table has no column {listed}; fix the table, or make a new"
+                " agreement"
+            )
+        label, missing = _label_of(agreement, name, table)
+        ids = checked_ids(table.frame[join], name)
+        findings: list[str] = []
+        cells = {}
+        for j, domain in enumerate(agreement.domains):
+            if domain.name in party.attributes:
+                cells[j], outside = domain.cells_of(table.column(domain.name), name)
+                findings += outside
+        findings += missing
+        if findings:
+            raise InputError.from_findings(findings)
+        plain = {n: table.column(n) for n, a in party.attributes.items() if a.role == "plain"}
+        return cls(ids, cells, plain, label)
+
+
+def _label_of(agreement: Agreement, name: str, table: Table) -> tuple[Column | None, list[str]]:
+    """The label's column, None where the table has none; and a finding about records without it."""
+    label = agreement.model.label.attribute
+    if label not in table.names:
+        return None, []
+    column = table.column(label)
+    if "" not in column.cells:
+        return column, []
+    missing = int(column.counts()[column.cells.index("")])
+    finding = f"party '{name}', label '{label}': {missing} records have none; complete the data"
+    return column, [finding]
+
+
+def checked_ids(column: pl.Series, party: str) -> pl.Series:
+    """The ids as they are compared.
+
+    Raises InputError where a record has no id, or two records have the same.
+    """
+    ids = names_of(column)
+    empty = int((ids == "").sum())
+    repeated = ids.len() - ids.n_unique()
+    findings = []
+    if empty:
+        findings.append(
+            f"party '{party}': column '{column.name}' names nobody in {empty} records; every record"
+            " needs its id"
+        )
+    if repeated:
+        findings.append(
+            f"party '{party}': column '{column.name}' repeats {repeated} ids; a fused table has one"
+            " record to a person"
+        )
+    if findings:
+        raise InputError.from_findings(findings)
+    return ids

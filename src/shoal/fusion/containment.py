@@ -23,12 +23,10 @@ import polars as pl
 
 from shoal.connectors.party.messages import MessageKind
 from shoal.fusion.completeness import Said, missing_or_more
-from shoal.fusion.judged_containment import Questions
-from shoal.fusion.local_containment import Replay
+from shoal.fusion.judged_containment import Questions, Replay
 from shoal.fusion.transcript import guarded, read_agreement, read_messages, read_table
 from shoal.policy.agreement import Agreement
-from shoal.policy.agreement_model import PartyModel
-from shoal.policy.public_domain import Domain
+from shoal.policy.agreement_model import Domain, PartyModel
 
 _LENGTH = struct.Struct("<Q")
 _POINT = 32

@@ -10,7 +10,7 @@ from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.messages import MessageKind
 from shoal.data.progress import Progress
 from shoal.errors import InputError, PartyError
-from shoal.fusion.outputs import make_folder
+from shoal.fusion.keys import make_folder
 from shoal.fusion.wire.link import PartyLink
 from shoal.policy.agreement import Agreement
 

@@ -9,9 +9,11 @@ time, and a few chunks on their way.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
+import secrets
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -23,8 +25,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.party.messages import MessageKind, refused, said_by
-from shoal.errors import InfeasibleError
-from shoal.fusion import joining
+from shoal.errors import InfeasibleError, MissingExtraError, PartyError
 from shoal.fusion.conversation import Conversation
 from shoal.fusion.wire.link import PartyLink
 
@@ -69,7 +70,7 @@ class IdJoin:
                 " k or 'minimum' if the agreement allows, or bring tables about the same people"
             )
         with said_by(self._agreement.collector, MessageKind.COMMON):
-            return own_order[joining.rows_in_order(points, common)]
+            return own_order[rows_in_order(points, common)]
 
     def help(self) -> None:
         """The helper's part where ids are keyed: it compares what it can't read."""
@@ -77,7 +78,7 @@ class IdJoin:
 
     def _secret(self) -> bytes:
         """A number that only this party has, the same after a break."""
-        return self._conversation.remember(_SECRET, joining.fresh_secret)
+        return self._conversation.remember(_SECRET, fresh_secret)
 
     def _keyed(self, chunks: _Chunks, workers: Executor | None) -> np.ndarray:
         """Own ids under the key of all owners, which the first one makes."""
@@ -87,8 +88,8 @@ class IdJoin:
             self._conversation.send_to_owners(MessageKind.KEY, key)
         else:
             key = self._link.receive(self._owners[0], MessageKind.KEY)
-        work = partial(joining.keyed_ids, agreement=self._agreement.hash, key=key)
-        return joining.points_of(b"".join(_each(work, chunks, workers)))
+        work = partial(keyed_ids, agreement=self._agreement.hash, key=key)
+        return points_of(b"".join(_each(work, chunks, workers)))
 
     def _through_all(
         self, own: _Chunks, sizes: Mapping[str, int], secret: bytes, workers: Executor | None
@@ -97,18 +98,18 @@ class IdJoin:
         position = self._owners.index(self._name)
         before = self._owners[position - 1]
         after = self._owners[(position + 1) % len(self._owners)]
-        work = partial(joining.masked_ids, agreement=self._agreement.hash, secret=secret)
+        work = partial(masked_ids, agreement=self._agreement.hash, secret=secret)
         if len(self._owners) == 1:
-            return joining.points_of(b"".join(_each(work, own, workers)))
+            return points_of(b"".join(_each(work, own, workers)))
         self._pass_on(after, work, own, "masking the ids", workers)
-        again = partial(joining.masked_again, secret=secret)
+        again = partial(masked_again, secret=secret)
         for hop in range(1, len(self._owners)):
             stage = f"masking again what {before} sent (set {hop} of {len(self._owners) - 1})"
             passing = _Passing(self._link, before, sizes[self._owners[position - hop]])
             self._pass_on(after, again, passing, stage, workers)
-        points = np.empty(len(own.order), dtype=f"S{joining.POINT}")
+        points = np.empty(len(own.order), dtype=f"S{POINT}")
         for i, chunk in enumerate(_Passing(self._link, before, len(points))):
-            points[i * joining.CHUNK : (i + 1) * joining.CHUNK] = joining.points_of(chunk)
+            points[i * CHUNK : (i + 1) * CHUNK] = points_of(chunk)
         return points
 
     def _pass_on(
@@ -137,17 +138,17 @@ class IdJoin:
                 for owner in self._owners
             )
         self._link.send_long(collector, MessageKind.GATHERED, points.view(np.uint8).data)
-        return joining.points_of(self._link.receive_long(collector, MessageKind.COMMON))
+        return points_of(self._link.receive_long(collector, MessageKind.COMMON))
 
     def _gathered(self, owner: str, records: int | None = None) -> np.ndarray:
-        points = joining.points_of(self._link.receive_long(owner, MessageKind.GATHERED))
+        points = points_of(self._link.receive_long(owner, MessageKind.GATHERED))
         if records is not None and len(points) != records:
             raise refused(owner, MessageKind.GATHERED, "has more or fewer ids than records")
         return points
 
     def _compare(self, sets: Iterable[tuple[str, np.ndarray]]) -> np.ndarray:
         """What all sets have, sent to the owners; an empty list if too few people are in common."""
-        common = joining.common_points(_each_named(sets))
+        common = common_points(_each_named(sets))
         if len(common) < self._agreement.least_common:
             common = common[:0]
         for owner in self._owners:
@@ -160,7 +161,7 @@ def _each_named(sets: Iterable[tuple[str, np.ndarray]]) -> Iterator[np.ndarray]:
     """The sets, each checked while its owner is known."""
     for owner, points in sets:
         with said_by(owner, MessageKind.GATHERED):
-            yield joining.distinct_points(points)
+            yield distinct_points(points)
 
 
 class _Chunks:
@@ -170,15 +171,15 @@ class _Chunks:
         self._ids, self.order = ids, order
 
     def __len__(self) -> int:
-        return -(-len(self.order) // joining.CHUNK)
+        return -(-len(self.order) // CHUNK)
 
     def __iter__(self) -> Iterator[list[str]]:
         return self.after(0)
 
     def after(self, first: int) -> Iterator[list[str]]:
         """All but the first ones."""
-        for start in range(first * joining.CHUNK, len(self.order), joining.CHUNK):
-            yield self._ids.gather(self.order[start : start + joining.CHUNK]).to_list()
+        for start in range(first * CHUNK, len(self.order), CHUNK):
+            yield self._ids.gather(self.order[start : start + CHUNK]).to_list()
 
 
 class _Passing:
@@ -188,7 +189,7 @@ class _Passing:
         self._link, self._sender, self._points = link, sender, points
 
     def __len__(self) -> int:
-        return -(-self._points // joining.CHUNK)
+        return -(-self._points // CHUNK)
 
     def __iter__(self) -> Iterator[bytes]:
         return self.after(0)
@@ -197,7 +198,7 @@ class _Passing:
         """All but the first ones, which are received, too."""
         for i in range(len(self)):
             chunk = self._link.receive(self._sender, MessageKind.MASKED)
-            if len(chunk) != joining.POINT * min(joining.CHUNK, self._points - i * joining.CHUNK):
+            if len(chunk) != POINT * min(CHUNK, self._points - i * CHUNK):
                 raise refused(self._sender, MessageKind.MASKED, "has more or fewer ids than agreed")
             if i >= first:
                 yield chunk
@@ -238,3 +239,162 @@ def _die_with_party() -> None:
     party = parent_process()
     if party is not None:
         Thread(target=lambda: (connection.wait([party.sentinel]), os._exit(1)), daemon=True).start()
+
+
+# Joining ids without showing them: who is in all tables, in an order that says nothing.
+#
+# Private set intersection by commutative masking (Agrawal, Evfimievski, Srikant. Information
+# sharing across private databases. SIGMOD 2003) in the prime-order group of Ed25519, by PyNaCl.
+# Promise: an id is hashed to a point of the group, every party multiplies it by its secret
+# number, and the order of doing so makes no difference. In the end equal ids are equal points.
+# Without all secrets nobody can tell which id a point is, not even by guessing ids, since a guess
+# must be masked by every party. Sorted, the points that are in all tables give all parties the
+# same pseudo-random order of the rows. Traps: a hash times the base point could be found by
+# guessing ids, and X25519 shows a bit of every id by the curve it lands on. So points are made by
+# Elligator on halves of a SHA-512, added, in the prime-order subgroup; PyNaCl refuses points
+# outside of it. A party that sees all masked sets learns which of its own people are in which
+# other table: that is the collector, one fixed party.
+#
+# Keyed ids are the fast alternative where a helper is trusted: the owners share a key that the
+# helper does not have, and the helper compares HMAC-SHA-256 of the ids. It learns how many people
+# any two tables have in common; together with one owner, everything.
+#
+# Either way an id becomes 32 bytes, here called its point. Arrays of points are (n,) of dtype
+# S32.
+
+
+POINT = 32
+CHUNK = 4096
+_HASH = b"shoal id join 1"
+_BLOCK = 1 << 20
+
+
+def fresh_secret() -> bytes:
+    """A secret number below the order of the group, not 0."""
+    nacl = _nacl()
+    while True:
+        secret = nacl.crypto_core_ed25519_scalar_reduce(secrets.token_bytes(64))
+        if any(secret):
+            return bytes(secret)
+
+
+def masked_ids(ids: Sequence[str], agreement: bytes, secret: bytes) -> bytes:
+    """The points of the ids, masked by one secret; 32 bytes each, in order."""
+    nacl = _nacl()
+    points = []
+    for identity in ids:
+        digest = hashlib.sha512(_HASH + agreement + identity.encode()).digest()
+        halves = (
+            nacl.crypto_core_ed25519_from_uniform(digest[:32]),
+            nacl.crypto_core_ed25519_from_uniform(digest[32:]),
+        )
+        points.append(
+            nacl.crypto_scalarmult_ed25519_noclamp(secret, nacl.crypto_core_ed25519_add(*halves))
+        )
+    return b"".join(points)
+
+
+def masked_again(points: bytes, secret: bytes) -> bytes:
+    """Other parties' points, masked by one more secret.
+
+    Raises PartyError where one is not a point of the group.
+    """
+    nacl = _nacl()
+    try:
+        return b"".join(
+            nacl.crypto_scalarmult_ed25519_noclamp(secret, points[i : i + POINT])
+            for i in range(0, len(points), POINT)
+        )
+    except (nacl_errors().CryptoError, ValueError, TypeError):
+        raise PartyError(
+            "another party: sent something that is not a masked id; run the same version everywhere"
+        ) from None
+
+
+def keyed_ids(ids: Sequence[str], agreement: bytes, key: bytes) -> bytes:
+    """The points of the ids under a key that the owners share; 32 bytes each, in order."""
+    return b"".join(
+        hmac.digest(key, _HASH + agreement + identity.encode(), "sha256") for identity in ids
+    )
+
+
+def points_of(content: bytes | bytearray) -> np.ndarray:
+    """The single points of a list; raises PartyError where the last one is incomplete."""
+    if len(content) % POINT:
+        raise PartyError(
+            "another party: sent something that is not a list of masked ids; run the same version"
+            " everywhere"
+        )
+    return np.frombuffer(content, dtype=f"S{POINT}")
+
+
+def distinct_points(points: np.ndarray) -> np.ndarray:
+    """The points of one set, ascending; raises PartyError for one that is in it twice."""
+    points = np.sort(points)
+    if (points[1:] == points[:-1]).any():
+        raise PartyError("another party: names a person twice; the run ends")
+    return points
+
+
+def common_points(sets: Iterable[np.ndarray]) -> np.ndarray:
+    """The points that are in every set of distinct ones, ascending as the sets are."""
+    common: np.ndarray | None = None
+    for points in sets:
+        common = points if common is None else common[_are_in(common, points)]
+    assert common is not None
+    return common
+
+
+def _are_in(points: np.ndarray, ascending: np.ndarray) -> np.ndarray:
+    """Which points are among others; (n,) bool."""
+    is_in = np.zeros(len(points), dtype=bool)
+    for start in range(0, len(points) if len(ascending) else 0, _BLOCK):
+        block = points[start : start + _BLOCK]
+        nearest = np.minimum(np.searchsorted(ascending, block), len(ascending) - 1)
+        is_in[start : start + _BLOCK] = ascending[nearest] == block
+    return is_in
+
+
+def rows_in_order(own: np.ndarray, common: np.ndarray) -> np.ndarray:
+    """The row of the own table behind each common point, (common,) int64.
+
+    Raises PartyError where one is not own, or where they don't ascend, since then a person could
+    count twice.
+    """
+    if (common[1:] <= common[:-1]).any():
+        raise PartyError(
+            "another party: names people in common twice or in another order; the run ends"
+        )
+    order = np.argsort(own)
+    rows = np.empty(len(common), dtype=np.int64)
+    for start in range(0, len(common), _BLOCK):
+        block = common[start : start + _BLOCK]
+        if not len(own):
+            raise _not_in_common()
+        nearest = np.searchsorted(own, block, sorter=order)
+        block_rows = order[np.minimum(nearest, len(own) - 1)]
+        if (own[block_rows] != block).any():
+            raise _not_in_common()
+        rows[start : start + _BLOCK] = block_rows
+    return rows
+
+
+def _not_in_common() -> PartyError:
+    return PartyError(
+        "another party: claims people in common who are not in this table; the run ends"
+    )
+
+
+def nacl_errors() -> Any:
+    """PyNaCl's errors."""
+    import nacl.exceptions
+
+    return nacl.exceptions
+
+
+def _nacl() -> Any:
+    try:
+        import nacl.bindings
+    except ImportError:
+        raise MissingExtraError.of("joining ids needs PyNaCl", "fuse") from None
+    return nacl.bindings

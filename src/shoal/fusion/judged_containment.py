@@ -10,7 +10,8 @@ refusal that the table does not bear out is found. It shares no code with the pa
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -150,3 +151,202 @@ def _codes(packed: bytes, rows: int, values: int) -> np.ndarray:
     if rows and int(codes.max()) >= values:
         raise ValueError("codes")
     return codes
+
+
+# Containment where owners take turns: what all batches together say, replayed turn by turn.
+#
+# What a batch means depends on all turns before it. So the batches of all owners are put in the
+# order of their numbers, and the groups are made again, from the agreement and the messages
+# alone. Every fact - these people of a group are in this span - must follow from the finished
+# table. It shares no code with the parties.
+
+
+Span = tuple[int, int]
+_UNIT = 1 << 24
+
+
+class Replay:
+    """The groups as the messages make them. facts: how many were found; wrong: what does not fit.
+
+    final: of every attribute, first and last cell of the published value of every row, (n, 2).
+    asked: where there is a judge, each other owner's proposals and the judge's verdicts.
+    """
+
+    def __init__(
+        self,
+        agreement: Agreement,
+        final: Sequence[np.ndarray],
+        questions: Questions | None = None,
+    ) -> None:
+        self._questions = questions
+        self._judge = agreement.judge
+        self.asked: dict[str, list[tuple[bytes, bytes]]] = {}
+        self._domains = agreement.domains
+        self._owners = [agreement.owner_of(domain.name) for domain in agreement.domains]
+        heaviest = max(agreement.weights)
+        self._units = [max(1, round(w / heaviest * _UNIT)) for w in agreement.weights]
+        self._trees = [domain.taxonomy.children for domain in agreement.domains]
+        self._final = final
+        self._rows = {0: np.arange(len(final[0]))}
+        self._spans: dict[int, list[Span]] = {0: [(0, d.cells - 1) for d in self._domains]}
+        self._without: dict[int, set[int]] = {0: set()}
+        self._following = 1
+        self.facts = 0
+        self.wrong: list[str] = []
+
+    def read(self, batches: Mapping[str, Sequence[bytes]], hulls: Mapping[str, bytes]) -> None:
+        """All batches, and the last messages of all owners; raises what broken ones raise."""
+        numbered = sorted(
+            (struct.unpack_from("<I", batch)[0], owner, batch)
+            for owner, said in batches.items()
+            for batch in said
+        )
+        self._demand(
+            [number for number, _, _ in numbered] == list(range(len(numbered))),
+            "some turns are missing or come twice",
+        )
+        for _, owner, batch in numbered:
+            self._turn(owner, batch)
+        left = sum(self._next(group) is not None for group in self._rows)
+        self._demand(not left, f"{left} groups whose cut no message states")
+        for owner, content in hulls.items():
+            self._narrow(owner, content)
+        for group, rows in self._rows.items():
+            for j, span in enumerate(self._spans[group]):
+                self._demand(
+                    bool((self._final[j][rows] == span).all()),
+                    f"a group's '{self._domains[j].name}' is not published as messages state it",
+                )
+
+    def _turn(self, owner: str, batch: bytes) -> None:
+        at = 4
+        waiting = deque(
+            group for group in sorted(self._rows) if self._owner_of(self._next(group)) == owner
+        )
+        self._demand(bool(waiting), f"{owner} had a turn without any group to cut")
+        if self._questions is not None and owner != self._judge:
+            proposal, verdict = self.asked[owner].pop(0)
+            groups = [self._rows[group] for group in waiting]
+            expected = self._questions.cuts(owner, proposal, verdict, groups)
+            self._demand(batch == expected, f"{owner}: a batch of other cuts than were judged")
+        pending: list[tuple[int, int, list[Span], list[int]]] = []
+        before = dict(self._rows)
+        while waiting:
+            group = waiting.popleft()
+            j = self._next(group)
+            assert j is not None
+            (parts,) = struct.unpack_from("<I", batch, at)
+            spans = _spans(struct.unpack_from(f"<{2 * parts}I", batch, at + 4))
+            at += 4 + 8 * parts
+            if not parts:
+                self._without[group].add(j)
+                fresh = [group]
+            else:
+                self._demand(
+                    self._fits(j, self._spans[group][j], spans),
+                    "a cut of a node that does not exist",
+                )
+                fresh = self._divide(group, j, spans)
+                pending.append((group, j, spans, fresh))
+            if self._judge is None:
+                waiting.extend(g for g in fresh if self._owner_of(self._next(g)) == owner)
+        below = {group: fresh for group, _, _, fresh in pending}
+        self._distribute(batch[at:], before, below)
+        for group, j, spans, fresh in pending:
+            for span, part in zip(spans, fresh, strict=True):
+                rows = [self._rows[end] for end in _ends(part, below)]
+                self._compare(j, np.concatenate(rows), span)
+            self._rows.pop(group, None)
+
+    def _divide(self, group: int, j: int, spans: list[Span]) -> list[int]:
+        fresh = list(range(self._following, self._following + len(spans)))
+        for part, span in zip(fresh, spans, strict=True):
+            self._spans[part] = list(self._spans[group])
+            self._spans[part][j] = span
+            self._without[part] = set()
+        self._following += len(spans)
+        return fresh
+
+    def _distribute(
+        self,
+        packed: bytes,
+        before: Mapping[int, np.ndarray],
+        below: Mapping[int, list[int]],
+    ) -> None:
+        """Reads in which group each row ends."""
+        for root in [group for group in below if group in before]:
+            leaves = sorted(_ends(root, below))
+            rows = before[root]
+            bits = max(len(leaves) - 1, 0).bit_length()
+            size = -(-len(rows) * bits // 8)
+            planes = np.unpackbits(
+                np.frombuffer(packed[:size], dtype=np.uint8), count=len(rows) * bits
+            )
+            codes = (planes.reshape(-1, bits).astype(np.int64) << np.arange(bits)).sum(axis=1)
+            packed = packed[size:]
+            for code, leaf in enumerate(leaves):
+                self._rows[leaf] = rows[codes == code]
+            self._demand(int(codes.max()) < len(leaves), "a code that names no group")
+        self._demand(not packed, "bytes after the end of a batch")
+
+    def _narrow(self, owner: str, content: bytes) -> None:
+        own = [j for j, name in enumerate(self._owners) if name == owner]
+        groups = sorted(self._rows)
+        spans = iter(_spans(struct.unpack(f"<{2 * len(own) * len(groups)}I", content)))
+        for j in own:
+            for group in groups:
+                self._spans[group][j] = next(spans)
+                self._compare(j, self._rows[group], self._spans[group][j])
+
+    def _compare(self, j: int, rows: np.ndarray, span: Span) -> None:
+        """A fact: these people are in this span of cells."""
+        final = self._final[j][rows]
+        more = int(((final[:, 0] < span[0]) | (span[1] < final[:, 1])).sum())
+        self._demand(not more, f"{more} rows of '{self._domains[j].name}' more than is published")
+        self.facts += len(rows)
+
+    def _next(self, group: int) -> int | None:
+        """The attribute with the widest published span, times its weight, that is not refused."""
+        widths = [
+            (self._units[j] * (hi - lo) // (self._domains[j].cells - 1), -j)
+            for j, (lo, hi) in enumerate(self._spans[group])
+            if lo < hi and j not in self._without[group]
+        ]
+        return -max(widths)[1] if widths else None
+
+    def _owner_of(self, attribute: int | None) -> str | None:
+        return None if attribute is None else self._owners[attribute]
+
+    def _fits(self, j: int, span: Span, parts: list[Span]) -> bool:
+        if self._domains[j].hierarchy is None:
+            (low, end), (start, high) = parts
+            return (low, high) == span and low <= end and start == end + 1 <= high
+        inside = [
+            {
+                (lo, following - 1)
+                for lo, following in zip(starts, [*starts[1:], node[1] + 1], strict=True)
+            }
+            for node, starts in self._trees[j].items()
+            if span[0] <= node[0] and node[1] <= span[1]
+        ]
+        return len(parts) > 1 and any(set(parts) <= children for children in inside)
+
+    def _demand(self, holds: bool, what: str) -> None:
+        if not holds:
+            self.wrong.append(what)
+
+
+def _spans(numbers: Sequence[int]) -> list[Span]:
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def _ends(group: int, below: Mapping[int, list[int]]) -> list[int]:
+    """What is left of a group after a batch."""
+    ends, left = [], [group]
+    while left:
+        group = left.pop()
+        if group in below:
+            left.extend(below[group])
+        else:
+            ends.append(group)
+    return ends

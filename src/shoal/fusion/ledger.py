@@ -1,7 +1,7 @@
 """The ledger of fusions: what an owner keeps of them, so that the next one fits the earlier ones.
 
 Promise: the next fusion keeps k together with all that the ledger holds, or does not happen.
-(`fusion/atoms.py` says how.) A ledger is private to its owner: it names people by its
+(`fusion/ledger.py` says how.) A ledger is private to its owner: it names people by its
 ids. All owners of a ledger know the same of the people in common, so their hashes are equal.
 
 The file is one line of JSON about the ledger, and one for each person: its atom and id.
@@ -22,7 +22,6 @@ import polars as pl
 from shoal.connectors import files
 from shoal.connectors.party.messages import MessageKind
 from shoal.errors import InfeasibleError, InputError, PartyError
-from shoal.fusion.atoms import may_be_published, next_atoms
 from shoal.fusion.conversation import Conversation
 
 START = "start"
@@ -188,3 +187,63 @@ def write_ledger(path: Path, content: bytes) -> None:
     """Replaces the ledger, as a whole."""
     with files.atomic_write(str(path), is_private=True) as draft:
         draft.write_bytes(content)
+
+
+# Atoms: people whom no fusion so far tells apart, so the next one must not either.
+#
+# Reconstruction: no paper has this; the argument is ours. Promise: after any number of fusions,
+# whoever knows for each of them which class a person is in, or that the person is in none, is
+# left with at least k people, if all fusions ask for this k. Why: an atom is a set of people with
+# the same classes, or absence, in all fusions so far. A fusion replaces it by its people in each
+# of the new classes, and by those who are absent; each of these is empty or has k people. People
+# in none so far are newcomers: no atom, but those of a class are k, as well. Reading: where some,
+# but fewer than k, of an atom are present, or absent, all of it is withheld, so that it stays as
+# it was. Newcomers are withheld where they are fewer than k altogether.
+#
+# Atoms are numbered from 1; 0 are newcomers.
+
+
+ABSENT = -1
+
+
+def absent_people(atoms: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """How many people of each atom are not here; (atoms + 1,) int64, 0 for newcomers.
+
+    atoms: (n,) atom of each person who is here. sizes: (atoms + 1,) people of each atom.
+    """
+    absent = sizes - np.bincount(atoms, minlength=len(sizes))
+    absent[0] = 0
+    return np.asarray(absent)
+
+
+def may_be_published(atoms: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray:
+    """Who is not withheld; (n,) bool."""
+    present = np.bincount(atoms, minlength=len(sizes))
+    absent = absent_people(atoms, sizes)
+    return (present >= k)[atoms] & ((absent == 0) | (absent >= k))[atoms]
+
+
+def next_atoms(
+    atoms: np.ndarray, classes: np.ndarray, sizes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The atoms after a fusion.
+
+    classes: (n,) class of each published person. Returns the new atom of each of them; that of the
+    absent people of every atom, (atoms + 1,), 0 where there are none; and the sizes of new atoms.
+    """
+    absent = absent_people(atoms, sizes)
+    stayed = np.flatnonzero(absent)
+    pairs = np.concatenate(
+        [
+            np.stack([atoms, classes], axis=1),
+            np.stack([stayed, np.full(len(stayed), ABSENT)], axis=1),
+        ]
+    ).astype(np.int64)
+    different, number = np.unique(pairs, axis=0, return_inverse=True)
+    number = number.reshape(-1) + 1
+    people = np.concatenate([np.ones(len(atoms), dtype=np.int64), absent[stayed]])
+    new_sizes = np.zeros(len(different) + 1, dtype=np.int64)
+    np.add.at(new_sizes, number, people)
+    of_absent = np.zeros(len(sizes), dtype=np.int64)
+    of_absent[stayed] = number[len(atoms) :]
+    return number[: len(atoms)], of_absent, new_sizes

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from shoal.connectors.party.messages import MessageKind
-from shoal.fusion import joining
+from shoal.fusion import id_join
 from shoal.fusion.batches import NOTHING
 from shoal.fusion.columns import column_head, most_column
 from shoal.fusion.ground import REFUSED, VALID
@@ -46,8 +46,8 @@ def terms_of(agreement: Agreement, me: str, records: int) -> Terms:
 
 def _of_owner(agreement: Agreement, sender: str, me: str, records: int) -> Limits:
     """What an owner sends: to the collector its ids, to a helper the end, to owners the rest."""
-    points = joining.POINT * MOST_RECORDS
-    gathered = Limit(points, unit=joining.POINT, in_pieces=True)
+    points = id_join.POINT * MOST_RECORDS
+    gathered = Limit(points, unit=id_join.POINT, in_pieces=True)
     limits = {MessageKind.GATHERED: gathered} if me == agreement.collector else {}
     if me not in agreement.owners:
         is_first = sender == agreement.owners[0]
@@ -80,9 +80,9 @@ def _of_join(agreement: Agreement, sender: str, me: str) -> Limits:
         return {MessageKind.KEY: Limit(_DIGEST, _DIGEST)} if sender == owners[0] else {}
     if sender != owners[owners.index(me) - 1]:
         return {}
-    chunks = len(owners) * -(-MOST_RECORDS // joining.CHUNK)
-    chunk = joining.POINT * joining.CHUNK
-    return {MessageKind.MASKED: Limit(chunk, joining.POINT, chunks, joining.POINT)}
+    chunks = len(owners) * -(-MOST_RECORDS // id_join.CHUNK)
+    chunk = id_join.POINT * id_join.CHUNK
+    return {MessageKind.MASKED: Limit(chunk, id_join.POINT, chunks, id_join.POINT)}
 
 
 def _of_batches(agreement: Agreement, sender: str, records: int) -> Limits:
@@ -151,7 +151,7 @@ def _check_verdict(content: bytes) -> None:
 def _of_collector(agreement: Agreement, sender: str, me: str, records: int) -> Limits:
     if sender != agreement.collector or me not in agreement.owners:
         return {}
-    common = Limit(joining.POINT * records, unit=joining.POINT, in_pieces=True)
+    common = Limit(id_join.POINT * records, unit=id_join.POINT, in_pieces=True)
     return {MessageKind.COMMON: common}
 
 

@@ -5,21 +5,27 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
+from typing import Any
 
+from shoal.auditor.description import described
+from shoal.auditor.measure import measure
+from shoal.auditor.verdict import release_warnings
 from shoal.connectors import files
+from shoal.connectors.outputs import describe_file, remove_stale_signature
 from shoal.data.certificate import Certificate
+from shoal.data.people import KNOWN
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
-from shoal.errors import InputError, LostPartyError
-from shoal.fusion.keys import Keys
+from shoal.errors import InputError, LostPartyError, PromiseError
+from shoal.fusion.columns import PartyInput
+from shoal.fusion.fuse import die_with_starter, say_recoverable
+from shoal.fusion.keys import Keys, check_output
 from shoal.fusion.ledger import START, PastFusions, ledger_path, write_ledger
-from shoal.fusion.outputs import check_output
-from shoal.fusion.party_input import PartyInput
-from shoal.fusion.processes import die_with_starter, say_recoverable
 from shoal.fusion.protocol import run_party
-from shoal.fusion.release import write_release
+from shoal.fusion.transcript import FusionResult
 from shoal.policy.agreement import Agreement
 from shoal.policy.agreement_model import PartyModel
+from shoal.policy.binding.release import bind_release
 
 ADDED_DELAY = "SHOAL_ADDED_DELAY_MS"  # holds every message back, for experiments on one machine
 
@@ -94,3 +100,134 @@ def _input_of(agreement: Agreement, name: str) -> PartyInput | None:
     categorical = {*party.attributes, agreement.model.label.attribute}
     table = Table(files.read(str(agreement.base / party.table), categorical).frame)
     return PartyInput.read(agreement, name, table)
+
+
+# From the fused table to the release: written, audited, and described in its certificate.
+
+
+def write_release(
+    fused: FusionResult, agreement: Agreement, output: str, progress: Progress = no_progress
+) -> Certificate:
+    """Writes the table and its certificate; both or none.
+
+    The table is audited from the bytes that were written. Raises PromiseError where it breaks a
+    promise.
+    """
+    kind = files.format_of(output)
+    policy = agreement.policy
+    with files.atomic_write(output) as draft:
+        progress("writing the release")
+        files.write(fused.published, draft, kind, compressed=output.endswith(".gz"))
+        written = files.read_as(draft, kind, policy.audited_columns)
+        released = Table(written.frame)
+        schema, findings = bind_release(released, policy)
+        if schema is None or findings:
+            raise InputError.from_findings(findings)
+        certificate, release, figures = measure(released, schema, policy, None, progress)
+        # no owner's table names a person twice
+        certificate = certificate.extended(people=KNOWN, warnings=[])
+        certificate = certificate.warned(
+            *release_warnings(certificate, release.withheld, policy, schema)
+        )
+        certificate = certificate.extended(
+            verb="fuse",
+            method=agreement.canonical["method"],
+            seed=agreement.model.seed,
+            seconds={"total": sum(fused.statistics["seconds"].values()), "method": None},
+            output=describe_file(draft, output, written.sha256, schema.render),
+            fusion=fused.statistics
+            | {"qids": groups_by_qid(agreement, certificate), "learned": learned(agreement)},
+        )
+        certificate = described(certificate, released, figures, schema, policy, None)
+        broken = [promise for promise in certificate["promises"] if not promise["holds"]]
+        if broken:
+            raise PromiseError(
+                f"promise '{broken[0]['model']}' does not hold on the fused table: asked"
+                f" {broken[0]['asked']}, measured {broken[0]['measured']}; the release is withheld,"
+                " nothing was written"
+            )
+        with files.atomic_write(f"{output}.certificate.json") as proof:
+            proof.write_text(certificate.to_json())
+        remove_stale_signature(f"{output}.certificate.json")
+    return certificate
+
+
+def groups_by_qid(agreement: Agreement, certificate: Certificate) -> list[dict[str, Any]]:
+    """The groups of people with equal published values, QID by QID.
+
+    The certificate's `classes` are the groups over all QIDs together.
+    """
+    return [
+        {
+            "attributes": promise["attributes"] or list(agreement.quasi),
+            "k": promise["asked"],
+            "groups": promise["classes"],
+        }
+        for promise in certificate["promises"]
+        if promise["model"] == "k-anonymity"
+    ]
+
+
+def learned(agreement: Agreement) -> dict[str, list[str]]:
+    """What each party learns beyond the published table, in words."""
+    facts_by_party = {}
+    for owner in agreement.owners:
+        facts_by_party[owner] = [
+            "who is in all tables, and how many records each owner has",
+            "the label of every person in common",
+            (
+                "for every person in common, the published values of all attributes: k protects"
+                " from readers alone"
+            ),
+            "which specializations were chosen, in which order, and in which rounds",
+        ]
+        facts_by_party[owner] += _learned_by_veto(agreement, owner)
+        if not agreement.bids:
+            facts_by_party[owner].append(
+                "which groups could not be cut on which attribute, as the table shows, too"
+            )
+        if agreement.has_hulls:
+            facts_by_party[owner].append(
+                "the lowest and highest value of every group, which the table shows to all readers"
+            )
+    if agreement.collector == agreement.owners[0] and len(agreement.owners) > 2:
+        facts_by_party[agreement.owners[0]].append(
+            "as collector, which of its own people are in which other table"
+        )
+    if agreement.bids and agreement.model.maximum.name == "clear":
+        for facts in facts_by_party.values():
+            facts.append("every bid of every party, for the maximum was computed in the clear")
+    if agreement.model.helper is not None:
+        facts_by_party[agreement.model.helper.name] = _learned_by_helper(agreement)
+    return facts_by_party
+
+
+def _learned_by_veto(agreement: Agreement, owner: str) -> list[str]:
+    sensitive = agreement.model.sensitive
+    if sensitive is None:
+        return []
+    if owner == agreement.judge:
+        return [
+            "one level more of each step of the others that it refused, for every person there:"
+            f" a group would have had fewer than {sensitive.l} values of '{sensitive.attribute}'"
+        ]
+    facts = [
+        "which of its own steps were refused: a group there would have had fewer than"
+        f" {sensitive.l} values of '{sensitive.attribute}'"
+    ]
+    if agreement.bids and len(agreement.owners) > 2:
+        facts.append("in which rounds a step of another owner was refused for that")
+    return facts
+
+
+def _learned_by_helper(agreement: Agreement) -> list[str]:
+    assert agreement.model.helper is not None
+    name = agreement.model.helper.name
+    facts = []
+    if agreement.collector == name:
+        facts.append(
+            "how many people any two tables have in common; with the key of one owner, who they are"
+        )
+    if agreement.bids and name in agreement.computing:
+        facts.append("how many rounds there were and when; no bid, no result, no record")
+    return facts

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from shoal.connectors.ledger import Ledger
-from shoal.connectors.ledger.deferred import DeferredRecords as DeferredRecords
-from shoal.connectors.ledger.identities import Identities
-from shoal.connectors.ledger.originals import read_originals
-from shoal.connectors.ledger.people import as_text, count_known
+from shoal.connectors.ledger import RUN, Ledger
+from shoal.connectors.ledger.identities import (
+    ORIGINALS,
+    Identities,
+    as_text,
+    count_known,
+    read_originals,
+    token_of,
+)
+from shoal.connectors.ledger.panel import ARRIVALS, PENDING, WAITED
+from shoal.connectors.ledger.panel import DeferredRecords as DeferredRecords
+from shoal.data.known_people import KnownPeople
+from shoal.data.person_numbers import person_name
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError, PromiseError
 from shoal.ledgers.methods.waiting import PRICED
-from shoal.ledgers.tokens import as_numbers, with_tokens
 from shoal.policy.policy import Policy
 
 LAST_INCREMENTS = 4
@@ -311,3 +319,58 @@ def _by_content(table: pl.DataFrame, policy: Policy) -> np.ndarray:
         return np.arange(table.height)
     columns = [name for name in table.columns if name != policy.subject]
     return table.select(pl.arg_sort_by(columns, maintain_order=True)).to_series().to_numpy()
+
+
+# What each step of a ledger writes about people: keyed tokens, never names.
+#
+# Whole records are kept only while they wait, and by methods that publish the whole table anew.
+
+
+TRANSIENT_FILES = (PENDING, ORIGINALS, WAITED, ARRIVALS)
+"""The files that each step replaces; those of the step before are removed."""
+
+
+def write_known(ledger: Ledger, identities: Identities, folder: Path) -> tuple[int, ...]:
+    """Adds the release's people to those ever published; the steps whose runs stay in use.
+
+    A run is merged with later ones of no greater size, so that there are few and each token is
+    seldom written again: an increment writes the same however many people the ledger holds.
+    """
+    if identities.subjects is None:
+        return ()
+    runs = ledger.runs()
+    people = np.unique(identities.subjects[identities.is_real])
+    fresh = people[~KnownPeople(list(runs.values())).holds(people)]
+    stay = list(runs)
+    while stay and len(fresh) and len(runs[stay[-1]]) <= len(fresh):
+        fresh = np.sort(np.concatenate([runs[stay.pop()], fresh]), kind="stable")
+    if len(fresh):
+        fresh.astype("<u8", copy=False).tofile(folder / RUN)
+    return tuple(stay)
+
+
+def with_tokens(frame: pl.DataFrame, policy: Policy, ledger: Ledger) -> pl.DataFrame:
+    """The subject column, which is text, as tokens under the ledger's key."""
+    if policy.subject is None or not frame.height:
+        return frame
+    return tokens_of(frame, policy, ledger.key)
+
+
+def tokens_of(frame: pl.DataFrame, policy: Policy, key: bytes) -> pl.DataFrame:
+    """The same under any key; the policy has a subject."""
+    assert policy.subject is not None
+    names = frame[policy.subject]
+    absent = {"", *policy.model.missing_values}
+    distinct = names.unique()
+    people = [name and person_name(name) for name in distinct.to_list()]
+    tokens = [None if name is None or name in absent else token_of(name, key) for name in people]
+    column = names.replace_strict(
+        distinct, pl.Series(tokens, dtype=pl.String), return_dtype=pl.String
+    )
+    return frame.with_columns(column)
+
+
+def as_numbers(tokens: pl.Series) -> np.ndarray:
+    """(n,) uint64 of sixteen hexadecimal digits each; 0 for none."""
+    text = tokens.fill_null("0" * 16).to_list()
+    return np.frombuffer(bytes.fromhex("".join(text)), dtype=">u8").astype(np.uint64)

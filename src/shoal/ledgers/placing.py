@@ -14,8 +14,8 @@ from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.ledgers.current_release import CurrentRelease
 from shoal.ledgers.increment import CandidateRecords
+from shoal.ledgers.planned_release import CurrentRelease
 from shoal.policy import registry
 from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.policy import Policy

@@ -18,12 +18,11 @@ from shoal.auditor.ledger import terms
 from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame
 from shoal.connectors.ledger.panel import PanelState
-from shoal.data.ledger_view import Placement
-from shoal.data.panel import CARRIED, LOCKSTEP, TOGETHER, Panel
+from shoal.data.ledger_view import CARRIED, LOCKSTEP, TOGETHER, Panel, Placement
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
-from shoal.ledgers.increment import LAST_INCREMENTS, DeferredRecords, waits_for_a_price
+from shoal.ledgers.increment import LAST_INCREMENTS, DeferredRecords, tokens_of, waits_for_a_price
 from shoal.ledgers.methods.sticky import Sticky
 from shoal.ledgers.planned_release import PlannedPanel
 from shoal.ledgers.republish import (
@@ -33,7 +32,6 @@ from shoal.ledgers.republish import (
     with_defaults,
 )
 from shoal.ledgers.returning import Again, in_order_of_names, placed_again, records_of
-from shoal.ledgers.tokens import tokens_of
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.search.segments import loss_of
 

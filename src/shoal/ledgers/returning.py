@@ -17,23 +17,23 @@ import polars as pl
 
 from shoal.auditor.ledger import terms
 from shoal.connectors.ledger import Ledger
+from shoal.connectors.ledger.identities import as_text, count_known
 from shoal.connectors.ledger.panel import PanelState, has_panel
-from shoal.connectors.ledger.people import as_text, count_known
-from shoal.data.ledger_view import LedgerView, Placement
-from shoal.data.panel import CARRIED, CLOSED, LIVE, RETIRED, Panel
+from shoal.data.ledger_view import CARRIED, CLOSED, LIVE, RETIRED, LedgerView, Panel, Placement
 from shoal.data.progress import Progress
 from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError
 from shoal.ledgers.increment import (
     CandidateRecords,
     DeferredRecords,
+    as_numbers,
     last_arrivals,
     operations_of,
+    with_tokens,
 )
 from shoal.ledgers.placing import bound_table, partition_table, place
 from shoal.ledgers.planned_release import PlannedPanel, PlannedRelease
 from shoal.ledgers.recoding import recoded
-from shoal.ledgers.tokens import as_numbers, with_tokens
 from shoal.policy.binding.table import BoundTable
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import nearest_feasible

@@ -14,7 +14,7 @@ import polars as pl
 
 from shoal.auditor.ledger import terms
 from shoal.auditor.ledger.release_view import HistoryFinding
-from shoal.auditor.ledger.value_counts import with_table
+from shoal.auditor.ledger.terms import with_table
 from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame
 from shoal.connectors.ledger import Ledger
@@ -22,9 +22,8 @@ from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.uncompiled import always
 from shoal.errors import ShoalError
-from shoal.ledgers.audited_draft import write_and_audit
 from shoal.ledgers.increment import INSERT, DeferredRecords
-from shoal.ledgers.next_release import plan
+from shoal.ledgers.next_release import plan, write_and_audit
 from shoal.ledgers.republish import (
     check_increment,
     check_ledger,

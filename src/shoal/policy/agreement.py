@@ -18,25 +18,24 @@ from typing import Any
 from pydantic import ValidationError
 
 from shoal.connectors.files import file_sha256
-from shoal.connectors.party.certificates import fingerprint_of
-from shoal.connectors.party.tls import Peer
+from shoal.connectors.party.tls import Peer, fingerprint_of
 from shoal.data.regular_files import require_regular
 from shoal.data.taxonomy import IndexedRequirement
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.agreement_model import (
+    MOST_CELLS,
     AgreementModel,
+    Domain,
     FusedAttribute,
     HelperModel,
     PartyModel,
     contradictions,
 )
-from shoal.policy.findings import findings_in
-from shoal.policy.hierarchies import declared_hierarchy
-from shoal.policy.loading import read_mapping
+from shoal.policy.consistency import findings_in
+from shoal.policy.loading import declared_hierarchy, read_mapping
 from shoal.policy.parameters import build
 from shoal.policy.policy import Policy
-from shoal.policy.public_domain import MOST_CELLS, Domain
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.l_diversity import LDiversity
 from shoal.protocols import FusionMethod

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
 
 from shoal.connectors.dialect import codec_of
+from shoal.data.two_tables import COUNT, GROUP, OWN_METHODS
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.interchange import ReadOptions
 from shoal.policy.model import AttributePolicy, PolicyModel
 from shoal.policy.parameters import build, suggestion
-from shoal.policy.two_tables import renders_two_tables, two_table_findings
 
 # what `accept` may limit, and the attack that measures it
 MEASURES = {
@@ -224,3 +228,241 @@ def quoted(names: list[str]) -> str:
 def _or_near(name: str, known: Iterable[str]) -> str:
     """The question whether another name was meant, to follow a finding."""
     return f"; {hint.rstrip()}" if (hint := suggestion(name, known)) else ""
+
+
+# What a policy may ask where quasi-identifiers are shown as they are, in a table of their own.
+
+
+BY_GROUP = ("alpha-k-anonymity", "l-diversity", "t-closeness")
+NEEDED = (
+    "promise alpha-k-anonymity of the sensitive attribute, such as {{model: alpha-k-anonymity,"
+    " attribute: {name}, alpha: {alpha}, k: {l}}}"
+)
+
+
+def renders_two_tables(model: PolicyModel) -> bool:
+    """Whether the policy names a method that publishes two tables; imports no method for it."""
+    name = None if model.method is None else model.method["name"]
+    if name is None or registry.is_known_method(name, "publish"):
+        return name in OWN_METHODS
+    if registry.verb_of(name) != "publish":
+        return False
+    return registry.method(name, "publish").renders_two_tables
+
+
+def two_table_findings(model: PolicyModel) -> list[str]:
+    """All that such a method can't do, each with its reason."""
+    assert model.method is not None
+    of = f"method '{model.method['name']}'"
+    return [f"{of}: {finding}" for finding in _findings(model)]
+
+
+def _findings(model: PolicyModel) -> Iterator[str]:
+    sensitive = [name for name, a in model.attributes.items() if a.role == "sensitive"]
+    if len(sensitive) != 1:
+        yield (
+            f"hides one sensitive attribute, the policy names {len(sensitive)}; give the others the"
+            " role 'drop', or those that an attacker could know 'quasi'"
+        )
+    yield from _attribute_findings(model)
+    yield from _two_table_promise_findings(model, sensitive[0] if sensitive else "NAME")
+    if model.missing == "suppress":
+        yield "shows quasi-identifiers as they are, so no record is suppressed; leave out 'missing'"
+    if model.label is not None:
+        yield "no row shows what could be predicted; leave out 'label'"
+    if model.accept:
+        yield "attacks are tried on boxes, and it shows none; leave out 'accept'"
+    if model.write.numbers:
+        yield "shows no intervals that have ends; leave out 'write: numbers'"
+    if "order" in model.render.model_fields_set and model.render.order == "input":
+        yield (
+            "the order of rows could reveal what a table joined by group hides; leave out"
+            " 'order: input'"
+        )
+
+
+def _attribute_findings(model: PolicyModel) -> Iterator[str]:
+    for name, declared in model.attributes.items():
+        if declared.role == "plain" or (declared.role == "identifier" and declared.pseudonym):
+            what = "plain" if declared.role == "plain" else "a pseudonym"
+            yield (
+                f"attribute '{name}': is {what}, and would stand beside quasi-identifiers that are"
+                " not changed; give it the role 'quasi' or 'drop'"
+            )
+        if declared.render != "range" or declared.round is not None:
+            yield (
+                f"attribute '{name}': is shown as it is; leave out 'render' and 'round', which are"
+                " of classes"
+            )
+        if name in (GROUP, COUNT) and declared.role in ("quasi", "sensitive"):
+            yield f"attribute '{name}': the release has a column of its own of that name; rename it"
+    if model.other == "plain":
+        yield "'other: plain' would publish columns beside unchanged ones; say 'other: drop'"
+
+
+def _two_table_promise_findings(model: PolicyModel, name: str) -> Iterator[str]:
+    l = _asked_l(model)
+    needed = NEEDED.format(name=name, alpha=-(-(10**6) // l) / 10**6, l=l)
+    is_diverse = False
+    for promise in model.promises:
+        kind = promise["model"]
+        if kind == "k-anonymity":
+            yield (
+                "shows quasi-identifiers as they are, so nobody is one of k who look alike; leave"
+                f" out k-anonymity, and {needed}"
+            )
+        elif kind not in BY_GROUP or promise.get("kind", "distinct") != "distinct":
+            yield f"can't be asked for '{kind}' of this kind; {needed}"
+        elif kind == "alpha-k-anonymity":
+            is_diverse = True
+            if _fraction(promise.get("alpha")) < Fraction(1, l):
+                yield f"alpha is below 1 / l = 1 / {l}; raise l, or alpha"
+            if _whole(promise.get("k")) > l:
+                yield f"k is above l = {l}, and groups may have l people; raise l"
+        elif kind == "l-diversity":
+            is_diverse = True
+            if _whole(promise.get("l")) > l:
+                yield f"l-diversity asks more than l = {l} values; raise the method's l"
+    if not is_diverse and all(promise["model"] in BY_GROUP for promise in model.promises):
+        yield needed
+
+
+def _asked_l(model: PolicyModel) -> int:
+    """The method's l; its own findings say what is wrong with it."""
+    assert model.method is not None
+    return max(_whole(model.method.get("l", 2)), 2)
+
+
+def _whole(value: Any) -> int:
+    """The number, if it is one: others are found by whoever takes it."""
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def _fraction(value: Any) -> Fraction:
+    try:
+        return Fraction(str(value))
+    except (TypeError, ValueError, ZeroDivisionError):
+        return Fraction(1)
+
+
+# What a checker found wrong with a file of keys and values, in plain words.
+
+
+POLICY_KEYS = "'shoal policy schema' lists its keys"
+Place = tuple[str | int, ...]
+
+
+def findings_in(
+    invalid: ValidationError,
+    content: Any,
+    model: type[BaseModel],
+    what: str = "policy",
+    keys: str = POLICY_KEYS,
+) -> list[str]:
+    """Every finding of the checker (model) in our words: where, what, and what to do about it.
+
+    content: what was checked. what: its name. keys: how to list its keys.
+    """
+    texts: dict[Place, list[str]] = {}
+    errors = [(place_of(error, content), error) for error in invalid.errors()]
+    places = {place for place, _ in errors}
+    for place, error in errors:
+        inside = any(len(p) > len(place) and p[: len(place)] == place for p in places)
+        if inside and error["type"] in _WRONG_TYPE:
+            continue  # one of several types that will do, but not the one that is meant
+        texts.setdefault(place, []).append(_text(error, place, model, keys))
+    return [
+        f"{what}{', ' if place else ''}{'.'.join(map(str, place))}: {_either(found)}"
+        for place, found in texts.items()
+    ]
+
+
+def place_of(error: Any, content: Any) -> Place:
+    """The keys that lead to a finding, without the names of the types that were tried there."""
+    place: list[str | int] = []
+    *_, last = error["loc"] or (None,)
+    for part in error["loc"]:
+        if _has(content, part):
+            content = content[part]
+        elif not (part == last and error["type"] == "missing"):
+            continue
+        place.append(part)
+    return tuple(place)
+
+
+def _has(content: Any, part: str | int) -> bool:
+    """Whether a mapping has such a key, or a list such an index."""
+    if isinstance(content, Mapping):
+        return part in content
+    return isinstance(content, list | tuple) and isinstance(part, int) and part < len(content)
+
+
+def _text(error: Any, place: Place, model: type[BaseModel], keys: str) -> str:
+    kind, message = error["type"], str(error["msg"])
+    if kind == "extra_forbidden":
+        hint = suggestion(str(place[-1]), _keys_at(model, place[:-1]))
+        return f"is not a known key; {hint}{keys}"
+    if kind == "missing":
+        return f"is missing; {keys}"
+    if kind == "literal_error":
+        options = re.findall("'([^']*)'", error["ctx"]["expected"])
+        hint = suggestion(str(error["input"]), options).rstrip()
+        return f"must be {error['ctx']['expected']}{'; ' if hint else ''}{hint}"
+    if kind in _PLAINER:
+        return _PLAINER[kind].format(**error.get("ctx", {}))
+    return message.removeprefix("Value error, ").removeprefix("Input ")
+
+
+def _either(texts: list[str]) -> str:
+    """Findings about one place: one of several types, or sentences of their own."""
+    distinct = list(dict.fromkeys(texts))
+    if len(distinct) < 2 or not all(text.startswith("must be ") for text in distinct):
+        return "; ".join(distinct)
+    parts = [text.removeprefix("must be ").partition("; ") for text in distinct]
+    hints = [hint for _, _, hint in parts if hint]
+    return "; ".join(["must be " + " or ".join(kind for kind, _, _ in parts), *hints])
+
+
+_PLAINER = {
+    "string_too_short": "is empty; write a text, or delete the key",
+    "less_than": "must be below {lt:g}",
+    "too_short": "is empty; name at least one",
+    "too_long": "has more than {max_length} entries",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "less_than_equal": "must be at most {le:g}",
+    "greater_than": "must be above {gt:g}",
+    "greater_than_equal": "must be at least {ge:g}",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "string_type": "must be text; put words like yes, no, on and off in quotes",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "dict_type": "must be a mapping of keys to values",
+    "model_type": "must be a mapping of keys to values",
+    "date_type": "must be a date, written like 2031-12-31",
+    "date_parsing": "must be a date, written like 2031-12-31",
+    "date_from_datetime_parsing": "must be a date, written like 2031-12-31",
+    "date_from_datetime_inexact": "must be a date, written like 2031-12-31",
+}
+"""The checker's words for a value of the wrong type or size, in ours."""
+
+_WRONG_TYPE = {kind for kind in _PLAINER if kind.endswith(("_type", "_parsing"))}
+
+
+def _keys_at(model: type[BaseModel], path: Place) -> list[str]:
+    """The keys that a part of a policy may have. path: through keys and numbers of a list."""
+    for part in path:
+        field = model.model_fields.get(str(part))
+        kinds = [] if field is None else [field.annotation, *get_args(field.annotation)]
+        model = next(
+            (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)),
+            model,
+        )
+    return list(model.model_fields)

@@ -26,18 +26,17 @@ from shoal.policy.consistency import (
     attributes_with_means,
     build_promise,
     contradictions,
+    findings_in,
     open_questions,
     quoted,
     recodes_globally,
+    renders_two_tables,
     unserved_options,
 )
-from shoal.policy.findings import findings_in
 from shoal.policy.interchange import reading_beside
-from shoal.policy.loading import read_mapping
+from shoal.policy.loading import as_html, read_mapping, save
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import build, takes
-from shoal.policy.saving import as_html, save
-from shoal.policy.two_tables import renders_two_tables
 
 DEFAULT_METHOD = "rounded-partition"
 DEFAULT_OVER_HIERARCHIES = "lattice-peeling"  # and for long searches
@@ -140,7 +139,7 @@ class Policy:
     def populations(self) -> dict[str, Table]:
         """The population tables that promises compare with, by the policy's name for them.
 
-        As they are written: see `shoal.policy.binding.populations.tables_of`.
+        As they are written: see `shoal.policy.binding.table.tables_of`.
         """
         reading = reading_beside(self.model.read)
         return {

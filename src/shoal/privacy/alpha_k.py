@@ -17,10 +17,17 @@ import numpy as np
 
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
-from shoal.privacy.exact import sign
 from shoal.privacy.k_anonymity import fewest, least_people, too_few_subjects
-from shoal.privacy.parameters import as_written, decimal, names, one_name, whole
-from shoal.privacy.promise import Judgement, Promise
+from shoal.privacy.promise import (
+    Judgement,
+    Promise,
+    as_written,
+    decimal,
+    names,
+    one_name,
+    sign,
+    whole,
+)
 from shoal.privacy.value_counts import counts_of, sensitive_column, value_counts
 
 

@@ -18,10 +18,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.privacy.exact import NEARLY, sign
-from shoal.privacy.parameters import as_written, choice, decimal, names
-from shoal.privacy.promise import INPUT
-from shoal.privacy.shares import UNSURE, Shares, SharesPromise, precise_logarithm
+from shoal.privacy.promise import INPUT, NEARLY, as_written, choice, decimal, names, sign
+from shoal.privacy.value_counts import UNSURE, Shares, SharesPromise, precise_logarithm
 
 KINDS = ("basic", "enhanced")
 RELEASE = "release"

@@ -15,10 +15,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.data.classes import Classes
-from shoal.data.sizes import Sizes
-from shoal.privacy.parameters import as_written, choice, decimal
-from shoal.privacy.promise import Judgement, Promise
+from shoal.data.classes import Classes, Sizes
+from shoal.privacy.promise import Judgement, Promise, as_written, choice, decimal
 from shoal.privacy.uniqueness import ESTIMATORS
 
 

@@ -20,9 +20,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.privacy.exact import NEARLY
-from shoal.privacy.parameters import choice, decimal, names
-from shoal.privacy.shares import UNSURE, Shares, SharesPromise, precise_logarithm
+from shoal.privacy.promise import NEARLY, choice, decimal, names
+from shoal.privacy.value_counts import UNSURE, Shares, SharesPromise, precise_logarithm
 
 LOGARITHMS = {"natural": 1.0, "binary": log(2.0)}
 

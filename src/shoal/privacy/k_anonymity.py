@@ -13,11 +13,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.data.classes import Classes
-from shoal.data.sizes import Sizes
+from shoal.data.classes import Classes, Sizes
 from shoal.errors import InputError
-from shoal.privacy.parameters import names, whole
-from shoal.privacy.promise import Judgement, Promise
+from shoal.privacy.promise import Judgement, Promise, names, whole
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,16 @@ import numpy as np
 
 from shoal.data.classes import Classes
 from shoal.errors import InputError
-from shoal.privacy.exact import NEARLY, sign
-from shoal.privacy.parameters import as_written, choice, decimal, one_name, whole
-from shoal.privacy.promise import Promise
+from shoal.privacy.promise import (
+    NEARLY,
+    Promise,
+    as_written,
+    choice,
+    decimal,
+    one_name,
+    sign,
+    whole,
+)
 from shoal.privacy.value_counts import ValueCounts, value_counts
 
 KINDS = ("distinct", "entropy", "recursive")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from shoal.privacy.different_values import DifferentValues
+from shoal.privacy.value_counts import DifferentValues
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,7 @@ import numpy as np
 
 from shoal.data.classes import Classes, Population
 from shoal.errors import InputError
-from shoal.privacy.exact import sign
-from shoal.privacy.parameters import as_written, decimal, one_name, whole
-from shoal.privacy.promise import Judgement, Promise
+from shoal.privacy.promise import Judgement, Promise, as_written, decimal, one_name, sign, whole
 
 
 class _AgainstPopulation(Promise):

@@ -8,14 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.data.classes import Classes, Population, SensitiveColumn
-from shoal.data.closeness import Closeness
+from shoal.data.classes import Classes, Closeness, Population, SensitiveColumn
 from shoal.errors import InputError
 from shoal.privacy.class_sizes import SampleUniqueness
-from shoal.privacy.feasibility import nearest_feasible
 from shoal.protocols import AnonymityRequirement, PrivacyModel, Promises, PromiseTerms
-
-__all__ = ["BoundPromises", "nearest_feasible"]
 
 
 class BoundPromises(Promises):
@@ -190,3 +186,31 @@ def _labelled(
     }
     shown = {name: codes[kept] for name, codes in quasi.items()}
     return Classes(labels[kept], count, subjects, sensitive, shown, population)
+
+
+# Which promises no release of a table can keep, and the nearest that one could.
+
+
+def nearest_feasible(
+    models: Sequence[PrivacyModel], classes: Classes, population: Mapping[str, int] | None = None
+) -> list[str]:
+    """A finding for every promise that fails when the whole table is one class; empty if all hold.
+
+    All records that are in a class of `classes` are put into one. A monotone promise that fails
+    there fails in every other way to divide the same people, too. No finding names a value of the
+    data.
+    population: how many people each table of a population has, where that is known.
+    """
+    labels = np.where(classes.labels >= 0, np.int32(0), np.int32(-1))
+    whole_table = replace(classes, labels=labels, count=1, quasi={})
+    findings: list[str] = []
+    for model in models:
+        if model.population:
+            # who would fit the one class is not known here, but the population bounds it
+            people = (population or {}).get(model.population)
+            findings += model.nearest_among(people) if people is not None else []
+        elif model.monotone and not model.holds(whole_table)[0]:
+            findings += model.nearest(whole_table) or [
+                f"promise '{model.model}': fails even with everybody in one class; relax it"
+            ]
+    return findings

@@ -14,9 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.classes import Classes
-from shoal.privacy.exact import sign
-from shoal.privacy.parameters import as_written, decimal
-from shoal.privacy.promise import Promise
+from shoal.privacy.promise import Promise, as_written, decimal, sign
 
 
 @dataclass(frozen=True)

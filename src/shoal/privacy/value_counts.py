@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from typing import Any, ClassVar
 
 import numpy as np
 
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
-from shoal.privacy import exact
+from shoal.privacy import promise
+from shoal.privacy.k_anonymity import fewest as fewest_people
+from shoal.privacy.k_anonymity import least_people, too_few_subjects
+from shoal.privacy.promise import Judgement, Promise, names, whole
 
 
 @dataclass(frozen=True)
@@ -120,7 +127,7 @@ def _class_value_pairs(classes: Classes, column: SensitiveColumn, width: int) ->
     if subjects is None:
         return np.sort(_narrow(pairs, classes.count * width))
     people = int(subjects.max()) + 1 if len(subjects) else 1
-    if classes.count * width * people < exact.ROOM:
+    if classes.count * width * people < promise.ROOM:
         return _distinct(pairs * people + subjects) // people
     values, dense = np.unique(pairs, return_inverse=True)
     return values[_distinct(dense * people + subjects) // people]
@@ -142,3 +149,169 @@ def _edges(ordered: np.ndarray) -> np.ndarray:
         return np.zeros(1, dtype=np.int64)
     changes = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     return np.concatenate(([0], changes, [len(ordered)]))
+
+
+# What p-sensitive k-anonymity and (k,l)-diversity share: people and values in every class.
+
+
+class DifferentValues(Promise, ABC):
+    """k-anonymity, and several different values of each listed attribute in every class.
+
+    What is measured is the number of values, of the attribute that has the fewest; `holds` asks k
+    as well. letter: the field that says how many values are asked.
+    """
+
+    monotone: ClassVar[bool] = True
+    higher_is_better: ClassVar[bool] = True
+    letter: ClassVar[str]
+
+    attributes: tuple[str, ...]
+    k: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", names(self.model, "attributes", self.attributes))
+        object.__setattr__(self, self.letter, whole(self.model, self.letter, self._values, 1))
+        object.__setattr__(self, "k", whole(self.model, "k", self.k, 2))
+
+    @property
+    def _values(self) -> int:
+        values: int = getattr(self, self.letter)
+        return values
+
+    @property
+    def asked(self) -> float:
+        return self._values
+
+    @property
+    def survives_additions(self) -> bool:
+        return True
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"k": self.k}
+
+    def least_subjects(self, several_records: bool) -> int:
+        """So many values need as many subjects, unless one subject may bring several values."""
+        return self.k if several_records else max(self.k, self._values)
+
+    def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        fewest: np.ndarray = np.min(
+            [value_counts(classes, name).distinct for name in self.attributes], axis=0
+        )
+        return fewest.astype(np.float64), (fewest >= self._values) & (classes.people() >= self.k)
+
+    def part(self, classes: Classes, table: Classes) -> Judgement:
+        return self._judgement(*self.judge(classes), least_people(classes))
+
+    def total(self, parts: Sequence[Judgement]) -> dict[str, Any]:
+        return super().total(parts) | {"k_measured": fewest_people(parts)}
+
+    def nearest(self, whole_table: Classes) -> list[str]:
+        return [
+            *too_few_subjects(self.model, self.k, whole_table),
+            *self._too_few_values(whole_table),
+        ]
+
+    def _too_few_values(self, whole_table: Classes) -> list[str]:
+        """A finding for every attribute with fewer different values in the table than asked."""
+        letter, asked = self.letter, self._values
+        distinct = {
+            name: int(value_counts(whole_table, name).distinct[0]) for name in self.attributes
+        }
+        return [
+            f"promise '{self.model}' on '{name}': {letter} = {asked} asked, {most} different values"
+            f" in the table; the nearest that holds is {letter} = {most}"
+            for name, most in distinct.items()
+            if most < asked
+        ]
+
+
+# The share of each sensitive value in a class beside its share in the whole table.
+#
+# What beta-likeness and delta-disclosure privacy compare. Shares weigh (subject, value) pairs, as
+# those of t-closeness do: a subject counts once for each different value it has there.
+
+
+UNSURE = Decimal("1e-50")
+"""Logarithms of 60 digits that are no farther apart are taken to be equal."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """For every value that occurs in a class, its share there (q) and in the whole table (p).
+
+    counts: the cells. inside, outside: (cells,) int64 whole numbers with q / p = inside / outside.
+    often: (cells,) int64 how often the value counts in the table. pairs: how often all values do.
+    occurring: values that occur in the table.
+    """
+
+    counts: ValueCounts
+    inside: np.ndarray
+    outside: np.ndarray
+    often: np.ndarray
+    pairs: int
+    occurring: int
+
+    @classmethod
+    def of(cls, classes: Classes, attribute: str, frequencies: np.ndarray) -> Shares:
+        counts = counts_of(classes, sensitive_column(classes, attribute))
+        size, often, pairs = (
+            np.repeat(counts.total(), counts.distinct),
+            frequencies[counts.value],
+            frequencies.sum(),
+        )
+        inside, outside = counts.count * pairs, size * often
+        return cls(counts, inside, outside, often, int(pairs), int((frequencies > 0).sum()))
+
+    @property
+    def ratio(self) -> np.ndarray:
+        """q / p of every cell, (cells,) float64."""
+        return self.inside / self.outside
+
+    @property
+    def occupied(self) -> np.ndarray:
+        """Which classes hold a record at all, (classes,) bool."""
+        return self.counts.distinct > 0
+
+
+class SharesPromise(Promise):
+    """A promise about q and p of every value, on several attributes, of which the worst counts."""
+
+    higher_is_better = False
+
+    def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        return self.judged_against(classes, classes)
+
+    def judged_against(self, table: Classes, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        return self._judge(classes, self._frequencies(table))
+
+    def against(self, table: Classes) -> Callable[[Classes], np.ndarray]:
+        frequencies = self._frequencies(table)
+        return lambda classes: self._judge(classes, frequencies)[1]
+
+    @abstractmethod
+    def judge_shares(self, shares: Shares) -> tuple[np.ndarray, np.ndarray]:
+        """Measured value of one attribute and whether it holds, for every class with a record."""
+
+    def _frequencies(self, table: Classes) -> Mapping[str, np.ndarray]:
+        return {
+            name: table_frequencies(table, sensitive_column(table, name), self.compares_with_input)
+            for name in self.attributes
+        }
+
+    def _judge(
+        self, classes: Classes, frequencies: Mapping[str, np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        measured, holds = np.zeros(classes.count), np.ones(classes.count, dtype=bool)
+        for name in self.attributes:
+            shares = Shares.of(classes, name, frequencies[name])
+            value, kept = self.judge_shares(shares)
+            measured = np.maximum(measured, np.where(shares.occupied, value, np.nan))
+            holds &= kept & shares.occupied
+        return measured, holds
+
+
+def precise_logarithm(numerator: int, denominator: int) -> Decimal:
+    """ln(numerator / denominator) to 60 digits."""
+    with localcontext(prec=60):
+        return Decimal(numerator).ln() - Decimal(denominator).ln()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import os
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -13,8 +16,8 @@ from shoal.data.encoding import EncodedTable
 from shoal.data.partition import Partition
 from shoal.data.recoding import GlobalRecoding, Recoding
 from shoal.data.schema import Render, Role, Schema
-from shoal.data.table import Table
-from shoal.recoding.pseudonyms import pseudonyms
+from shoal.data.table import Table, as_text, encode_text
+from shoal.errors import InputError
 
 
 class Boxes:
@@ -64,3 +67,29 @@ def _of_all(found: np.ndarray, encoded: EncodedTable) -> np.ndarray:
     of_record = np.full(encoded.records, -1, dtype=np.int32)
     of_record[~encoded.suppressed] = found
     return of_record
+
+
+# Keyed pseudonyms for direct identifiers.
+
+
+KEY_VARIABLE = "SHOAL_PSEUDONYM_KEY"
+
+
+def pseudonyms(series: pl.Series) -> pl.Series:
+    """The same 32 hexadecimal digits for the same identifier, HMAC-SHA-256 under the owner's key.
+
+    The key comes from the environment, never from the policy, which is shared. Raises InputError
+    where it is absent or shorter than 16 characters.
+    """
+    key = os.environ.get(KEY_VARIABLE, "")
+    if len(key) < 16:
+        raise InputError(
+            f"identifier '{series.name}': a keyed pseudonym needs a secret; set {KEY_VARIABLE} to"
+            " 16 characters or more"
+        )
+    column = encode_text(as_text(series).alias(series.name))
+    tokens = [
+        hmac.new(key.encode(), cell.encode(), hashlib.sha256).hexdigest()[:32]
+        for cell in column.cells
+    ]
+    return pl.Series(series.name, tokens).gather(column.codes)

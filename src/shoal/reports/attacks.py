@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.data.certificate import Certificate
-from shoal.reports.measured import percent_text
+from shoal.reports import charts
+from shoal.reports.pages import percent_text
 
 OPENING = "Attacks try; they don't prove."
 QUESTIONS = (
@@ -391,3 +392,18 @@ def _bar(number: Number) -> tuple[float, float, float] | None:
         return None
     low, high = ends or (share, share)
     return 100 * share, 100 * low, 100 * high
+
+
+# What attacks found as a part of a page, the same in the report, the dossier and the history.
+
+
+def attack_section(certificate: Certificate, always: bool = False) -> dict[str, Any]:
+    """What `attacks.html.j2` takes. always: with its questions even where nothing was tried."""
+    found = bars(certificate)
+    tried = certificate.get("attacks") or {}
+    return {
+        "attacks": page_content(certificate, always),
+        "attacks_opening": OPENING,
+        "attack_bars": charts.attacks_chart(found).svg("attacks") if found else None,
+        "control": tried.get("control"),
+    }

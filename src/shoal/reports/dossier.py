@@ -14,7 +14,7 @@ from shoal.data.printable import printable
 from shoal.data.progress import Progress, no_progress
 from shoal.policy.policy import PolicyLike
 from shoal.reports import pages
-from shoal.reports.attack_section import attack_section
+from shoal.reports.attacks import attack_section
 
 JSON = ".json"
 

@@ -17,8 +17,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from shoal.auditor.ledger.history import LedgerAudit, ReleaseAudit
 from shoal.data.people import UNITS, UNKNOWN, unit
 from shoal.reports import charts, pages
-from shoal.reports.attack_section import attack_section
-from shoal.reports.ledger_in_short import ledger_in_short
+from shoal.reports.attacks import attack_section
+from shoal.reports.in_short import ledger_in_short
 from shoal.reports.text import history_sentences
 from shoal.version import VERSION
 

@@ -1,15 +1,27 @@
-"""Pages for people: a rendered template, written whole or not at all."""
+"""Pages for people, written whole or not at all, and what the page of a release is drawn from."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from shoal.auditor.audit import AuditResult
+from shoal.auditor.publication import Found
+from shoal.auditor.verdict import is_below
 from shoal.connectors import files
+from shoal.data.certificate import Certificate
+from shoal.data.people import Unit, unit
 from shoal.data.printable import readable
+from shoal.data.release import Release
+from shoal.data.schema import Schema
+from shoal.data.truth import Truth
+from shoal.policy.loading import as_yaml
+from shoal.policy.policy import Policy
+from shoal.tables.draft import Outcome
 
 
 def render_template(
@@ -42,3 +54,69 @@ def write_page(page: str, path: Path) -> None:
     """The page as a file."""
     with files.atomic_write(str(path)) as draft:
         draft.write_text(page, encoding="utf-8")
+
+
+# What a report of a release is drawn from, and how its figures read.
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All that a report says: one release under one policy. truth: None where the original is not
+    at hand.
+
+    reasons: why records are suppressed, with how many.
+    """
+
+    certificate: Certificate
+    release: Release
+    schema: Schema
+    policy: Policy
+    truth: Truth | None
+    reasons: dict[str, int]
+
+    @property
+    def unit(self) -> Unit:
+        """What classes are counted in."""
+        return unit(self.certificate)
+
+
+def measured_of(found: Found, policy: Policy) -> Measured:
+    """What a publish or an audit found."""
+    certificate, release = found.certificate, found.release
+    if isinstance(found, AuditResult):
+        return Measured(certificate, release, found.schema, policy, found.truth, {})
+    assert isinstance(found, Outcome)
+    draft = found.draft
+    return Measured(certificate, release, draft.schema, policy, draft.truth, draft.reasons)
+
+
+def verdict_state(certificate: Certificate) -> str:
+    """How a page colours its verdict: `broken`, `partly` (all holds, but not together), `holds`."""
+    if not certificate.holds:
+        return "broken"
+    return "partly" if is_below(certificate) else "holds"
+
+
+def policy_text(policy: Policy) -> str:
+    """The policy as YAML that can be used again, overrides of the command line included."""
+    return as_yaml(policy.model.model_dump(mode="json", exclude_unset=True))
+
+
+def number_text(value: object) -> str:
+    """A figure with separators and at most six digits behind what matters; other things as they
+    are.
+    """
+    if value is None:
+        return "none"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, int) or value.is_integer():
+        return f"{int(value):,}"
+    return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.1f}"
+
+
+def percent_text(share: float | None) -> str:
+    """A share in percent with one digit, two below one percent."""
+    if share is None:
+        return "not known"
+    return f"{100 * share:.1f} %" if share == 0 or abs(share) >= 0.01 else f"{100 * share:.2g} %"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from shoal.attacks.beside.beside import ReleaseLike
     from shoal.data.beside import BesideGuard
-    from shoal.reports.measured import Measured
+    from shoal.reports.pages import Measured
 
 Plot = Literal["sizes", "columns", "loss"]
 CallableT = TypeVar("CallableT", bound=Callable[..., object])
@@ -77,7 +77,7 @@ class Publication(publication.Publication[FrameT]):
 
     @property
     def _measured(self) -> Measured:
-        from shoal.reports.measured import measured_of
+        from shoal.reports.pages import measured_of
 
         if self.found is None:
             raise InputError(

@@ -21,19 +21,20 @@ from shoal.data.schema import Attribute, Kind, Role, Shown
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports import charts
-from shoal.reports.attack_section import attack_section
+from shoal.reports.attacks import attack_section
 from shoal.reports.distributions import Distribution, least_shown
 from shoal.reports.in_short import in_short
 from shoal.reports.limits import limits
-from shoal.reports.measured import (
+from shoal.reports.pages import (
     Measured,
     measured_of,
     number_text,
     percent_text,
     policy_text,
+    render_template,
     verdict_state,
+    write_page,
 )
-from shoal.reports.pages import render_template, write_page
 from shoal.reports.release_charts import (
     distribution_chart,
     distributions_of,
@@ -43,7 +44,7 @@ from shoal.reports.release_charts import (
     sizes_chart,
 )
 from shoal.reports.text import downstream_sentences, explanation_sentences
-from shoal.tables.outcome import Outcome
+from shoal.tables.draft import Outcome
 
 
 def write_report(outcome: Outcome, policy: Policy, path: Path) -> None:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from shoal.errors import InputError
 from shoal.reports import charts
 from shoal.reports.distributions import Distribution, distributions
-from shoal.reports.measured import Measured
+from shoal.reports.pages import Measured
 from shoal.utility.class_sizes import class_sizes
 from shoal.utility.gcp import GlobalCertaintyPenalty
 

@@ -16,8 +16,7 @@ from shoal.data.stream import KINDS
 from shoal.policy.policy import Policy
 from shoal.reports import charts
 from shoal.reports.in_short import in_short
-from shoal.reports.measured import verdict_state
-from shoal.reports.pages import render_template, write_page
+from shoal.reports.pages import render_template, verdict_state, write_page
 
 
 def write_report(certificate: Certificate, history: np.ndarray, policy: Policy, path: Path) -> None:

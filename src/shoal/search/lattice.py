@@ -21,8 +21,7 @@ from shoal.data.matrix import Matrix
 from shoal.errors import InputError
 from shoal.protocols import Promises
 from shoal.search.kernels import lattice as kernel
-from shoal.search.lattice_costs import _EXACT, GEOMETRIC, LatticeCosts
-from shoal.search.levels import Levels, Node, NodeGroups
+from shoal.search.lattice_costs import _EXACT, GEOMETRIC, LatticeCosts, Levels, Node, NodeGroups
 
 
 class NodeScore(NamedTuple):

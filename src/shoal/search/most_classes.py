@@ -23,9 +23,8 @@ import numpy as np
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.protocols import Promises
-from shoal.search.costs import costs_of
 from shoal.search.kernels.count_cuts import cut_by_count
-from shoal.search.segments import loss_of
+from shoal.search.segments import costs_of, loss_of
 
 SMALL_SHARE = 4
 MOST_RECORDS = 200_000

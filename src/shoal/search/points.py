@@ -9,10 +9,16 @@ Reading: hierarchies with more than `MOST` nodes keep the coordinates of largest
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 
 from shoal.data.classes import SensitiveColumn
 from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.search.kernels import merge_far, value_chains
+from shoal.search.targets import Targets
 
 MOST = 32
 """Coordinates of one hierarchy at most."""
@@ -159,3 +165,104 @@ def _numbers_of(column: SensitiveColumn) -> np.ndarray:
     known = column.numbers[np.isfinite(column.numbers)]
     beyond = 2 * known.max() - known.min() if len(known) else 0.0
     return np.where(np.isfinite(column.numbers), column.numbers, beyond)
+
+
+# Large tables in blocks: cut first, then cluster every block by itself.
+#
+# A block is half of a larger one, cut at the median of the coordinate that varies most. Where
+# t-closeness is asked, a cut must leave both halves within half of t of the whole table, so that
+# classes inside a block can come close to it; where no coordinate allows that, records are dealt
+# to the halves in turn, in the order of their sensitive values, so that both are distributed as
+# the whole.
+
+
+Cluster = Callable[[np.ndarray, np.ndarray, Targets], np.ndarray]
+"""`cluster(points, subject_ids, targets)`: the class of each record of a block, numbered from 0."""
+
+BLOCK = {
+    "help": "records clustered together, 8k at least: larger is slower and loses less; 0 is all",
+    "low": 0,
+}
+
+CANDIDATES = {
+    "help": "nearest records tried to bring a class within t; 0 is all, as printed",
+    "low": 0,
+}
+
+
+def in_blocks(
+    matrix: Matrix, points: np.ndarray, targets: Targets, block: int, k: int, cluster: Cluster
+) -> np.ndarray:
+    """The class of each record when every block is clustered by itself, (n,) int32."""
+    subject_ids = np.zeros(0, dtype=np.int32) if matrix.subjects is None else matrix.subjects
+    blocks = rows_of_blocks(points, targets, block, k)
+    if len(blocks) == 1:
+        return cluster(points, subject_ids, targets)
+    labels = np.full(matrix.records, -1, dtype=np.int32)
+    count = 0
+    for rows in blocks:
+        people = (
+            np.unique(subject_ids[rows], return_inverse=True)[1].astype(np.int32)
+            if len(subject_ids)
+            else subject_ids
+        )
+        own = cluster(np.ascontiguousarray(points[:, rows]), people, targets.take(rows))
+        labels[rows] = own + count
+        count = int(labels[rows].max()) + 1
+    return labels
+
+
+def rows_of_blocks(points: np.ndarray, targets: Targets, block: int, k: int) -> list[np.ndarray]:
+    """The rows of each block as the parameter `block` asks; all in one where that is all."""
+    most = max(block, 8 * k)
+    if block <= 0 or points.shape[1] <= most:
+        return [np.arange(points.shape[1])]
+    return blocks_of(points, targets, most, k)
+
+
+def blocks_of(points: np.ndarray, targets: Targets, most: int, size: int) -> list[np.ndarray]:
+    """The rows of each block, rising; none has more than `most`, at least 4 * size.
+
+    All blocks but one hold a multiple of `size`, so that they make no fewer classes than the whole
+    would.
+    """
+    waiting, blocks = [np.arange(points.shape[1])], []
+    stricter = replace(targets, limit=targets.limit / 2)
+    while waiting:
+        rows = waiting.pop()
+        if len(rows) <= most:
+            blocks.append(rows)
+            continue
+        half = len(rows) // 2 // size * size
+        chosen = _half(np.ascontiguousarray(points[:, rows]), stricter.take(rows), half)
+        waiting += [rows[~chosen], rows[chosen]]
+    return blocks
+
+
+def _half(points: np.ndarray, targets: Targets, half: int) -> np.ndarray:
+    """Which records go to a part of `half` records, (n,) bool."""
+    records = points.shape[1]
+    for j in np.argsort(-points.var(axis=1), kind="stable"):
+        chosen = np.zeros(records, dtype=bool)
+        chosen[np.argsort(points[j], kind="stable")[:half]] = True
+        if not len(targets.limit):
+            return chosen
+        excess = value_chains.excesses(chosen.astype(np.int32), 2, *targets.arrays)
+        if (excess <= 0).all():
+            return chosen
+    chosen = np.zeros(records, dtype=bool)
+    chosen[np.lexsort((points[0], *targets.codes.T))[np.arange(half) * records // half]] = True
+    return chosen
+
+
+# Classes that are too far from the whole table merge until each is close enough.
+#
+# Soria-Comas, Domingo-Ferrer, Sanchez, Martinez. t-closeness through microaggregation: strict
+# privacy with enhanced utility preservation. IEEE TKDE 27(11):3098-3110, 2015. Algorithm 1, its
+# second half.
+
+
+def merged(points: np.ndarray, labels: np.ndarray, targets: Targets) -> Partition:
+    """The classes after merging the farthest with its nearest until all are close enough."""
+    classes = int(labels.max()) + 1
+    return Partition.of(merge_far.merge_far(points, labels, classes, *targets.arrays))

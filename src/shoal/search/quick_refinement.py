@@ -18,8 +18,7 @@ from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.protocols import Promises
 from shoal.search.refinement import quick_search, refine
-from shoal.search.refinery import Search
-from shoal.search.search_space import mean_loss
+from shoal.search.refinery import Search, mean_loss
 
 MANY_RECORDS = 50_000  # on larger tables records get fewer tries, and only those that may gain
 HOTTEST = 1 / 3  # of the mean loss: a search that starts hotter may end above where it started

@@ -25,9 +25,8 @@ from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
 from shoal.protocols import Promises
-from shoal.search.costs import costs_of
 from shoal.search.kernels import cuts, nearest_class
-from shoal.search.segments import lowest_nodes
+from shoal.search.segments import costs_of, lowest_nodes
 
 Hold = Callable[[np.ndarray, int], np.ndarray]
 """`hold(labels, count)`: whether each class holds, as `Promises.hold`."""

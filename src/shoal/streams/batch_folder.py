@@ -20,7 +20,7 @@ from shoal.connectors import files
 from shoal.connectors.folder_draft import private_folder
 from shoal.connectors.folder_manifest import MANIFEST
 from shoal.connectors.outputs import remove_stale_signature
-from shoal.data.durable import sync
+from shoal.data.regular_files import sync
 from shoal.errors import CheckpointError
 
 NAMED = "batch-{batch:06d}-shard-{shard:04d}.parquet"

@@ -12,10 +12,9 @@ import polars as pl
 from shoal.auditor.columns import column_roles
 from shoal.auditor.description import described, provenance, repeated_rows
 from shoal.auditor.measure import measure
-from shoal.auditor.verdict import require_kept
-from shoal.auditor.warnings import withheld_few
+from shoal.auditor.verdict import require_kept, withheld_few
 from shoal.connectors import files
-from shoal.connectors.file_description import describe_file
+from shoal.connectors.outputs import describe_file
 from shoal.data.certificate import Certificate
 from shoal.data.people import UNITS, UNKNOWN, people_key
 from shoal.data.progress import Progress

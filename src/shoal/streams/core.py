@@ -13,21 +13,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.auditor.reference import Measures
-from shoal.data.person_names import names_of
+from shoal.auditor.promises import Measures
+from shoal.data.person_numbers import names_of
 from shoal.data.schema import Kind, Role, Schema
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions
 from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
-from shoal.policy.binding.stream import bind_stream
+from shoal.policy.binding.release import bind_stream
 from shoal.policy.binding.table import bind_original
 from shoal.policy.policy import Policy
-from shoal.recoding.pseudonyms import pseudonyms
-from shoal.streams.pending import PendingRecords
+from shoal.recoding.boxes import pseudonyms
 from shoal.streams.promises import BoundToStream
-from shoal.streams.render import ClusterTexts
+from shoal.streams.render import ClusterTexts, PendingRecords
 
 POSITION, PERSON = "\0position", "\0person"
 """Columns of what is held that no source can name: where a record stood in the source, and whose it

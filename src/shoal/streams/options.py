@@ -13,7 +13,7 @@ from shoal.connectors.feeds import RECORD_LINES
 from shoal.connectors.outputs import certificate_path, refuse_table
 from shoal.errors import InputError
 from shoal.streams import kafka
-from shoal.streams.kafka_keys import PARTITIONERS
+from shoal.streams.kafka_partition import PARTITIONERS
 
 ON_BAD = ("dead-letter", "stop")
 

@@ -16,14 +16,13 @@ from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.policy.policy import Policy
 from shoal.streams.certify import release_by_release
-from shoal.streams.checkpoint import UNFIT
+from shoal.streams.checkpoint import UNFIT, SharedCheckpoint, partition_folder
 from shoal.streams.kafka_group import Arrived, Mark, Writer
 from shoal.streams.kafka_partition import PartitionFeed
 from shoal.streams.options import StreamOptions
 from shoal.streams.progress import StreamCounters
 from shoal.streams.publishing import Publishing
-from shoal.streams.shared_checkpoint import SharedCheckpoint, partition_folder
-from shoal.streams.union import NOTHING, Part
+from shoal.streams.sharding_options import NOTHING, Part
 
 
 class PartitionRun(Publishing):

@@ -23,7 +23,7 @@ from shoal.data.progress import Progress
 from shoal.errors import CheckpointError, InputError
 from shoal.policy.policy import Policy
 from shoal.streams import kafka
-from shoal.streams.checkpoint import CURRENT
+from shoal.streams.checkpoint import CURRENT, SharedStream
 from shoal.streams.kafka_group import (
     Arrived,
     Group,
@@ -36,9 +36,8 @@ from shoal.streams.kafka_partition import Keyed, PartitionFeed
 from shoal.streams.options import StreamOptions
 from shoal.streams.partition import PartitionRun
 from shoal.streams.publishing import fixed_by, hash_of
-from shoal.streams.shared_checkpoint import SharedStream
+from shoal.streams.sharding_options import findings_of_parts, union_certificate
 from shoal.streams.status import is_stop
-from shoal.streams.union import findings_of_parts, union_certificate
 
 TELL_EVERY = 2.0  # seconds between two lines of progress
 ASK_EVERY = 1.0  # seconds between two looks at whether all partitions have ended

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.auditor.reference import Measures
+from shoal.auditor.promises import Measures
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, Arrivals, Emissions
-from shoal.privacy.parameters import as_written
+from shoal.privacy.promise import as_written
 from shoal.privacy.promises import terms_of
 from shoal.privacy.subject_share import SubjectShare
 from shoal.protocols import PromiseTerms, StreamPromises

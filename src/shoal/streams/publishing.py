@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
-from shoal.data.stream import Piece
+from shoal.data.stream import KINDS, Piece
 from shoal.data.table import Table
 from shoal.errors import CheckpointError, InputError
 from shoal.policy.policy import Policy
@@ -32,7 +32,6 @@ from shoal.streams.options import StreamOptions
 from shoal.streams.outputs import Outputs
 from shoal.streams.progress import StreamCounters
 from shoal.streams.status import StatusWriter
-from shoal.streams.trace_lines import trace_lines
 from shoal.version import VERSION
 
 MOST_TIMES = 100  # times of arrival that are distinguished within a deadline
@@ -241,3 +240,29 @@ def fixed_by(policy: Policy) -> dict[str, Any]:
 def hash_of(fixed: dict[str, Any]) -> str:
     """One text that two streams share if they agree in everything named here."""
     return hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()
+
+
+# The lines of a trace: what became of every record.
+
+
+def trace_lines(batch: Batch, published: int) -> bytes:
+    """The lines of a batch in the trace. published: rows that left before it."""
+    decided = batch.decided
+    frame = pl.DataFrame(
+        {
+            "seq": batch.position,
+            "subject": batch.person if batch.person is not None else batch.position,
+            "release": decided.release,
+            "class": decided.cluster,
+            "kind": pl.Series(list(KINDS)).gather(decided.kind),
+            "arrival": decided.seq,
+            "emitted": decided.emitted,
+            "row": batch.row,
+        }
+    )
+    row, cluster = pl.col("row"), pl.col("class")
+    frame = frame.with_columns(
+        pl.when(row >= 0).then(row + published).alias("row"),
+        pl.when(cluster >= 0).then(cluster).alias("class"),
+    )
+    return frame.write_ndjson().encode()

@@ -22,8 +22,11 @@ import numpy as np
 
 from shoal.connectors import engines, files
 from shoal.connectors.feeds import feed_of
-from shoal.connectors.output_locks import sole_writer
-from shoal.connectors.outputs import remove_stale_signature, remove_uncommitted_certificate
+from shoal.connectors.outputs import (
+    remove_stale_signature,
+    remove_uncommitted_certificate,
+    sole_writer,
+)
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.errors import CheckpointError, os_errors_as_input_errors

@@ -14,7 +14,7 @@ put again.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -24,14 +24,15 @@ import numpy as np
 
 from shoal.connectors import files
 from shoal.connectors.engines import Engine
-from shoal.connectors.output_locks import sole_writer
+from shoal.connectors.outputs import describe_file, sole_writer
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.data.shared_room import SharedRoom
 from shoal.data.table import Table
 from shoal.errors import CheckpointError, InputError
 from shoal.policy.policy import Policy
-from shoal.streams.batch_folder import NAMED, BatchFolder, batch_folder
+from shoal.streams.batch_folder import NAMED, BatchFolder, batch_folder, digest
+from shoal.streams.certify import release_by_release, stream_certificate
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.core import StreamCore
 from shoal.streams.gate import Gate
@@ -41,6 +42,7 @@ from shoal.streams.publishing import fixed_by, hash_of
 from shoal.streams.shard import (
     FORM,
     Advance,
+    Committed,
     ShardState,
     ShardTask,
     Step,
@@ -48,6 +50,7 @@ from shoal.streams.shard import (
     forget_unbegun,
     require_seen,
     shard_folder,
+    shard_policy,
 )
 from shoal.streams.shard_files import (
     NewFile,
@@ -58,11 +61,15 @@ from shoal.streams.shard_files import (
     new_files,
     shares_of,
 )
-from shoal.streams.sharded_certificate import certificate_of_all, certify_shards, parts_of
-from shoal.streams.sharded_state import Committed
-from shoal.streams.sharding_options import require_fit
+from shoal.streams.sharding_options import (
+    NOTHING,
+    Part,
+    all_counted,
+    all_measured,
+    require_fit,
+    union_certificate,
+)
 from shoal.streams.status import StatusWriter
-from shoal.streams.union import Part, all_counted, all_measured
 
 BATCH_BYTES = 256 << 20
 """Of the files that one batch reads, unless the first alone is larger."""
@@ -387,3 +394,49 @@ def _one_kind(splits: list[Split], known: dict[str, str]) -> dict[str, str]:
             ]
         )
     return wanted
+
+
+# The certificates of a stream in shards: of each shard, and of all, which is the manifest.
+
+
+def parts_of(states: Sequence[ShardState | None], core: StreamCore) -> list[Part]:
+    """What each shard did. core: of any shard."""
+    nothing = Gate(core.schema, core.measures)
+    return [
+        Part(shard, StreamCounters(), nothing, 0)
+        if state is None
+        else Part(shard, state.counters, state.gate(nothing), state.waiting)
+        for shard, state in enumerate(states)
+    ]
+
+
+def certificate_of_all(
+    state: Committed, core: StreamCore, policy: Policy, output: Path
+) -> Certificate:
+    """What was measured in all shards, and which files of the output they are in."""
+    entries = sorted(state.files, key=lambda entry: str(entry["name"]))
+    # a folder of one format is described as a file of it
+    sink = describe_file(output, f"{output}{FORM}", digest(entries), core.schema.render)
+    files = {
+        "input": {"sha256": state.source_digest if state.closed else None},
+        "output": {**sink, "files": entries},
+    }
+    return union_certificate(parts_of(state.states, core), core, policy, "shard", {}, files)
+
+
+def certify_shards(
+    parts: Sequence[Part], core: StreamCore, policy: Policy, checkpoint: Path
+) -> None:
+    """Writes the certificate of each shard into its folder."""
+    for part in parts:
+        certificate = stream_certificate(
+            release_by_release(core, part.gate),
+            shard_policy(policy, part.number),
+            part.counters,
+            part.waiting,
+            NOTHING,
+            time.process_time(),
+        )
+        path = shard_folder(checkpoint, part.number) / "certificate.json"
+        with files.atomic_write(str(path)) as draft:
+            draft.write_text(certificate.to_json())

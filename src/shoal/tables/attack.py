@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from shoal.attacks.run.accept import unmeasured
-from shoal.attacks.run.attack import AttackedRelease
-from shoal.attacks.run.audited import OTHER_METHOD, Again, attack_audited, target
+from shoal.attacks.run.attack import OTHER_METHOD, Again, AttackedRelease, attack_audited, target
 from shoal.attacks.run.earlier import Earlier
 from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_attacks, asked_of
 from shoal.auditor.audit import AuditResult, audit_file, audit_table
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
-from shoal.connectors.outputs import remove_stale_signature
+from shoal.connectors.outputs import certificate_beside, certificate_path, remove_stale_signature
 from shoal.data.attack_scene import Recoding
 from shoal.data.certificate import Certificate
 from shoal.data.encoding import EncodedTable
@@ -25,9 +24,7 @@ from shoal.policy import registry
 from shoal.policy.binding.files import read_original, read_released
 from shoal.policy.binding.past_memory import refuse_whole
 from shoal.policy.policy import Policy, PolicyLike
-from shoal.tables.second_release import republisher
-from shoal.tables.stated_method import with_stated_method
-from shoal.tables.whole import NOT_INSTALLED, replay_of
+from shoal.tables.second_release import NOT_INSTALLED, replay_of, republisher
 
 
 def attack(
@@ -147,3 +144,39 @@ def publish_again(
         return Again(republish)
     replay, why = replay_of(original, result.schema, encoded, result.truth.rows, policy)
     return Again(republish, Recoding(policy.method_name, replay=replay, no_replay=why))
+
+
+# The method of a release whose policy names none: its certificate says which one it was.
+
+
+def with_stated_method(policy: Policy, released_path: str) -> Policy:
+    """The same policy; where it names no method, with the one that published the file.
+
+    That is what the certificate beside the file says, if it is about this very file. Where it is
+    not, or where a plan was applied, the policy stays as it is.
+    """
+    beside = None if policy.model.method is not None else certificate_beside(released_path)
+    if beside is None:
+        return policy
+    try:
+        certificate = Certificate.parsed(beside, certificate_path(released_path))
+        method = _method_of(certificate, files.table_sha256(released_path))
+        if method is None:
+            return policy
+        stated = policy.with_method(str(method["name"]), method["parameters"])
+        stated.build_method("publish")
+    except (InputError, OSError):
+        return policy  # a method or a parameter that is not known here
+    return stated
+
+
+def _method_of(certificate: Certificate, sha256: str) -> Mapping[str, Any] | None:
+    """The method and its parameters, if the certificate is of a publication of these bytes."""
+    output, method = certificate.get("output"), certificate.get("method")
+    if certificate.get("verb") != "publish" or "plan" in certificate:
+        return None
+    if not isinstance(output, Mapping) or output.get("sha256") != sha256:
+        return None
+    if not isinstance(method, Mapping) or not isinstance(method.get("parameters"), Mapping):
+        return None
+    return method if isinstance(method.get("name"), str) else None

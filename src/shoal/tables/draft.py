@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from shoal.auditor.reading import compares_with_input
@@ -16,20 +20,24 @@ from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.recoding import GlobalRecoding
+from shoal.data.release import Release, held_release
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.policy import Policy
+from shoal.protocols import PrivacyModel
 from shoal.recoding.recode import find_classes, ordered, recode
-from shoal.tables.class_bounds import class_bound
 
-# what few publications ask for is imported where it is done
 if TYPE_CHECKING:
     from shoal.attacks.beside.old_cells import OldCells
     from shoal.data.beside import BesideGuard, OwnPresence
     from shoal.tables.plan import Plan
+
+
+# what few publications ask for is imported where it is done
+
 
 WITHHELD = "nothing was written"
 BOUNDED = "rounded-partition"
@@ -272,3 +280,87 @@ def _planned(bound: BoundTable, plan: Plan) -> RecodingDecision:
         None,
         extras,
     )
+
+
+# How many classes a table can be divided into at most, whoever divides it and however.
+#
+# Ours; the paper of the rounded partition (Wu, Tang, Ni, Sun 2012) proves it for k alone and
+# leaves l-diversity open. n records, one a person, in any classes; f(v) of them have value v.
+#
+# k: floor(n / k). Distinct l: max{a <= n / max(k, l) : sum over v of min(f(v), a) >= l * a}. A
+# class has l pairs (value, class), and a value is in min(f(v), a) of them at most. Conversely
+# deal at most a records of each value in turn to a classes: none gets a value twice; fill up with
+# the rest. The sum less l * a is concave in a and 0 at 0, so the largest such a is found by
+# halving. Shares of 1/l at most: floor(n / max(k, l)). With k' = l * ceil(k / l), floor(n / k')
+# can always be made where no value has more than n / l records; the truth lies between, at either
+# end or inside. Classes are what a method makes: cuts along attributes need not reach the bound
+# (a a b b along one attribute, k = l = 2: the bound is 2, every cut leaves one).
+
+
+K, DISTINCT, SHARE = "k-anonymity", "l-diversity", "alpha-k-anonymity"
+
+
+def most_distinct(counts: np.ndarray, k: int, l: int) -> int:
+    """The most classes of k people with l different values each. counts: (values,) of each."""
+    low, high = 0, int(counts.sum()) // max(k, l)
+    while low < high:
+        a = (low + high + 1) // 2
+        if int(np.minimum(counts, a).sum()) >= l * a:
+            low = a
+        else:
+            high = a - 1
+    return low
+
+
+def class_bound(models: Sequence[PrivacyModel], table: Classes) -> int | None:
+    """The most classes in which these promises can hold, or a little more than these.
+
+    None where people have several records, or something else is promised. table: whatever its
+    classes are; those of its records that are in none don't count.
+    """
+    kept = table.labels >= 0
+    if table.subjects is not None and int(np.bincount(table.subjects).max(initial=0)) > 1:
+        return None
+    asked = [(model, model.parameters) for model in models]
+    k = max((int(p["k"]) for _, p in asked if "k" in p), default=1)
+    bounds = []
+    for model, parameters in asked:
+        if model.model == K and not model.attributes:
+            bounds.append(int(kept.sum()) // k)
+        elif model.model == DISTINCT and parameters["kind"] == "distinct":
+            counts = _counts(table, model.attributes[0], kept)
+            bounds.append(most_distinct(counts, k, int(parameters["l"])))
+        elif model.model == SHARE and not parameters["values"]:
+            l = ceil(1 / Fraction(str(parameters["alpha"])))
+            bounds.append(int(kept.sum()) // max(k, l))
+        else:
+            return None
+    return min(bounds, default=None)
+
+
+def _counts(table: Classes, name: str, kept: np.ndarray) -> np.ndarray:
+    return np.bincount(table.sensitive[name].with_missing_as_one().codes[kept])
+
+
+# What a publish found: the certificate, the release, and the draft that it was made of.
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A published table: its certificate, and what a report needs to be drawn from it."""
+
+    certificate: Certificate
+    held: Release | None
+    made: RecodedDraft | None
+
+    @property
+    def release(self) -> Release:
+        """The release; raises InputError where it was too large to be held."""
+        return held_release(self.held)
+
+    @property
+    def draft(self) -> RecodedDraft:
+        """What was published; raises InputError where it was too large to be held."""
+        held_release(self.held)
+        assert self.made is not None
+        return self.made

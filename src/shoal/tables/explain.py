@@ -20,7 +20,7 @@ from shoal.errors import InfeasibleError, InputError
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
 from shoal.search.lattice import Lattice
-from shoal.search.levels import Node
+from shoal.search.lattice_costs import Node
 
 Search = Callable[[Matrix, Classes, Policy], Cut]
 

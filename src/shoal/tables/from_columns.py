@@ -17,7 +17,7 @@ import polars as pl
 from shoal.auditor.without_policy import listed, named_twice, promises_of
 from shoal.data.column_words import words_of
 from shoal.data.numbers import FARTHEST, parse_numbers
-from shoal.data.outward import outward_domain
+from shoal.data.single_ends import outward_domain
 from shoal.data.table import Column, Table
 from shoal.data.warnings import SENSITIVE_UNPROMISED, ReleaseWarning
 from shoal.errors import InputError

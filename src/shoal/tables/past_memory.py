@@ -28,7 +28,8 @@ from shoal.connectors.spread_files import write_spread
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
-from shoal.data.coded_release import (
+from shoal.data.coded_table import (
+    CodedTable,
     ShownColumn,
     as_is,
     block_frames,
@@ -39,7 +40,6 @@ from shoal.data.coded_release import (
     of_all,
     of_kept,
 )
-from shoal.data.coded_table import CodedTable
 from shoal.data.formulas import formula_sentences_of
 from shoal.data.progress import Progress
 from shoal.data.room import Room, blocks, needs_whole
@@ -50,10 +50,10 @@ from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.binding.coded_files import read_original_coded, read_written_coded
+from shoal.policy.binding.columns import input_warnings
 from shoal.policy.binding.files import output_dialect, written_frame
 from shoal.policy.binding.past_memory import floor, require_memory
 from shoal.policy.binding.table import BoundTable, bind
-from shoal.policy.binding.written_alike import input_warnings
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises, CountedRows, nearest_feasible
 from shoal.protocols import ColumnPartitioner

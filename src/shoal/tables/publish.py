@@ -8,28 +8,21 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import polars as pl
 
-from shoal.attacks.run.request import (
-    NO_ATTACK,
-    Asked,
-    AttackRequest,
-    asked_attacks,
-    asked_of,
-)
+from shoal.attacks.run.request import NO_ATTACK, Asked, AttackRequest, asked_attacks, asked_of
 from shoal.auditor.description import described, file_metadata
 from shoal.auditor.measure import measure, measure_two_tables
 from shoal.auditor.publication import Publication
 from shoal.auditor.verdict import require_kept, require_together_kept
 from shoal.connectors import files
 from shoal.connectors.dialect import DELIMITED
-from shoal.connectors.file_description import described_second
 from shoal.connectors.frames import Frame, FrameT, like, ordered_categories, table_of
-from shoal.connectors.outputs import check_not_read, second_output
+from shoal.connectors.outputs import check_not_read, described_second, second_output
 from shoal.connectors.release_drafts import check_output, release_draft, second_draft
 from shoal.data import cores
 from shoal.data.certificate import Certificate
@@ -40,6 +33,7 @@ from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InputError
+from shoal.policy.binding.columns import input_warnings
 from shoal.policy.binding.files import (
     original_table,
     output_dialect,
@@ -49,19 +43,16 @@ from shoal.policy.binding.files import (
     written_frame,
 )
 from shoal.policy.binding.past_memory import refuse_whole, room_for
-from shoal.policy.binding.written_alike import input_warnings
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.two_tables import joined
-from shoal.tables.attack_draft import attack_draft
-from shoal.tables.draft import WITHHELD, RecodedDraft, prepare, with_bound
-from shoal.tables.outcome import Outcome
+from shoal.tables.draft import WITHHELD, Outcome, RecodedDraft, prepare, with_bound
 
-# what few publications ask for is imported where it is done
 if TYPE_CHECKING:
     from shoal.data.beside import BesideGuard
     from shoal.tables.from_columns import Columns
     from shoal.tables.plan import Plan
+# what few publications ask for is imported where it is done
 
 
 @dataclass(frozen=True)
@@ -302,3 +293,42 @@ def _save_plan(plan: Plan | None, path: str | Path | None) -> None:
     if path is not None and plan is not None:
         with files.atomic_write(str(path), is_private=True) as unfinished:
             unfinished.write_text(plan.to_json(), encoding="utf-8")
+
+
+# Attack what is about to be published, before it takes its place.
+
+
+def attack_draft(
+    certificate: Certificate,
+    published: Table,
+    release: Release,
+    draft: RecodedDraft,
+    policy: Policy,
+    request: AttackRequest,
+    progress: Progress,
+) -> Certificate:
+    """The certificate with what the attacks found that are asked for."""
+    # most releases are not attacked, and all attacks are imported with these
+    from shoal.attacks.run.attack import AttackedRelease, attacked, with_attacks
+    from shoal.data.attack_scene import Recoding
+    from shoal.tables.second_release import replay_of, republisher
+
+    truth = draft.truth
+    applied_plan = "plan" in draft.certificate_extras
+    own = policy.with_default_method(draft.schema, truth.encoded)
+    republish = republisher(truth.original, draft.schema, truth.encoded, own)
+    made = Recoding.of(draft.method, truth.encoded.records)
+    if not applied_plan:
+        replay, why = replay_of(truth.original, draft.schema, truth.encoded, truth.rows, own)
+        made = replace(made, replay=replay, no_replay=why)
+    target = AttackedRelease(
+        published,
+        release,
+        draft.schema,
+        truth.original,
+        truth.encoded,
+        truth,
+        None if applied_plan else republish,
+        made,
+    )
+    return with_attacks(certificate, attacked(target, policy, request, progress))

@@ -10,16 +10,17 @@ A check raises AssertionError that names what was broken. There is one for every
 from __future__ import annotations
 
 from shoal.testing.attacks import check_attack, small_scenes
-from shoal.testing.hierarchies import check_hierarchy_maker
-from shoal.testing.matrices import promises_on, sensitive_columns, small_matrices
 from shoal.testing.methods import (
     OnlyK,
     cells_of,
     check_partition,
     check_partitioner,
     check_recoder,
+    promises_on,
+    sensitive_columns,
+    small_matrices,
 )
-from shoal.testing.metrics import check_metric, small_releases
+from shoal.testing.metrics import check_hierarchy_maker, check_metric, small_releases
 from shoal.testing.promises import check_promise, small_classes
 from shoal.testing.streams import check_stream_method
 

@@ -11,7 +11,7 @@ import numpy as np
 from shoal.data.classes import Classes, Population
 from shoal.errors import InputError
 from shoal.protocols import PrivacyModel
-from shoal.testing.matrices import SECRET, sensitive_column
+from shoal.testing.methods import SECRET, sensitive_column
 
 DISTANCES = ("equal", "ordered", "hierarchical")
 ROUNDING = 1e-9

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from shoal.data.classes import Sizes
 from shoal.data.release import Release
-from shoal.data.sizes import Sizes
 from shoal.utility.in_parts import InParts
 
 

@@ -6,6 +6,7 @@ Mamoulis. VLDB 2007 (its mean over the table).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,6 +14,8 @@ import numpy as np
 
 from shoal.data.numbers import exact_sum, weighted_sum
 from shoal.data.release import PublishedColumn, Release
+from shoal.data.single_ends import shares_of_ends, single_ends
+from shoal.data.truth import Truth
 from shoal.utility.in_parts import CellCounts, OfCells
 
 
@@ -52,3 +55,19 @@ def loss_by_attribute(cells: CellCounts) -> dict[str, float | None]:
 def _width(column: PublishedColumn, shown: np.ndarray) -> float:
     """Sum of the widths that the records in classes publish; NaN where one of them is unknown."""
     return weighted_sum(shown[shown > 0], column.widths[shown > 0])
+
+
+# What a release did to each of its columns, in figures.
+
+
+@dataclass(frozen=True)
+class ColumnFigures:
+    """By name: what quasi-identifiers lost, and the share of ends that are one person's own."""
+
+    losses: Mapping[str, float | None]
+    single_ends: Mapping[str, float]
+
+    @classmethod
+    def of(cls, release: Release, truth: Truth | None) -> ColumnFigures:
+        ends = {} if truth is None else shares_of_ends([single_ends(release, truth)])
+        return cls(GlobalCertaintyPenalty().per_attribute(release), ends)

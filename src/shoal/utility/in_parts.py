@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from shoal.data.classes import Sizes
 from shoal.data.release import PublishedColumn, Release
-from shoal.data.sizes import Sizes
 from shoal.protocols import PartedMetric
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal.data.sizes import Sizes
+from shoal.data.classes import Sizes
 from shoal.utility.in_parts import OfSizes
 
 

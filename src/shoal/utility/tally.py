@@ -10,17 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.classes import Classes
+from shoal.data.classes import Classes, Sizes
 from shoal.data.faults import faults
 from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.single_ends import Ends, shares_of_ends, single_ends
-from shoal.data.sizes import Sizes
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.protocols import Metric, PartedMetric
-from shoal.utility.column_figures import ColumnFigures
-from shoal.utility.gcp import loss_by_attribute
+from shoal.utility.gcp import ColumnFigures, loss_by_attribute
 from shoal.utility.in_parts import CellCounts
 
 

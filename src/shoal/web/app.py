@@ -26,22 +26,22 @@ from starlette.routing import Route
 from shoal.errors import InputError
 from shoal.web import (
     checked,
+    policy_text,
     routes_of_edits,
     routes_of_hierarchies,
     routes_of_jobs,
     routes_of_ledgers,
     routes_of_release,
 )
-from shoal.web import folder as files
 from shoal.web import watch as watching
+from shoal.web.checked import beside as drafts_beside
 from shoal.web.compared import compare_screen
 from shoal.web.door import COOKIE, IDLE_SECONDS, TooManyTries
-from shoal.web.drafts_beside import beside as drafts_beside
 from shoal.web.frame import frame
 from shoal.web.guard import ENTER, LINK, REPORT_POLICY, App, Guard
-from shoal.web.history import Entry
 from shoal.web.pages import page, plain_page
 from shoal.web.policy_text import has_comments
+from shoal.web.project import Entry
 from shoal.web.result import result_screen
 from shoal.web.screens import columns_screen, open_screen, promises_screen
 from shoal.web.server import MOST_STREAMS, Server
@@ -91,8 +91,12 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
         *routes_of_ledgers.ROUTES,
     ]
     handlers = {
-        InputError: refused, Refused: refused, files.NotThere: missing, 404: missing, 500: broken
-    }  # fmt: skip
+        InputError: refused,
+        Refused: refused,
+        policy_text.NotThere: missing,
+        404: missing,
+        500: broken,
+    }
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.state.server = server
     app.add_middleware(_Noticing, server=server)
@@ -222,7 +226,7 @@ async def report(request: Request) -> Response:
     run = server_of(request).project.run(request.path_params["run"])
     path = run.folder / "report.html"
     if run.state != "done" or not path.is_file():
-        raise files.NotThere
+        raise policy_text.NotThere
     return FileResponse(
         path, media_type="text/html", headers={"content-security-policy": REPORT_POLICY}
     )
@@ -274,7 +278,7 @@ async def static(request: Request) -> Response:
 
     name = request.path_params["name"]
     if name not in STATIC:
-        raise files.NotThere
+        raise policy_text.NotThere
     content = (resources("shoal.web") / "static" / name).read_bytes()
     return Response(content, headers={"content-type": STATIC[name]})
 
@@ -287,7 +291,7 @@ async def events(request: Request) -> Response:
     server = server_of(request)
     job = server.jobs.find(request.path_params["id"])
     if job is None:
-        raise files.NotThere
+        raise policy_text.NotThere
     if server.streams >= MOST_STREAMS:
         return PlainTextResponse("Too many windows listen.", 503)
     last = request.headers.get("last-event-id", "0")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shoal.data import cores
 from shoal.web.child import Line, said
 
-WARM = ("polars", "shoal.advise.check", "shoal.advise.risk", "shoal.web.looks")
+WARM = ("polars", "shoal.advise.check", "shoal.advise.profile", "shoal.web.looks")
 
 
 def main() -> None:

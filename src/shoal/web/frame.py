@@ -10,7 +10,7 @@ from typing import Any
 
 from shoal.data.findings import some_named
 from shoal.web.edits import said_of
-from shoal.web.measured_points import rows_now
+from shoal.web.pictures import rows_now
 from shoal.web.server import Server
 from shoal.web.work import Refused
 

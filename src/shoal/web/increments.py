@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import InputError
-from shoal.web import folder as files
+from shoal.web import policy_text
 from shoal.web.edits import Form, one
 from shoal.web.policy_text import sha256
 from shoal.web.server import Server
@@ -140,4 +140,4 @@ def require_open(context: Context) -> None:
 
 def increment_path(server: Server, form: Form) -> str:
     """The file that a form names, below the start folder."""
-    return str(files.within(one(form, "path"), server.project.start))
+    return str(policy_text.within(one(form, "path"), server.project.start))

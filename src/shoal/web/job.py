@@ -51,7 +51,7 @@ def _compiling() -> bool:
     if "numba.core.dispatcher" not in sys.modules:
         return False
     if not _watched:
-        from shoal.data.compiling import watched_compiler
+        from shoal.data.progress import watched_compiler
 
         _watched.append(watched_compiler())
     return _watched[0]() > 0
@@ -72,7 +72,7 @@ def main() -> None:
 def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     """A release in the run's folder, with its report; the certificate comes last."""
     from shoal.policy.policy import Policy
-    from shoal.reports.measured import measured_of
+    from shoal.reports.pages import measured_of
     from shoal.reports.release import write_report
     from shoal.tables.publish import publish_file
 
@@ -116,7 +116,7 @@ def _paid(measured: Any) -> Asked:
     """Who pays most for the release, and why rows are suppressed: counts and names of columns."""
     from dataclasses import asdict
 
-    from shoal.reports.who_pays import who_pays
+    from shoal.reports.limits import who_pays
 
     found = who_pays(measured.release)
     return {"who_pays": found and asdict(found), "reasons": dict(measured.reasons)}
@@ -176,7 +176,7 @@ def _row(row: Any) -> Asked:
 
 def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
     """What the quick attacks find on a draft, in lines."""
-    from shoal.advise.attack_figures import TRIED
+    from shoal.advise.comparison import TRIED
     from shoal.attacks.run.request import AttackRequest
     from shoal.policy.policy import Policy
     from shoal.reports.attacks import attack_lines

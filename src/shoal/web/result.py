@@ -8,8 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from shoal.reports.text import explanation_sentences
-from shoal.web import folder as files
-from shoal.web import pictures
+from shoal.web import pictures, policy_text
 from shoal.web.frame import frame, job_context
 from shoal.web.policy_text import changed_lines
 from shoal.web.project import Run
@@ -56,7 +55,7 @@ async def result_screen(server: Server, name: str | None, cells: Context | None 
 
 
 def _changes(server: Server, run: Run) -> int:
-    text = files.text_of(run.folder / "policy.yaml") or ""
+    text = policy_text.text_of(run.folder / "policy.yaml") or ""
     return sum(1 for mark, _ in changed_lines(text, server.project.policy_text) if mark == "+")
 
 

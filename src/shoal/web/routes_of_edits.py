@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from shoal.errors import InputError
-from shoal.web import folder as files
+from shoal.web import policy_text
 from shoal.web.edits import Form, edited, one
 from shoal.web.frame import frame
 from shoal.web.pages import page
@@ -58,9 +58,9 @@ async def table(request: Request) -> Response:
     if not named:
         raise InputError("table: none is chosen; mark a file or type its path")
     try:
-        path = files.within(named, server.project.start)
-    except files.NotThere:
-        raise files.NotThere from None
+        path = policy_text.within(named, server.project.start)
+    except policy_text.NotThere:
+        raise policy_text.NotThere from None
     try:
         await server.choose_table(path, _read_of(form))
     except Refused as refused:
@@ -195,7 +195,7 @@ async def undo(request: Request) -> Response:
     server, form = request.app.state.server, form_of(request)
     to = one(form, "to")
     if to and not (to.isascii() and to.isdigit()):
-        raise files.NotThere
+        raise policy_text.NotThere
     if one(form, "base") != server.project.policy_sha:
         return await _conflict(request, "text", {**form, "text": [""]}, one(form, "base"))
     if not server.project.undo(int(to) if to else None):

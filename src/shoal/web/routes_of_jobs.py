@@ -10,12 +10,11 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from shoal.errors import InputError
-from shoal.web import folder as files
-from shoal.web import pictures, snapshot
+from shoal.web import pictures, policy_text, sign_off
 from shoal.web.edits import Form, column_of, edited, one, with_role
 from shoal.web.frame import frame
-from shoal.web.measured_points import asked_ks, comparison_key, rows_now
 from shoal.web.pages import page
+from shoal.web.pictures import asked_ks, comparison_key, rows_now
 from shoal.web.policy_text import read, sha256, written
 from shoal.web.result import result_screen
 from shoal.web.routes_of_edits import back, form_of
@@ -57,7 +56,7 @@ async def _priced(server: Server, form: Form) -> Response:
 async def _tried(server: Server, form: Form) -> Response:
     """A draft under one change of an earlier draft's policy, which stays as it is."""
     run = server.project.run(one(form, "run"))
-    policy = read(files.text_of(run.folder / "policy.yaml") or "")
+    policy = read(policy_text.text_of(run.folder / "policy.yaml") or "")
     tried: dict[str, int | str]
     if one(form, "k") and not one(form, "method"):
         changed, _ = edited("k", form, policy, ())
@@ -84,14 +83,14 @@ async def _compared(server: Server, form: Form) -> Response:
     if server.was_sent(one(form, "once")) is None:
         skip = [[row["label"], row["k"]] for row in rows_now(server)]
         policy = server.project.policy
-        taken = snapshot.take_aside(server.project, secrets.token_hex(4))
+        taken = sign_off.take_aside(server.project, secrets.token_hex(4))
         server.start(
             "compare",
             one(form, "once"),
             about=comparison_key(server),
             table=str(server.project.table),
             policy=policy,
-            base=snapshot.base_of(server.project, policy, taken),
+            base=sign_off.base_of(server.project, policy, taken),
             taken=str(taken),
             ks=asked_ks(server),
             skip=skip,
@@ -110,7 +109,7 @@ async def cancel(request: Request) -> Response:
     server = request.app.state.server
     job = server.jobs.find(request.path_params["id"])
     if job is None:
-        raise files.NotThere
+        raise policy_text.NotThere
     await server.jobs.cancel(job)
     return RedirectResponse(PLACES.get(job.kind, "/result"), 303)
 
@@ -128,7 +127,7 @@ async def rows(request: Request) -> Response:
         cells = await server.desk.look(
             "show_draft",
             **key,
-            policy=read(files.text_of(run.folder / "policy.yaml") or ""),
+            policy=read(policy_text.text_of(run.folder / "policy.yaml") or ""),
             draft=str(run.folder / "data.csv"),
             rows=listed,
             is_starred=bool(one(form, "starred")),

@@ -7,8 +7,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from shoal.errors import InputError
-from shoal.web import folder as files
-from shoal.web import increments, watch
+from shoal.web import increments, policy_text, watch
 from shoal.web.edits import one
 from shoal.web.pages import page
 from shoal.web.routes_of_edits import form_of
@@ -49,7 +48,7 @@ async def changed(request: Request) -> Response:
             asked |= {"folder": str(folder), "method": own["method"]}
             server.start("republish", one(form, "once"), **asked)
     else:
-        raise files.NotThere
+        raise policy_text.NotThere
     return RedirectResponse(f"/ledger/{number}", 303)
 
 

@@ -7,11 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from shoal.web import folder as files
-from shoal.web import pictures
+from shoal.web import pictures, policy_text
 from shoal.web.edits import LETTERS, ROLES, said_of
 from shoal.web.frame import checked_now, frame, person_answered
-from shoal.web.measured_points import compared_points
+from shoal.web.pictures import compared_points
 from shoal.web.server import Server
 from shoal.web.work import Refused
 
@@ -36,7 +35,7 @@ KINDS = {
 async def open_screen(server: Server, below: str) -> Context:
     """The tables below a folder of the start folder."""
     project = server.project
-    place = files.within(below or ".", project.start, is_folder=True)
+    place = policy_text.within(below or ".", project.start, is_folder=True)
     listed: list[Context] = []
     with suppress(OSError):
         for path in sorted(place.iterdir(), key=lambda p: (not p.is_dir(), p.name.lower())):
@@ -326,7 +325,7 @@ def measured_losses(server: Server) -> tuple[list[tuple[int, float]], str]:
         points.setdefault(label, {})[k] = loss
     for run in server.project.runs:
         if run.state == "done" and not set(server.stale_parts(run)) - {"policy"}:
-            text = files.text_of(run.folder / "policy.yaml")
+            text = policy_text.text_of(run.folder / "policy.yaml")
             if text is not None and _same_but_k(server, text):
                 stated = run.certificate
                 label = stated["method"]["name"]

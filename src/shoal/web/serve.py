@@ -20,7 +20,7 @@ from pathlib import Path
 import uvicorn
 
 from shoal.errors import InputError
-from shoal.web import folder as files
+from shoal.web import policy_text
 from shoal.web.app import application, opening_page
 from shoal.web.door import IDLE_SECONDS, Door
 from shoal.web.project import Busy, Project
@@ -97,7 +97,7 @@ def _is_idle(server: Server) -> bool:
 def say_and_show(server: Server, say: Say, show: Callable[[Path], object]) -> None:
     """A new link in a file of the project, which a browser opens: no list of processes has it."""
     path = server.project.folder / ".ui" / "open.html"
-    files.write(path, opening_page(server))
+    policy_text.write(path, opening_page(server))
     say(f"{server.project.name}: the page is at {server.door.origin}, for one browser that opens")
     say(f"  {path}")
     say("within a minute; 'shoal ui' again makes a new link. Ctrl-C ends it.")
@@ -135,7 +135,7 @@ def _show_the_first(
             " process, or wait for it"
         ) from None
     path = project.folder / ".ui" / "open.html"
-    files.write(path, text)
+    policy_text.write(path, text)
     say(f"{project.name}: is open already; the page is at {about['origin']}, and this opens it")
     say(f"  {path}")
     show(path)

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import InputError
-from shoal.web import folder as files
-from shoal.web import snapshot
+from shoal.web import policy_text, sign_off
 from shoal.web.door import Door
-from shoal.web.measured_points import store, stored
+from shoal.web.pictures import store, stored
 from shoal.web.policy_text import changed_lines, read, sha256, written
 from shoal.web.project import PROJECT, Project, Run, clear_run
 from shoal.web.sign_off import is_accepted, is_copy
@@ -143,8 +142,8 @@ class Server:
 
     def asked_of(self, run: Run) -> dict[str, Any]:
         """What a job or a look needs of a draft: its policy, with the hierarchies it had."""
-        policy = read(files.text_of(run.folder / "policy.yaml") or "")
-        return {"policy": policy, "base": snapshot.base_of(self.project, policy, run.folder)}
+        policy = read(policy_text.text_of(run.folder / "policy.yaml") or "")
+        return {"policy": policy, "base": sign_off.base_of(self.project, policy, run.folder)}
 
     def start(self, kind: str, once: str, **asked: Any) -> Job:
         """A job, one for each form that was shown, however often that is sent."""
@@ -173,8 +172,8 @@ class Server:
             raise InputError("table: none is open; open one first")
         self.require_whole()
         run = self.project.new_run()
-        files.write(run.folder / "policy.yaml", text)
-        snapshot.take(self.project, run.folder)
+        policy_text.write(run.folder / "policy.yaml", text)
+        sign_off.take(self.project, run.folder)
         about = {
             "policy_sha": sha256(text),
             "table_sha": self.project.about.get("sha256"),
@@ -183,7 +182,7 @@ class Server:
             "why": why,
             "tried": tried,
         }
-        files.write(run.folder / "run.json", json.dumps(about))
+        policy_text.write(run.folder / "run.json", json.dumps(about))
         return self.start(
             "draft",
             once,
@@ -191,7 +190,7 @@ class Server:
             folder=str(run.folder),
             table=str(self.project.table),
             policy=policy,
-            base=snapshot.base_of(self.project, policy, run.folder),
+            base=sign_off.base_of(self.project, policy, run.folder),
             explain=True,
         )
 
@@ -204,10 +203,12 @@ class Server:
             self._release_ended(job)
         elif job.state == "done" and job.kind == "attack":
             run = self.project.run(job.asked["run"])
-            files.write(run.folder / "attacks.json", json.dumps({"lines": job.result["lines"]}))
+            policy_text.write(
+                run.folder / "attacks.json", json.dumps({"lines": job.result["lines"]})
+            )
         elif job.state == "done" and job.kind == "marginal":
             run = self.project.run(job.asked["run"])
-            files.write(run.folder / "prices.json", json.dumps(job.result["prices"]))
+            policy_text.write(run.folder / "prices.json", json.dumps(job.result["prices"]))
         elif job.kind == "republish" and job.state == "done":
             self.notices.append(_republished(job.result))
         elif job.kind != "verify" and job.state != "done":
@@ -240,7 +241,7 @@ class Server:
         rows = {(r["label"], r["k"]): r for r in stored(self).get(job.asked["about"], ())}
         rows |= {(e["row"]["label"], e["row"]["k"]): e["row"] for e in job.events if "row" in e}
         store(self, job.asked["about"], list(rows.values()))
-        snapshot.drop(job.asked["taken"])
+        sign_off.drop(job.asked["taken"])
         if job.state == "stopped":
             self.notices.append(f"Stopped. {len(rows)} measured releases are kept.")
         elif job.state != "done":
@@ -261,9 +262,9 @@ class Server:
             "findings": job.result.get("findings", []),
         }
         with suppress(InputError):  # a full disk: what is missing says so itself
-            files.write(run.folder / "run.json", json.dumps(about))
+            policy_text.write(run.folder / "run.json", json.dumps(about))
             events = "".join(json.dumps(event) + "\n" for event in job.events)
-            files.write(run.folder / "events.jsonl", events)
+            policy_text.write(run.folder / "events.jsonl", events)
             if job.state == "done":
                 self.project.note(f"Draft {run.number} made")
         if job.state != "done":
@@ -299,7 +300,7 @@ class Server:
     def policy_lines(self) -> tuple[list[tuple[str, str]], int]:
         """The policy, with the lines that have changed since the last draft; how many have."""
         text, run = self.project.policy_text, self.last_draft()
-        before = (files.text_of(run.folder / "policy.yaml") if run else None) or text
+        before = (policy_text.text_of(run.folder / "policy.yaml") if run else None) or text
         lines = changed_lines(before, text)
         return lines, sum(1 for mark, _ in lines if mark == "+")
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from shoal.web import folder as files
+from shoal.web import policy_text
 from shoal.web.policy_text import read, sha256
-from shoal.web.project import CERTIFICATE, RELEASE, Project, Run
+from shoal.web.project import ASKED, CERTIFICATE, RELEASE, Project, Run
 
 Context = dict[str, Any]
 SIGNED, ATTACKS = "signed.json", "attacks.json"
@@ -21,7 +23,7 @@ MEASURED = {"data": "data.csv", "certificate": CERTIFICATE, "report": "report.ht
 
 def context_of(project: Project) -> Context:
     """release.yaml: who gets it, why, under which controls, and who signed."""
-    text = files.text_of(project.folder / RELEASE)
+    text = policy_text.text_of(project.folder / RELEASE)
     return {"version": 1} if not text else read(text, RELEASE)
 
 
@@ -97,3 +99,54 @@ def _file_sha(path: Path) -> str | None:
 def _hashed(path: Path, stamp: int, size: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# Copies of hierarchies as they are when a user asks for work that may start later.
+#
+# The tables below hierarchies/, which the page edits, are copied. A policy that its owner wrote
+# may name tables elsewhere: then all tables are read where they lie, since its paths are relative
+# to the project.
+
+
+Content = dict[str, Any]
+FOLDER = "hierarchies"
+
+
+def take(project: Project, into: Path) -> None:
+    """Copies the project's hierarchies into a folder."""
+    for name, text in project.texts().items():
+        if name.startswith(f"{FOLDER}/") and text is not None:
+            policy_text.made(into / FOLDER)
+            policy_text.write(into / name, text)
+
+
+def take_aside(project: Project, name: str) -> Path:
+    """A copy of the hierarchies for work that has no folder of its own; `drop` it afterwards."""
+    place = policy_text.made(project.folder / ".ui" / f"{ASKED}{name}")
+    take(project, place)
+    return place
+
+
+def drop(taken: str | Path) -> None:
+    """Deletes a copy that is not needed any more."""
+    shutil.rmtree(taken, ignore_errors=True)
+
+
+def base_of(project: Project, policy: Content, taken: Path) -> str:
+    """The folder that a policy's paths are relative to: the copy, or the project."""
+    is_ours = all(
+        Path(name).is_absolute() or Path(name).parent == Path(FOLDER) for name in _named(policy)
+    )
+    return str(taken if is_ours else project.folder)
+
+
+def _named(policy: Content) -> Iterator[str]:
+    """Every table that a policy names."""
+    around = policy.get("population")
+    holders = [(policy, "reference"), (around, "table"), (around, "frequencies")]
+    holders += [(settings, "hierarchy") for settings in (policy.get("attributes") or {}).values()]
+    holders += [(promise, "population") for promise in policy.get("promises") or ()]
+    for holder, key in holders:
+        name = holder.get(key) if isinstance(holder, dict) else None
+        if isinstance(name, str) and name:
+            yield name

@@ -11,8 +11,7 @@ from typing import Any
 
 from shoal.errors import CheckpointError, InputError
 from shoal.streams.stream_status import stream_status
-from shoal.web import folder as files
-from shoal.web import increments, pictures
+from shoal.web import increments, pictures, policy_text
 from shoal.web.edits import Form, one
 from shoal.web.frame import frame
 from shoal.web.policy_text import written
@@ -49,7 +48,7 @@ def add(server: Server, form: Form) -> str:
     kind, named = one(form, "kind"), one(form, "path")
     if kind not in KINDS:
         raise InputError("watch: choose a stream or a ledger")
-    files.within(named, server.project.start, is_folder=True)
+    policy_text.within(named, server.project.start, is_folder=True)
     known = list(server.project.about.get("places") or [])
     place = {"kind": kind, "path": named}
     if place not in known:
@@ -62,11 +61,11 @@ def folder_of(server: Server, number: str, kind: str) -> Path:
     """The folder of a place that is watched; raises NotThere."""
     known = server.project.about.get("places") or []
     if not number.isdecimal() or not 1 <= int(number) <= len(known):
-        raise files.NotThere
+        raise policy_text.NotThere
     place = known[int(number) - 1]
     if place["kind"] != kind:
-        raise files.NotThere
-    return files.within(place["path"], server.project.start, is_folder=True)
+        raise policy_text.NotThere
+    return policy_text.within(place["path"], server.project.start, is_folder=True)
 
 
 async def stream_screen(server: Server, number: str) -> Context:

@@ -233,7 +233,7 @@ def test_a_disk_that_refuses_is_said_and_nothing_is_changed(tab, ward, monkeypat
         def refused(*given, number=number):
             raise OSError(number, os.strerror(number))
 
-        monkeypatch.setattr("shoal.web.folder.os.fsync", refused)
+        monkeypatch.setattr("shoal.web.policy_text.os.fsync", refused)
         tab.click("#k-form [data-step='1']")
         tab.wait_for_selector(f"#error >> text={os.strerror(number)}")
         monkeypatch.undo()

@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer
-from shoal.search.kernels.rows import swap_rows
-from shoal.search.kernels.spans import span_loss
+from shoal.search.kernels.spans import span_loss, swap_rows
 
 WEIGHTED = 0
 """A record joins the side where records times cost of the box grows least."""

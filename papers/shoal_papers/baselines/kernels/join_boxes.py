@@ -1,6 +1,6 @@
 """Each item joins the box that has to grow least for it.
 
-lo, hi, sizes, costs, and what it is to grow least: as in `shoal.ledgers.kernels.box_growth`.
+lo, hi, sizes, costs, and what it is to grow least: as in `shoal.ledgers.kernels.farthest_first`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer
-from shoal.ledgers.kernels.box_growth import costs_of_boxes
+from shoal.ledgers.kernels.farthest_first import costs_of_boxes
 from shoal.search.kernels.spans import box_loss, widen
 
 

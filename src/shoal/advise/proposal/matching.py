@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,12 +12,21 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.advise.proposal.folder import leaves_of
+from shoal.advise.proposal.cells import ColumnCells
+from shoal.advise.proposal.roles import Guess
+from shoal.connectors import files
+from shoal.connectors.frames import table_of
 from shoal.data.hierarchies.diagnostics import diagnose
 from shoal.data.hierarchies.paths import Paths
 from shoal.data.hierarchies.table import read_paths
-from shoal.data.table import Column
+from shoal.data.person_numbers import NO_VALUE
+from shoal.data.progress import Progress, no_progress
+from shoal.data.table import Column, Table
 from shoal.errors import InputError
+from shoal.policy.binding.files import Source, read_source
+from shoal.policy.interchange import reading_of
+from shoal.policy.loading import read_options
+from shoal.policy.policy import Policy, PolicyLike
 
 SCHEMA = "shoal.hierarchy-matches/1"
 FITS = 0.5  # of the rows with a value: below, a table is not one of the column
@@ -148,3 +159,159 @@ def _with_rivals(match: HierarchyMatch, found: Sequence[HierarchyMatch]) -> Hier
         and any(one.column == own.column and one.rows == own.rows for one in other.fits)
     )
     return HierarchyMatch(**{**vars(match), "also_fits": rivals})
+
+
+# Hierarchy files of a folder, matched to columns by their names and by what they list.
+
+
+_TABLES = re.compile(r"(.+)\.(csv|tsv|tab|txt)(\.gz)?", re.IGNORECASE)
+
+WHICH = "which hierarchy, {}?"
+FAULTY = "its hierarchy {} can't be read; correct the file or take the key out"
+GAPS = "its hierarchy {} lacks {} of {} values; add them to the file"
+
+
+@dataclass(frozen=True)
+class HierarchyFile:
+    """A table of the folder. leaves: the values that it lists; None where it can't be read."""
+
+    path: Path
+    stem: str
+    leaves: pl.Series | None
+
+    def is_named_for(self, name: str) -> bool:
+        """Whether its name is the column's, or ends in it behind a dash: `adult-age.csv`."""
+        stem, name = self.stem.casefold(), name.casefold()
+        return stem == name or stem.endswith((f"_{name}", f"-{name}"))
+
+    def gaps(self, column: ColumnCells) -> int:
+        """How many of the column's values it does not list."""
+        assert self.leaves is not None
+        return int((~column.cells.is_in(self.leaves.implode())).sum())
+
+
+def hierarchy_files(folder: str | Path) -> list[HierarchyFile]:
+    """The tables of a folder by name; raises InputError where there is no such folder."""
+    return [HierarchyFile(path, stem, _leaves(path)) for path, stem in tables_in(folder)]
+
+
+def tables_in(folder: str | Path) -> list[tuple[Path, str]]:
+    """The tables of a folder with the stems of their names; raises InputError for none."""
+    folder = Path(folder)
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.is_file())
+    except OSError as failed:
+        raise InputError(
+            f"hierarchies '{folder}': can't be listed ({failed.strerror}); name a folder of"
+            " hierarchy tables"
+        ) from None
+    named = [(path, _TABLES.fullmatch(path.name)) for path in paths]
+    files = [(path, match[1]) for path, match in named if match is not None]
+    if not files:
+        raise InputError(f"hierarchies '{folder}': has no tables (.csv, .tsv, .txt); name another")
+    return files
+
+
+def _leaves(path: Path) -> pl.Series | None:
+    try:
+        return leaves_of(read_paths(path))
+    except InputError:
+        return None
+
+
+def leaves_of(paths: Paths) -> pl.Series | None:
+    """The values that a table lists, each once; None where it lists none."""
+    if not len(paths):
+        return None
+    return pl.Series(paths.labels, dtype=pl.String).gather(paths.leaf_codes).unique()
+
+
+def with_hierarchies(
+    guesses: Mapping[str, Guess],
+    columns: Mapping[str, ColumnCells],
+    files: list[HierarchyFile],
+    base: str | Path,
+) -> dict[str, Guess]:
+    """The guesses; every quasi-identifier that a file serves has its path. base: the policy's
+    folder.
+    """
+    return {
+        name: _with_hierarchy(guess, columns[name], files, Path(base))
+        if guess.role == "quasi"
+        else guess
+        for name, guess in guesses.items()
+    }
+
+
+def _with_hierarchy(
+    guess: Guess, column: ColumnCells, files: list[HierarchyFile], base: Path
+) -> Guess:
+    named = [file for file in files if file.is_named_for(column.name)]
+    whole = [file for file in named if file.leaves is not None and not file.gaps(column)]
+    if not named and column.numbers is None and column.distinct > 1:
+        # numbers are in any long enough list of numbers, texts only in their own
+        whole = [file for file in files if file.leaves is not None and not file.gaps(column)]
+    questions = []
+    if len(whole) > 1:
+        questions.append(WHICH.format(" or ".join(_relative(file.path, base) for file in whole)))
+    elif not whole and named:
+        questions.append(_lack(named[0], column, base))
+    chosen = (whole or named)[:1]
+    if not chosen:
+        return guess
+    path = _relative(chosen[0].path, base)
+    how = "its name and values" if named else "its values"
+    found = Guess(
+        {"role": "quasi", "hierarchy": path},
+        f"others may know it; the hierarchy fits {how}",
+        guess.questions,
+    )
+    return found.asking(*questions)
+
+
+def _lack(file: HierarchyFile, column: ColumnCells, base: Path) -> str:
+    path = _relative(file.path, base)
+    if file.leaves is None:
+        return FAULTY.format(path)
+    return GAPS.format(path, file.gaps(column), column.distinct)
+
+
+def _relative(path: Path, base: Path) -> str:
+    return Path(os.path.relpath(path.resolve(), base.resolve())).as_posix()
+
+
+# Match hierarchies: which table of a folder fits which column, by the values that both have.
+
+
+def match_hierarchies(
+    source: Source,
+    folder: str | Path,
+    policy: PolicyLike | None = None,
+    *,
+    read: Mapping[str, Any] | None = None,
+    progress: Progress = no_progress,
+) -> list[HierarchyMatch]:
+    """Which table of a folder fits which column, by values and not by names, with its faults.
+
+    source: a file's path or a frame. policy: only its quasi-identifiers and sensitive columns are
+    matched, and its texts for missing values need no place; else every column, and the usual texts.
+    read: as in a policy's block of this name, where there is no policy. Raises InputError where the
+    folder has no tables.
+    """
+    tables = tables_in(folder)
+    if policy is not None:
+        known = Policy.of(policy).with_files(read or {}, {})
+        table = read_source(source, known, progress)
+        names = [name for name in known.audited_columns if name in table.names]
+        missing, options = known.model.missing_values, known.model.read
+    else:
+        options = read_options(read or {})
+        if isinstance(source, (str, Path)):
+            progress("reading the table")
+            table = Table(files.read(str(source), reading=reading_of(options)).frame)
+        else:
+            table = table_of(source)
+        names, missing = table.names, list(NO_VALUE)
+    progress("matching hierarchies")
+    columns = [table.column(name) for name in names]
+    return matched(tables, columns, missing, options.encoding)

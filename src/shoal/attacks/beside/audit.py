@@ -5,19 +5,26 @@ read each > number people and classes through > intersect > report counts, never
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from shoal.attacks.beside.judging import Attribute, Joint
-from shoal.attacks.beside.own_presence import KnownPeople, people_who_fit
-from shoal.attacks.beside.sharing import Links
-from shoal.attacks.beside.spelling import check_spelling
+from shoal.attacks.beside.sharing import (
+    ABSENT,
+    KnownPeople,
+    Links,
+    by_pattern,
+    fitting,
+    people_who_fit,
+)
 from shoal.auditor.audit import AuditResult
 from shoal.data.beside import ReleaseBeside
-from shoal.data.person_names import person_name
+from shoal.data.person_numbers import person_name
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
 
@@ -257,3 +264,185 @@ def _attribute(everybody: Numbered, named: Mapping[int, str], l: int | None) -> 
             asked.append(release.least_values[name])
     values = Links.of(np.concatenate(items), np.concatenate(classes), len(place), everybody.classes)
     return Attribute(named, l if l is not None else min(asked, default=None), values)
+
+
+# Whether several releases about the same people are safe together.
+#
+# Promise: everybody who is in two or more of them stays among at least k people, C(p), and among
+# at least l values, V(p), when all classes that they are in are intersected. Whoever is in one
+# release only is as safe as that release. A further release never enlarges C(p) or V(p). Reading:
+# what the attacker knows of absence is not used; whoever is in at least the same classes counts.
+# A person with several records is in several classes, and all of them are intersected.
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An attribute that several releases show, and that never changes.
+
+    names: by release, its name there. asked: least number of values, None where nobody asks.
+    values: which value each class shows, the classes numbered through all releases.
+    """
+
+    names: Mapping[int, str]
+    asked: int | None
+    values: Links
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Everybody's classes in all releases, which are numbered through.
+
+    places: people and their classes. release_of: (classes,) the release of each class.
+    fits: people and the classes that they fit by what is known of them; None where the attacker
+    knows who is in which release, so that only members fit.
+    """
+
+    places: Links
+    release_of: np.ndarray
+    releases: int
+    fits: Links | None = None
+
+    @cached_property
+    def present(self) -> np.ndarray:
+        """(people, releases) bool, who is in a class of which release."""
+        present = np.zeros((self.places.item_count, self.releases), dtype=bool)
+        present[self.places.items, self.release_of[self.places.classes]] = True
+        return present
+
+    @cached_property
+    def _labels(self) -> np.ndarray | None:
+        """(people, releases) the class of each, None where somebody is in several of one."""
+        release = self.release_of[self.places.classes]
+        if int(self.present.sum()) < len(release):
+            return None
+        labels = np.full(self.present.shape, ABSENT, dtype=np.int64)
+        labels[self.places.items, release] = self.places.classes
+        return labels
+
+    def judged(self, releases: Sequence[int]) -> np.ndarray:
+        """The people who are in two or more of these releases."""
+        return np.flatnonzero(self.present[:, list(releases)].sum(axis=1) > 1)
+
+    def remaining(self, releases: Sequence[int]) -> np.ndarray:
+        """|C(p)| of everybody over these releases; (people,) int64."""
+        chosen = list(releases)
+        if self.fits is None and self._labels is not None:
+            counted = by_pattern(self._labels[:, chosen])
+            if counted is not None:
+                return counted
+        kept = np.isin(self.release_of, chosen)
+        places = self.places.of_classes(kept)
+        return fitting(places, places if self.fits is None else self.fits.of_classes(kept))
+
+    def people_row(self, releases: Sequence[int], k: int) -> dict[str, Any]:
+        """How many people of these releases remain among fewer than k, counts only."""
+        people = self.judged(releases)
+        remaining = self.remaining(releases)[people]
+        return {
+            "people": len(people),
+            "below_k": int((remaining < k).sum()),
+            "alone": int((remaining < 2).sum()),
+            "least": int(remaining.min()) if len(people) else None,
+        }
+
+    def values_row(self, attribute: Attribute) -> dict[str, Any]:
+        """How many people's value of an attribute is certain, or among fewer than asked.
+
+        Where classes show no common value at all, the attribute is not one that never changes.
+        """
+        releases = sorted(attribute.names)
+        people = self.judged(releases)
+        places = self.places.of_classes(np.isin(self.release_of, releases))
+        remaining = fitting(places, attribute.values)[people]
+        asked = attribute.asked
+        return {
+            "names": [attribute.names[release] for release in releases],
+            "releases": [release + 1 for release in releases],
+            "people": len(people),
+            "asked": asked,
+            "below": None if asked is None else int((remaining < asked).sum()),
+            "certain": int((remaining == 1).sum()),
+            "none": int((remaining == 0).sum()),
+            "least": int(remaining.min()) if len(people) else None,
+        }
+
+    def report(self, k: int, attributes: Sequence[Attribute]) -> dict[str, Any]:
+        """All of it, as a certificate states it; counts, and never who."""
+        everything = range(self.releases)
+        pairs = combinations(everything, 2)
+        whole = self.people_row(everything, k)
+        values = [self.values_row(attribute) for attribute in attributes]
+        return {
+            "k": k,
+            **whole,
+            "attributes": values,
+            "pairs": [
+                {"releases": [one + 1, other + 1], **self.people_row((one, other), k)}
+                for one, other in (pairs if self.releases > 2 else ())
+            ],
+            "holds": whole["below_k"] == 0 and not any(row["below"] for row in values),
+        }
+
+
+# Ids of people that differ in their spelling alone: joint audits would take them for others.
+
+
+WIDEST = 12
+"""Digits of a number with zeros in front that is looked for where names are hidden."""
+
+Named = tuple[str, ReleaseBeside]
+
+
+def check_spelling(releases: Sequence[Named]) -> None:
+    """Raises InputError where people are taken for others, as ids are written otherwise.
+
+    releases: what each is called in findings, and itself.
+    """
+    named = [one for one in releases if one[1].token is None]
+    for (first, ours), (second, theirs) in combinations(named, 2):
+        _refuse(first, second, *_of_tables(set(ours.subjects), set(theirs.subjects)))
+    for ledger, hidden in releases:
+        for other, release in named if hidden.token is not None else ():
+            _refuse(ledger, other, *_of_ledger(hidden, set(release.subjects)))
+
+
+def _refuse(first: str, second: str, taken: int, allowed: int) -> None:
+    if taken > allowed:
+        raise InputError(
+            f"{second}: {taken} of its people are those of {first}, but for capitals, zeros in"
+            " front or '.0' in their ids, and would be taken for others; write the ids of all"
+            " releases alike"
+        )
+
+
+def _of_tables(ours: set[str], theirs: set[str]) -> tuple[int, int]:
+    """How many are taken for others, and for how many of them the spelling is not the cause."""
+    alike = ours & theirs
+    bare = {_bare(name) for name in ours - alike} & {_bare(name) for name in theirs - alike}
+    return len(bare), len(alike) if _tells_apart(ours) or _tells_apart(theirs) else 0
+
+
+def _of_ledger(ledger: ReleaseBeside, names: set[str]) -> tuple[int, int]:
+    """The same of people whose names are hidden, and those of a table."""
+    assert ledger.token is not None
+    token, known = ledger.token, set(ledger.subjects)
+    strange = [name for name in names if token(name) not in known]
+    taken = sum(any(token(other) in known for other in _spellings(name)) for name in strange)
+    return taken, len(names) - len(strange) if _tells_apart(names) else 0
+
+
+def _tells_apart(names: set[str]) -> bool:
+    """Whether one release has several people whose ids differ in nothing else."""
+    return len({_bare(name) for name in names}) < len(names)
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"(?<=\d)\.0+$", "", name.casefold()).lstrip("0")
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """Other ways to write an id."""
+    bare = _bare(name)
+    yield from (bare, bare.upper(), bare.capitalize(), f"{bare}.0", name.lower(), name.upper())
+    if bare.isdigit():
+        yield from (bare.zfill(width) for width in range(len(bare) + 1, WIDEST + 1))

@@ -10,11 +10,18 @@ that it shows: the count is the same. People with the same classes are counted o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+
+from shoal.data.numbers import parse_numbers
+from shoal.data.release import Release, spans_cover
+from shoal.data.schema import Attribute, Kind, Schema, Shown
+from shoal.data.table import Table
+from shoal.data.truth import Truth
+from shoal.errors import InputError
 
 PATTERNS = 64  # of presence; with more of them the postings are intersected
 BLOCK = 1 << 21  # pairs that are compared at a time
@@ -252,3 +259,124 @@ def _entries(starts: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndar
     row = np.repeat(np.arange(len(which)), sizes)
     offset = np.arange(len(row)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return row, starts[which][row] + offset
+
+
+# Who fits which class by what is known of their quasi-identifiers: attackers who know that one
+# person was published, and of the others only what they are like.
+#
+# Of somebody who is not in a release, its quasi-identifiers are read from the other originals,
+# where a column has the same name. What nobody knows fits no cell but the suppression mark.
+
+
+UNKNOWN = np.inf  # NaN is a missing value, which the cell of a missing value covers
+OWN_BLOCK = 1 << 22  # pairs of a class and a point that are compared at a time
+
+
+@dataclass(frozen=True)
+class KnownPeople:
+    """The original of a release, and whose each row of it is.
+
+    persons: (records,) int64, in numbers that all releases share.
+    """
+
+    truth: Truth
+    schema: Schema
+    persons: np.ndarray
+    what: str
+
+    @property
+    def original(self) -> Table:
+        return self.truth.original
+
+    def check(self) -> None:
+        """Raises InputError where a cell hides what it spans."""
+        hidden = [a.name for a in self.schema.quasi if a.shown is Shown.MEAN]
+        if hidden:
+            raise InputError(
+                f"{self.what}: shows means of '{hidden[0]}' and no ranges, so nobody can tell who"
+                " fits a class; leave out 'own'"
+            )
+
+
+def people_who_fit(releases: Sequence[Release], known: Sequence[KnownPeople], people: int) -> Links:
+    """Which of all people fit each class; classes are numbered through, release by release.
+
+    known: the original of each release, and others in which people are known.
+    """
+    items, classes, first = [], [], 0
+    for number, release in enumerate(releases):
+        known[number].check()
+        points, persons = points_of(known, number, people)
+        for person, label in _fitting(release, points, persons):
+            items.append(person)
+            classes.append(label + first)
+        first += release.classes.count
+    none = np.zeros(0, dtype=np.int64)
+    return Links.of(np.concatenate([none, *items]), np.concatenate([none, *classes]), people, first)
+
+
+def points_of(
+    known: Sequence[KnownPeople], number: int, people: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(m, d) float64 what is known of people on a release's quasi-identifiers, and (m,) whose.
+
+    Everybody in its original with all of their records; others with the first of theirs.
+    """
+    own = known[number]
+    quasi = own.truth.encoded.attributes
+    rows = np.column_stack([encoded.value_of_code()[encoded.codes] for encoded in quasi])
+    strangers = np.ones(people, dtype=bool)
+    strangers[own.persons] = False
+    found = np.full((people, len(quasi)), UNKNOWN)
+    seen = np.zeros((people, len(quasi)), dtype=bool)
+    for other in (*known[:number], *known[number + 1 :]):
+        persons, first = np.unique(other.persons, return_index=True)
+        for j, encoded in enumerate(quasi):
+            if encoded.attribute.name not in other.original.names:
+                continue
+            column = other.original.column(encoded.attribute.name)
+            values = _values(encoded.attribute, column.cells, own.schema)
+            fresh = strangers[persons] & ~seen[persons, j]
+            found[persons[fresh], j] = values[column.codes[first[fresh]]]
+            seen[persons[fresh], j] = True
+    left = np.flatnonzero(strangers)
+    return np.concatenate([rows, found[left]]), np.concatenate([own.persons, left])
+
+
+def _values(attribute: Attribute, cells: tuple[str, ...], schema: Schema) -> np.ndarray:
+    """(cells,) the number, place in the order or leaf behind each text of another table."""
+    values = np.full(len(cells), UNKNOWN)
+    tree = attribute.hierarchy
+    if tree is not None:
+        nodes = np.array([tree.node_of_label(cell) for cell in cells], dtype=np.int64)
+        is_leaf = (nodes >= 0) & (tree.first[nodes] == tree.last[nodes])
+        values[is_leaf] = tree.first[nodes[is_leaf]]
+    elif attribute.kind is Kind.ORDINAL:
+        place = {label: float(number) for number, label in enumerate(attribute.order or ())}
+        values = np.array([place.get(cell, UNKNOWN) for cell in cells])
+    else:
+        numbers = parse_numbers(cells)
+        values = np.where(np.isnan(numbers), UNKNOWN, numbers)
+    missing = np.array([cell in schema.missing_values for cell in cells], dtype=bool)
+    return np.where(missing, np.nan, values)
+
+
+def _fitting(
+    published: Release, points: np.ndarray, persons: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """People and the classes whose every cell covers a point of theirs, block by block."""
+    labels, count = published.classes.labels, published.classes.count
+    row = np.zeros(count, dtype=np.int64)
+    kept = np.flatnonzero(labels >= 0)
+    row[labels[kept]] = kept  # all records of a class show the same cells
+    spans = [
+        (column.lo[column.codes[row]], column.hi[column.codes[row]]) for column in published.columns
+    ]
+    step = max(OWN_BLOCK // max(len(points), 1), 1)
+    for start in range(0, count, step):
+        block = slice(start, start + step)
+        fits = np.ones((len(row[block]), len(points)), dtype=bool)
+        for j, (lo, hi) in enumerate(spans):
+            fits &= spans_cover(lo[block, None], hi[block, None], points[:, j])
+        label, point = np.nonzero(fits)
+        yield persons[point], label + start

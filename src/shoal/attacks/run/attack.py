@@ -8,29 +8,42 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from shoal.attacks.counts import people_in
-from shoal.attacks.intervals import CONFIDENCE
+from shoal.attacks.counts import CONFIDENCE, people_in
 from shoal.attacks.run.accept import judged
 from shoal.attacks.run.control import ControlPlan, Republish, trials_of
 from shoal.attacks.run.earlier import Newer, aligned
 from shoal.attacks.run.people import Ground, ground_of, plain_columns
-from shoal.attacks.run.request import AttackRequest, lacking
-from shoal.attacks.run.surroundings import external_list, surroundings_of
-from shoal.data.attack_scene import AttackScene, EarlierRelease, Recoding, ShownRelease
+from shoal.attacks.run.request import AttackRequest, asked_of, lacking, points_of
+from shoal.auditor.audit import AuditResult
+from shoal.data.attack_scene import (
+    AttackScene,
+    EarlierRelease,
+    ExternalList,
+    Recoding,
+    ShownRelease,
+    Surroundings,
+)
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
-from shoal.data.encoding import EncodedTable
+from shoal.data.encoding import EncodedTable, encode
+from shoal.data.notation import PublishedNumbers
+from shoal.data.numbers import parse_numbers
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
+from shoal.policy.binding.files import read_beside
+from shoal.policy.binding.table import bind_original
+from shoal.policy.model import PopulationPolicy
 from shoal.policy.policy import Policy
+from shoal.privacy.uniqueness import ESTIMATORS
 from shoal.protocols import Attack
 
 FEWEST_COUNTED = 200  # people; of fewer, counts are not stated
@@ -229,3 +242,183 @@ def _stated(found: Any, has_counts: bool, key: str = "") -> Any:
     if isinstance(found, int) and not isinstance(found, bool) and not has_counts and key in COUNTS:
         return None
     return found
+
+
+# What the owner knows around a release: its population, and lists that attackers hold.
+
+
+DEFAULT_ESTIMATOR = "pitman"  # as the promise's
+
+
+def surroundings_of(policy: Policy, ground: Ground, people: np.ndarray) -> Surroundings | None:
+    """The population as the policy describes it; None without one. Raises InputError.
+
+    people: of every class, from which a fraction's uniques are estimated.
+    """
+    around = policy.model.population
+    if around is None:
+        return None
+    if around.table is not None:
+        table = _read(policy, around.table)
+        _require(table, [axis.name for axis in ground.axes])
+        points = points_of(table, ground.axes, ground.schema, "population")
+        distinct, counts = np.unique(points, axis=0, return_counts=True)
+        every = tuple(range(len(ground.axes)))
+        return Surroundings("table", every, distinct, counts.astype(np.float64))
+    if around.frequencies is not None:
+        return _frequencies(policy, around, ground)
+    assert around.fraction is not None
+    estimator = around.estimator or DEFAULT_ESTIMATOR
+    uniques = _uniques(people, estimator, around.fraction)
+    return Surroundings("fraction", fraction=around.fraction, estimator=estimator, uniques=uniques)
+
+
+def _uniques(people: np.ndarray, estimator: str, fraction: float) -> float | None:
+    """The share of the population that is alone in its class, as the promise estimates it; None
+    where the model can't be fitted.
+    """
+    sizes, counts = np.unique(people[people > 0], return_counts=True)
+    if not len(sizes):
+        return None
+    share = ESTIMATORS[estimator](sizes, counts, fraction) if sizes[0] == 1 else 0.0
+    return share if isfinite(share) else None
+
+
+def _frequencies(policy: Policy, around: PopulationPolicy, ground: Ground) -> Surroundings:
+    assert around.frequencies is not None
+    assert around.column is not None
+    assert around.people is not None
+    table = _read(policy, around.frequencies)
+    _require(table, [around.column])
+    known = tuple(j for j, axis in enumerate(ground.axes) if axis.name in table.names)
+    if not known:
+        raise InputError("population: its frequencies name no quasi-identifier; add some")
+    axes = tuple(ground.axes[j] for j in known)
+    column = table.column(around.column)
+    numbers = PublishedNumbers.of(policy.notation, None)
+    plain = (numbers.translated(cell, policy.notation.plain) or "" for cell in column.cells)
+    shares = parse_numbers(tuple(plain))
+    if not (np.isfinite(shares) & (shares >= 0)).all() or not shares.max(initial=0) > 0:
+        raise InputError(
+            f"population: its column '{around.column}' holds something that is not a frequency;"
+            " give numbers of 0 or more"
+        )
+    weights = shares[column.codes]
+    points = points_of(table, axes, ground.schema, "population")
+    # relative frequencies may be written as counts
+    whole = max(float(weights.sum()), 1.0)
+    return Surroundings("frequencies", known, points, weights / whole * around.people)
+
+
+def external_list(
+    external: Table, ground: Ground, release: ShownRelease, persons: np.ndarray
+) -> ExternalList:
+    """A list of people with some quasi-identifiers; who they are where it has the subject column.
+
+    persons: (n,) whose record each of the release is.
+    """
+    known = tuple(j for j, axis in enumerate(ground.axes) if axis.name in external.names)
+    if not known:
+        raise InputError("external: has no quasi-identifier of the policy; add some")
+    axes = tuple(ground.axes[j] for j in known)
+    points = points_of(external, axes, ground.schema, "external")
+    subject = ground.schema.subject
+    if subject is None or subject.name not in external.names:
+        return ExternalList(known, points, None)
+    own = ground.original.column(subject.name)
+    # any record of a person leads to the same number
+    number_of = dict(zip(own.cells, _numbers(own.codes, ground.people.persons), strict=True))
+    listed = external.column(subject.name)
+    number = np.array([number_of.get(cell, -1) for cell in listed.cells])[listed.codes]
+    class_of = np.full(int(persons.max(initial=-1)) + 2, -1)
+    class_of[persons] = release.labels
+    return ExternalList(known, points, class_of[number])
+
+
+def _numbers(codes: np.ndarray, persons: np.ndarray) -> np.ndarray:
+    number = np.full(int(codes.max()) + 1, -1)
+    number[codes] = persons
+    return number
+
+
+def _read(policy: Policy, name: str) -> Table:
+    return read_beside(str(policy.base / name), policy, f"population '{name}'")
+
+
+def _require(table: Table, names: list[str]) -> None:
+    findings = [
+        f"population: has no column '{name}'; add it" for name in names if name not in table.names
+    ]
+    if findings:
+        raise InputError.from_findings(findings)
+
+
+# Attack a release that was audited with its original.
+
+
+OTHER_METHOD = "the policy's method does not publish one table, so nothing is published again"
+
+
+@dataclass(frozen=True)
+class Again:
+    """What only the method of a release knows: how to publish some rows as the release was, and
+    how it decides about a class alone. why_not: why nothing is published again, where nothing is.
+    """
+
+    republish: Republish | None = None
+    recoding: Recoding = field(default_factory=Recoding)
+    why_not: str = NOT_KNOWN
+
+
+PublishAgain = Callable[[AuditResult, Table, EncodedTable, Policy], Again]
+
+
+def never_again(
+    result: AuditResult, original: Table, encoded: EncodedTable, policy: Policy
+) -> Again:
+    """For releases that are not made a second time, as those of streams."""
+    return Again(why_not=NOT_KNOWN if policy.model.method is None else OTHER_METHOD)
+
+
+def attack_audited(
+    result: AuditResult,
+    released: Table,
+    original: Table,
+    policy: Policy,
+    request: AttackRequest,
+    again: PublishAgain,
+    progress: Progress = no_progress,
+) -> Certificate:
+    """The certificate of an audited release, with its attacks and the policy's thresholds."""
+    request = asked_of(policy, request)
+    found = attacked(target(result, released, original, policy, again), policy, request, progress)
+    return with_attacks(result.certificate, found)
+
+
+def target(
+    result: AuditResult, released: Table, original: Table, policy: Policy, again: PublishAgain
+) -> AttackedRelease:
+    """An audited release as attacks take it. again: how some of its rows are published again."""
+    truth = result.truth
+    encoded = _encoded(original, policy) if truth is None else truth.encoded
+    made = again(result, original, encoded, policy)
+    return AttackedRelease(
+        released,
+        result.release,
+        result.schema,
+        original,
+        encoded,
+        truth,
+        made.republish,
+        made.recoding,
+        made.why_not,
+    )
+
+
+def _encoded(original: Table, policy: Policy) -> EncodedTable:
+    """The original, of which nobody knows which record of the release is whose."""
+    schema, findings = bind_original(original, policy)
+    encoded, unfit = (None, findings) if schema is None else encode(original, schema)
+    if encoded is None:
+        raise InputError.from_findings([f"original: {finding}" for finding in unfit])
+    return encoded

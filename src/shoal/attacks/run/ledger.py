@@ -24,9 +24,7 @@ from shoal.auditor.ledger.reading import (
     rows_of_release,
 )
 from shoal.connectors.ledger import Ledger
-from shoal.connectors.ledger.identities import Identities
-from shoal.connectors.ledger.originals import read_originals
-from shoal.connectors.ledger.people import as_text
+from shoal.connectors.ledger.identities import Identities, as_text, read_originals
 from shoal.data.attack_scene import (
     AttackScene,
     Control,

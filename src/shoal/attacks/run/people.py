@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from shoal.attacks.run.places import points_of
+from shoal.attacks.run.request import points_of
 from shoal.data.attack_scene import People, ShownRelease
 from shoal.data.boxes import Axis, axes_of, boxes_of
 from shoal.data.classes import Classes, SensitiveColumn

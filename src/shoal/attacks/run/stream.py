@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.attacks.run.audited import attack_audited, never_again
+from shoal.attacks.run.attack import attack_audited, never_again
 from shoal.attacks.run.earlier import Earlier
 from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_attacks, asked_of
 from shoal.auditor.audit import AuditResult

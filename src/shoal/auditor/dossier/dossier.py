@@ -11,22 +11,179 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+import yaml
+from pydantic import BaseModel
+
 from shoal.auditor.checks import Check
-from shoal.auditor.dossier.answers import Answers
-from shoal.auditor.dossier.context import ContextFile, read_context
-from shoal.auditor.dossier.profiles import Profile, read_profiles
-from shoal.auditor.dossier.risk import Roles, initial_risk, residual_risk
+from shoal.auditor.dossier.context import Context, ContextFile, read_context
 from shoal.auditor.proof import Proof
 from shoal.auditor.verify import require_there, verify_by
+from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
+from shoal.data.table import as_text
 from shoal.errors import InputError, PromiseError
+from shoal.policy.binding.files import read_original
+from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy
 from shoal.version import VERSION
+
+# How easily people could be found: before anything was done, and in the release.
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the columns of a release are for. known: whether anything tells it."""
+
+    known: bool
+    published: tuple[str, ...] = ()
+    quasi: tuple[str, ...] = ()
+    subject: str | None = None
+
+    @classmethod
+    def of(cls, certificate: Certificate, policy: Policy | None) -> Roles:
+        """From the policy, and from a certificate that lists its columns."""
+        columns = certificate.get("columns")
+        if not isinstance(columns, list) or not all(isinstance(c, Mapping) for c in columns):
+            if policy is None:
+                return cls(False)
+            columns = []
+        listed = {
+            str(c.get("name")): (str(c.get("role")), c.get("technique") != "removed")
+            for c in columns
+        }
+        declared = {} if policy is None else policy.model.attributes
+        return cls._of(listed | {name: (a.role, True) for name, a in declared.items()})
+
+    @classmethod
+    def _of(cls, roles: dict[str, tuple[str, bool]]) -> Roles:
+        hidden = ("identifier", "subject", "time", "operation", "drop")
+        return cls(
+            True,
+            tuple(name for name, (role, kept) in roles.items() if kept and role not in hidden),
+            tuple(name for name, (role, _) in roles.items() if role == "quasi"),
+            next((name for name, (role, _) in roles.items() if role == "subject"), None),
+        )
+
+
+def initial_risk(original: str, roles: Roles, policy: Policy | None = None) -> dict[str, float]:
+    """The risk in the original table, by all quasi-identifiers as they stand there.
+
+    alone: share of people whom nobody else looks like. mean, max: chance to find a person.
+    policy: says how the original is written, if it is given.
+    """
+    if not roles.quasi:
+        raise InputError(
+            "dossier: the certificate doesn't name the quasi-identifiers, so the risk of the"
+            " original can't be measured; give the policy with -p"
+        )
+    source = (
+        files.read(original, roles.quasi) if policy is None else read_original(original, policy)
+    )
+    frame = source.frame
+    absent = [name for name in roles.quasi if name not in frame.columns]
+    if absent:
+        raise InputError.from_findings(
+            [f"original '{original}': lacks the column '{name}'" for name in absent]
+        )
+    keys = [as_text(frame[name]).alias(f"q{j}") for j, name in enumerate(roles.quasi)]
+    if roles.subject is not None and roles.subject in frame.columns:
+        person = as_text(frame[roles.subject]).str.strip_chars()
+    else:
+        person = pl.Series(range(frame.height))
+    people = pl.DataFrame([*keys, person.alias("person")]).unique()
+    sizes = people.group_by([key.name for key in keys]).len()["len"]
+    total = people.height
+    return {
+        "alone": int((sizes == 1).sum()) / total,
+        "mean": len(sizes) / total,
+        "max": 1 / int(sizes.min() or 1),  # type: ignore[arg-type]
+    }
+
+
+def residual_risk(certificate: Certificate) -> dict[str, float | None]:
+    """The risk in the release, as its certificate states it."""
+    stated = certificate.get("risk")
+    risk = stated if isinstance(stated, Mapping) else {}
+    together = certificate.get("together")
+    alone = None
+    if isinstance(together, Mapping) and together.get("people"):
+        alone = _number(together.get("alone"), together["people"])
+    return {
+        "alone": alone,
+        "mean": _number(risk.get("prosecutor_mean")),
+        "max": _number(risk.get("prosecutor_max")),
+    }
+
+
+def _number(value: Any, whole: Any = 1) -> float | None:
+    both = all(isinstance(n, int | float) and not isinstance(n, bool) for n in (value, whole))
+    return float(value / whole) if both and whole else None
+
+
+# Profiles: what a standard or law asks of a release, clause by clause. They are data, not code.
+
+
+SUFFIX = ".yaml"
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One clause, and the fields of a dossier that speak to it."""
+
+    clause: str
+    about: str
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One standard or law. basis: where its clauses are taken from."""
+
+    name: str
+    title: str
+    basis: str
+    clauses: tuple[Clause, ...]
+
+
+def profile_names() -> list[str]:
+    """The profiles that are here."""
+    folder = resources("shoal.auditor.dossier") / "profiles"
+    return sorted(
+        entry.name.removesuffix(SUFFIX) for entry in folder.iterdir() if entry.name.endswith(SUFFIX)
+    )
+
+
+def read_profiles(names: Sequence[str]) -> list[Profile]:
+    """The profiles of these names, all where none is named; raises InputError."""
+    known = profile_names()
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise InputError.from_findings(
+            [
+                f"profile '{name}': unknown; {suggestion(name, known)}choose one of"
+                f" {', '.join(known)}"
+                for name in unknown
+            ]
+        )
+    return [_read_profile(name) for name in dict.fromkeys(names or known)]
+
+
+def _read_profile(name: str) -> Profile:
+    path = resources("shoal.auditor.dossier") / "profiles" / f"{name}{SUFFIX}"
+    content = yaml.safe_load(path.read_text("utf-8"))
+    clauses = tuple(
+        Clause(str(entry["clause"]), str(entry["about"]), tuple(entry["fields"]))
+        for entry in content["clauses"]
+    )
+    return Profile(name, content["title"], content["basis"], clauses)
+
 
 SCHEMA = "shoal.dossier/1"
 OPEN, ANSWERED = "open", "answered"
@@ -163,3 +320,113 @@ def _today() -> date:
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
     return now.date()
+
+
+# Which fields of a dossier are answered, and what the others lack.
+
+
+CERTIFICATE = "certificate."
+OPTIONAL = frozenset({"comment"})
+NEEDED = {
+    "certificate.attacks": "no attack was tried on the release",
+    "initial_risk": "give the original with --original",
+}
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What certificate, context and measures say about a release."""
+
+    certificate: Certificate
+    context: Context
+    initial: dict[str, float] | None
+    residual: dict[str, float | None]
+    roles: Roles
+    today: date
+
+    def lacks(self, field: str) -> str:
+        """What an answer to this field lacks, in words; empty where it is answered."""
+        if field in _SPECIAL:
+            return _SPECIAL[field](self)
+        if field.startswith(CERTIFICATE):
+            return self._lacks_in_certificate(field)
+        if field == "initial_risk":
+            return "" if self.initial is not None else NEEDED[field]
+        value: Any = self.context
+        for key in field.split("."):
+            value = getattr(value, key)
+        return _lacks(value, self.today)
+
+    def threshold(self) -> dict[str, Any]:
+        """What is accepted, and whether the residual risk is within it; None where unknown."""
+        accepted = self.context.threshold
+        return {
+            name: {
+                "accepted": limit,
+                "residual": self.residual[name],
+                "within": None
+                if limit is None or (risk := self.residual[name]) is None
+                else risk <= limit,
+            }
+            for name, limit in (("max", accepted.max), ("mean", accepted.mean))
+        } | {"why": accepted.why}
+
+    def _lacks_in_certificate(self, field: str) -> str:
+        value: Any = self.certificate
+        for key in field.removeprefix(CERTIFICATE).split("."):
+            if isinstance(value, list):
+                value = [part.get(key) for part in value if isinstance(part, Mapping)]
+                value = [part for part in value if part is not None]
+            else:
+                value = value.get(key) if isinstance(value, Mapping) else None
+        if value in (None, [], {}, ""):
+            return NEEDED.get(field, "the certificate does not state it")
+        return ""
+
+    def _lacks_of_attributes(self) -> str:
+        rated = self.context.attributes
+        if not self.roles.known:
+            return "" if rated else "empty"
+        lacking = [
+            name
+            for name in self.roles.quasi
+            if name not in rated or _lacks(rated[name], self.today)
+        ]
+        return f"a reason or a rating is missing for {', '.join(lacking)}" if lacking else ""
+
+    def _lacks_of_threshold(self) -> str:
+        accepted, found = self.context.threshold, self.threshold()
+        if accepted.max is None and accepted.mean is None:
+            return "lacks max or mean"
+        if not accepted.why:
+            return "lacks why"
+        above = [name for name in ("max", "mean") if found[name]["within"] is False]
+        return f"the residual risk is above its {' and '.join(above)}" if above else ""
+
+    def _lacks_of_sign_off(self) -> str:
+        if not self.context.sign_off:
+            return "nobody has decided"
+        if any(entry.decision == "reject" for entry in self.context.sign_off):
+            return "somebody has rejected it"
+        return next(filter(None, (_lacks(e, None) for e in self.context.sign_off)), "")
+
+
+_SPECIAL = {
+    "attributes": Answers._lacks_of_attributes,
+    "threshold": Answers._lacks_of_threshold,
+    "sign_off": Answers._lacks_of_sign_off,
+}
+
+
+def _lacks(value: Any, today: date | None) -> str:
+    """What a value of the context lacks. today: the day before which a date is over."""
+    if isinstance(value, BaseModel):
+        parts = {key: _lacks(getattr(value, key), today) for key in type(value).model_fields}
+        empty = [key for key, lack in parts.items() if lack == "empty" and key not in OPTIONAL]
+        if len(empty) == len(parts):
+            return "empty"
+        over = [f"{key} {lack}" for key, lack in parts.items() if lack not in ("", "empty")]
+        return "; ".join([*([f"lacks {', '.join(empty)}"] if empty else []), *over])
+    if isinstance(value, date):
+        return "is over" if today is not None and value < today else ""
+    return "" if value not in (None, "", [], {}) and str(value).strip() else "empty"

@@ -5,23 +5,22 @@ Forward, cross and backward, as in Fung, Wang, Fu, Pei. EDBT 2008, section 3.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
-from shoal.auditor.ledger.mappings import Mappings
-from shoal.auditor.ledger.numbering import (
+from shoal.auditor.ledger.release_view import (
+    CELLS,
+    HistoryFinding,
+    RecordHistory,
+    ReleaseView,
     Rows,
     counts_by_class,
     lists_by_key,
     numbered,
     values_by_class,
 )
-from shoal.auditor.ledger.release_view import (
-    CELLS,
-    HistoryFinding,
-    RecordHistory,
-    ReleaseView,
-)
-from shoal.auditor.ledger.transition import Transition
 
 MOST_PAIRS = 1 << 28
 """Pairs of classes whose boxes are compared at most."""
@@ -182,3 +181,176 @@ def backward(first: Rows, second: Rows, pairs: np.ndarray, classes: np.ndarray) 
             room = sum(rows2.get(h, {}).get(value, 0) for h in targets)
             must_be_old[i] += max(0, old - (room - here))
     return must_be_old
+
+
+# Which rows of one release can be rows of a later one: exactly, by flows.
+
+
+class Mappings:
+    """All ways in which the rows of one release can be rows of a later one that holds them all.
+
+    A row can only be a row of the same value in a class whose box meets its own. So values don't
+    matter to each other, and for each the mappings are the flows from earlier classes, which must
+    send all, to later ones, which have room for as many as they show.
+    """
+
+    def __init__(
+        self,
+        first: Rows,
+        second: Rows,
+        pairs: np.ndarray,
+    ) -> None:
+        """pairs: (m, 2) classes of the two releases whose boxes meet."""
+        self._rows1 = values_by_class(*first)
+        self._rows2 = values_by_class(*second)
+        self._meets = lists_by_key(pairs[:, 0], pairs[:, 1])
+
+    def most_shared(self, pairs: np.ndarray) -> np.ndarray:
+        """The most records that each pair of classes, (m, 2), shares in any mapping; (m,) int64."""
+        return np.array([self._most_shared(g1, g2) for g1, g2 in pairs.tolist()], dtype=np.int64)
+
+    def _most_shared(self, g1: int, g2: int) -> int:
+        total = 0
+        for value, sent in self._rows1[g1].items():
+            sources, room = self._of_value(value)
+            for shared in range(min(sent, room.get(g2, 0)), 0, -1):
+                if _all_find_room(
+                    {**sources, g1: sent - shared}, {**room, g2: room[g2] - shared}, self._meets
+                ):
+                    total += shared
+                    break
+        return total
+
+    def fewest_old(self, classes: np.ndarray) -> np.ndarray:
+        """The fewest records of each of these later classes that are old in any mapping; int64."""
+        return np.array([self._fewest_old(g2) for g2 in classes.tolist()], dtype=np.int64)
+
+    def _fewest_old(self, g2: int) -> int:
+        total = 0
+        for value, here in self._rows2[g2].items():
+            sources, room = self._of_value(value)
+            total += next(
+                old
+                for old in range(here + 1)
+                if _all_find_room(sources, {**room, g2: old}, self._meets)
+            )
+        return total
+
+    def _of_value(self, value: int) -> tuple[dict[int, int], dict[int, int]]:
+        """How many rows of a value each earlier class sends, and each later one has."""
+        sent = {g: shown[value] for g, shown in self._rows1.items() if value in shown}
+        return sent, {g: shown[value] for g, shown in self._rows2.items() if value in shown}
+
+
+def _all_find_room(
+    sources: dict[int, int], room: dict[int, int], meets: dict[int, list[int]]
+) -> bool:
+    """Whether all rows of the sources fit into the classes they meet: a flow, unit by unit."""
+    placed: dict[int, dict[int, int]] = {target: {} for target in room}
+    for source, many in sources.items():
+        for _ in range(many):
+            if not _place(source, placed, room, meets, set()):
+                return False
+    return True
+
+
+def _place(
+    source: int,
+    placed: dict[int, dict[int, int]],
+    room: dict[int, int],
+    meets: dict[int, list[int]],
+    tried: set[int],
+) -> bool:
+    """Place one row of a source somewhere; move others on where that makes room."""
+    for target in meets.get(source, ()):
+        if target not in room or target in tried:
+            continue
+        tried.add(target)
+        inside = placed[target]
+        if sum(inside.values()) < room[target]:
+            inside[source] = inside.get(source, 0) + 1
+            return True
+        for other in [g for g, many in inside.items() if many and g != source]:
+            if _place(other, placed, room, meets, tried):
+                inside[other] -= 1
+                inside[source] = inside.get(source, 0) + 1
+                return True
+    return False
+
+
+# A release of the whole table beside the one that it replaces: which rows are the same records.
+
+
+@dataclass(frozen=True)
+class Transition:
+    """The rows of a release that are in a class, and where their records were before.
+
+    k: the least people of a cell that people left. guards: what the release rests on; checks of
+    the other kind are counted and are not violations.
+    rows: (m,) rows of the release that are in a class. records: (m,) their running numbers.
+    before: (m,) int64, class in the table before, -1 where absent. after: (m,) int64, class now.
+    """
+
+    past: RecordHistory
+    release: ReleaseView
+    k: int
+    guards: str
+    rows: np.ndarray
+    records: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+
+    @classmethod
+    def of(cls, past: RecordHistory, release: ReleaseView, k: int, guards: str) -> Transition:
+        past.make_room_for(release)
+        rows = release.kept
+        records = release.records[rows]
+        after = release.labels[rows].astype(np.int64)
+        return cls(past, release, k, guards, rows, records, past.label[records], after)
+
+    @property
+    def is_old(self) -> np.ndarray:
+        """(m,) bool: the records that were in a class before."""
+        return self.before >= 0
+
+    @property
+    def shows_otherwise(self) -> np.ndarray:
+        """(m,) bool: the old records whose rows show something else outside the classes."""
+        differs: np.ndarray = self.past.rest[self.records] != self.release.rest[self.rows]
+        return self.is_old & differs
+
+    @property
+    def subjects(self) -> np.ndarray | None:
+        subjects = self.release.subjects
+        return None if subjects is None else subjects[self.rows]
+
+    @property
+    def last_two(self) -> tuple[int, int]:
+        return self.release.release - 1, self.release.release
+
+    @property
+    def all_releases(self) -> tuple[int, int]:
+        return 1, self.release.release
+
+    def finding(
+        self,
+        check: str,
+        concerned: np.ndarray,
+        guard: str | None,
+        *,
+        releases: tuple[int, int] | None = None,
+        **more: Any,
+    ) -> HistoryFinding:
+        """How many people a check concerns; a violation where the release rests on its guard.
+
+        concerned: (m,) bool. guard: None where every release rests on it. releases: which ones
+        the check is about; by default the last two.
+        """
+        people = distinct(concerned, self.subjects)
+        is_violation = people > 0 and guard in (None, self.guards)
+        return HistoryFinding(check, releases or self.last_two, people, is_violation, more)
+
+
+def distinct(concerned: np.ndarray, subjects: np.ndarray | None) -> int:
+    """How many people these records are of."""
+    return int(concerned.sum()) if subjects is None else len(np.unique(subjects[concerned]))

@@ -19,7 +19,7 @@ from shoal.data.table import Table
 from shoal.errors import InputError, LedgerError
 from shoal.policy.binding.release import bind_release
 from shoal.policy.policy import Policy
-from shoal.utility.column_figures import ColumnFigures
+from shoal.utility.gcp import ColumnFigures
 
 
 def rows_of_release(

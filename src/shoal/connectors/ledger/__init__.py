@@ -39,9 +39,9 @@ from shoal.connectors.ledger.layout import (
     RUN,
     PolicyFiles,
     ReleaseDraft,
+    TableNote,
     sha256_of,
 )
-from shoal.connectors.ledger.table_note import TableNote
 
 __all__ = [
     "CERTIFICATE",

@@ -17,19 +17,9 @@ from typing import IO
 import numpy as np
 
 from shoal.connectors.ledger import verify
-from shoal.connectors.ledger.chain import Chain
-from shoal.connectors.ledger.drafts import (
-    DRAFT,
-    draft_of,
-    is_draft,
-    move_into_place,
-    open_to_readers,
-    remove,
-    signals_deferred,
-    write_once,
-)
 from shoal.connectors.ledger.layout import (
     CERTIFICATE,
+    DRAFT,
     GENESIS,
     INPUTS,
     KEY,
@@ -42,16 +32,23 @@ from shoal.connectors.ledger.layout import (
     LedgerStep,
     PolicyFiles,
     ReleaseDraft,
+    draft_of,
+    is_draft,
     json_text,
+    move_into_place,
     names_in,
     number_in,
     number_line,
+    open_to_readers,
+    remove,
     sha256_of,
     sha256_of_names,
     sha256_of_state,
+    signals_deferred,
+    write_once,
 )
-from shoal.data.durable import sync
-from shoal.data.regular_files import path_text
+from shoal.connectors.ledger.verify import Chain
+from shoal.data.regular_files import path_text, sync
 from shoal.errors import InputError, LedgerError, os_errors_as_input_errors
 
 KEY_BYTES = 32

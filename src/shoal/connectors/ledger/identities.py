@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +11,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shoal.connectors.ledger.private_tables import read_table, write_table
+from shoal.connectors.ledger import Ledger
+from shoal.connectors.ledger.panel import read_table, write_table
+from shoal.data.known_people import KnownPeople
 from shoal.errors import LedgerError
 
 ROWS = "rows.parquet"
@@ -88,3 +92,51 @@ class Identities:
             columns.get("invented"),
             columns.get("changed"),
         )
+
+
+# Whole records behind a release, which methods keep that publish the whole table anew.
+
+
+ORIGINALS = "originals.parquet"
+_NUMBER = ""  # the column of record numbers: no data column has an empty name
+
+
+def read_originals(ledger: Ledger) -> tuple[pl.DataFrame, np.ndarray] | None:
+    """The whole records behind the last release, with their numbers; None where none are kept."""
+    kept = read_table(ledger.step_folder(ledger.last_step().number) / ORIGINALS)
+    return None if kept is None else (kept.drop(_NUMBER), kept[_NUMBER].to_numpy())
+
+
+def write_originals(records: pl.DataFrame, identities: Identities, folder: Path) -> None:
+    """The whole records behind the real rows of a release, for methods that publish them anew."""
+    numbers = pl.Series(_NUMBER, identities.records[identities.is_real])
+    write_table(records.with_columns(numbers), folder / ORIGINALS)
+
+
+def carry_over(ledger: Ledger, folder: Path) -> None:
+    """What a step without a release leaves as it was."""
+    before = ledger.step_folder(ledger.last_step().number)
+    if (before / ORIGINALS).exists():
+        os.link(before / ORIGINALS, folder / ORIGINALS)
+
+
+# Who was ever published in a ledger, and by which token each person is known there.
+
+
+# Everybody who was ever published
+
+
+def count_known(ledger: Ledger, people: np.ndarray) -> int:
+    """How many different tokens of these were ever published."""
+    return int(KnownPeople(list(ledger.runs().values())).holds(np.unique(people)).sum())
+
+
+def token_of(name: str, key: bytes) -> str:
+    """64 bits of BLAKE2, in hexadecimal."""
+    return hashlib.blake2b(name.encode(), digest_size=8, key=key).hexdigest()
+
+
+def as_text(frame: pl.DataFrame) -> pl.DataFrame:
+    """All columns as text, without a value where there is none."""
+    text = frame.with_columns(pl.all().cast(pl.String))
+    return text.with_columns(pl.when(pl.all() != "").then(pl.all()))

@@ -5,11 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+import secrets
+import shutil
+import signal
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from shoal.data.regular_files import sync
 
 SCHEMA = "shoal.ledger/1"
 PRIVATE_SCHEMA = "shoal.ledger-private/1"
@@ -200,3 +207,133 @@ def _numbers(folder: Path, form: str) -> list[int]:
     with os.scandir(folder) as entries:  # which knows what is a folder without asking about each
         named = [e.name for e in entries if e.name.isascii() and e.name.isdigit() and e.is_dir()]
     return sorted(int(name) for name in named if name == form.format(int(name)))
+
+
+# Drafts: files and folders that are written beside their place and moved into it whole.
+
+
+DRAFT = ".part"
+
+
+def is_draft(name: str) -> bool:
+    return name.startswith(".") and name.endswith(DRAFT)
+
+
+def draft_of(parent: Path, name: str) -> Path:
+    return parent / f".{name}.{secrets.token_hex(8)}{DRAFT}"
+
+
+def open_to_readers(folder: Path) -> None:
+    """A draft is its owner's alone; what is published follows the owner's rule for new files."""
+    mask = os.umask(0)
+    os.umask(mask)
+    folder.chmod(0o777 & ~mask)
+    for path in folder.rglob("*"):
+        path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
+
+
+def move_into_place(draft: Path, place: Path) -> None:
+    """All of a folder on disk, then there by one rename, then the rename on disk."""
+    for path in draft.rglob("*"):
+        sync(path)
+    sync(draft)
+    os.rename(draft, place)
+    sync(place.parent)
+
+
+def write_once(path: Path, content: bytes, private: Path) -> None:
+    """A small file of the private part, whole or not there; one that is there stays."""
+    if path.exists():
+        return
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    draft = draft_of(private, path.name)
+    try:
+        draft.touch(mode=0o600)
+        draft.write_bytes(content)
+        sync(draft)
+        os.rename(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+    sync(path.parent)
+
+
+def write_anew(path: Path, content: bytes) -> None:
+    """A small file of the private part in place of an earlier one, by one rename."""
+    draft = draft_of(path.parent, path.name)
+    try:
+        draft.touch(mode=0o600)
+        draft.write_bytes(content)
+        sync(draft)
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+    sync(path.parent)
+
+
+def remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def signals_deferred() -> Iterator[None]:
+    """Ctrl-C and SIGTERM do nothing: whoever stopped an append must not find a release of it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # where no signal arrives
+        return
+    before = {stop: signal.signal(stop, signal.SIG_IGN) for stop in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for stop, handler in before.items():
+            signal.signal(stop, handler or signal.SIG_DFL)
+
+
+# Which table in a database takes a ledger's releases, and how far that is certain.
+#
+# A release is noted behind the commit of the database. So a table that lacks a noted release is
+# an older copy, while one that lacks a later release was only not reached before a kill.
+
+
+STEP_SCHEMA = "shoal.ledger-table/1"
+KINDS = {"schema": str, "table": str, "releases": int, "head": str, "sha256": str}
+
+
+@dataclass(frozen=True)
+class TableNote:
+    """table: its address without a password. releases: how many it held. head: the hash of the
+    last of these, or of the ledger's beginning.
+    """
+
+    table: str
+    releases: int
+    head: str
+
+    @classmethod
+    def read(cls, private: Path) -> TableNote | None:
+        """The note in a private part; None where there is none, or it is not as it was written."""
+        content = read_json(private / TABLE) or {}
+        kinds = {name: type(value) for name, value in content.items()}
+        if kinds != KINDS or content["releases"] < 0 or content["schema"] != STEP_SCHEMA:
+            return None
+        if content.pop("sha256") != sha256_of_state(content):
+            return None
+        del content["schema"]
+        return cls(**content)
+
+    @staticmethod
+    def is_in(private: Path) -> bool:
+        """Whether there is a note, damaged or not."""
+        return (private / TABLE).exists()
+
+    @staticmethod
+    def remove(private: Path) -> None:
+        (private / TABLE).unlink(missing_ok=True)
+
+    def write(self, private: Path) -> None:
+        """In place of an earlier note, whole or not at all."""
+        content = {"schema": STEP_SCHEMA, **asdict(self)}
+        content["sha256"] = sha256_of_state(content)
+        write_anew(private / TABLE, json_text(content).encode())

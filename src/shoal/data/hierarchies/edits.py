@@ -21,11 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, NoReturn
 
 import numpy as np
 
-from shoal.data.hierarchies.labels import as_label
 from shoal.errors import InputError
 
 Edit = Mapping[str, Any]
@@ -211,3 +211,34 @@ _KINDS: dict[str, tuple[Callable[[_Sheet, Edit], np.ndarray], tuple[str, ...], t
     "step": (_Sheet.step, (), ()),
 }
 """What makes each edit, and the keys that it needs and takes; `step` last, for others take one."""
+
+
+# Labels as a policy writes them in YAML, as text.
+
+
+def as_label(item: Any, maker: str) -> str:
+    """The text of a label; raises InputError for what YAML did not read as text or a whole number.
+
+    A bare `no` is a truth value in YAML and `1.50` a number that forgets its zero: both must be
+    quoted.
+    """
+    if isinstance(item, str) and item.strip():
+        return item
+    if isinstance(item, int) and not isinstance(item, bool):
+        return str(item)
+    if isinstance(item, date):
+        return item.isoformat()
+    raise InputError(
+        f"hierarchy maker '{maker}' takes labels as text, not {_what(item)}; write every label in"
+        " quotes"
+    )
+
+
+def _what(item: Any) -> str:
+    if isinstance(item, bool):
+        return "a truth value (a bare yes, no, on or off is one)"
+    if isinstance(item, float):
+        return "a decimal number"
+    if item is None or isinstance(item, str):
+        return "nothing"
+    return "a list or mapping"

@@ -38,26 +38,23 @@ import numpy as np
 
 from shoal.data.taxonomy import Span
 from shoal.errors import PartyError
-from shoal.fusion.codes import pack, packed_size, unpack
-from shoal.fusion.ground import REFUSED, VALID, Ground
-from shoal.fusion.local_batches import (
+from shoal.fusion.ground import REFUSED, VALID, Ground, pack, packed_size, unpack
+from shoal.fusion.local_groups import (
     CAN_NOT,
     NUMBER,
     SPAN,
-    Tree,
-    allowed,
-    said_of,
-    unreadable,
-)
-from shoal.fusion.local_groups import (
     LocalCut,
     LocalGroups,
+    Tree,
+    allowed,
     best_cut,
     fits,
     hull,
     is_node,
     parts_hold,
     parts_of,
+    said_of,
+    unreadable,
 )
 from shoal.protocols import FusionMethod
 

@@ -48,11 +48,19 @@ from shoal.fusion.batches import (
     most_batch,
     not_own,
 )
-from shoal.fusion.codes import packed_size, unpack
-from shoal.fusion.ground import REFUSED, VALID, Ground
+from shoal.fusion.ground import REFUSED, VALID, Ground, packed_size, unpack
 from shoal.protocols import FusionMethod
-from shoal.search.candidates import FINE_UNIT, SCORES, UNIT, Candidates, Taken
-from shoal.search.specialization import Candidate, Done, Specialization, Step
+from shoal.search.specialization import (
+    FINE_UNIT,
+    SCORES,
+    UNIT,
+    Candidate,
+    Candidates,
+    Done,
+    Specialization,
+    Step,
+    Taken,
+)
 
 MOST_LABELS = 1 << 16
 SCORE = {

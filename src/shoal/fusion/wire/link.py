@@ -28,10 +28,8 @@ from shoal.connectors.party.messages import (
 )
 from shoal.connectors.party.tls import Endpoint, Identity, Peer
 from shoal.errors import PartyError
-from shoal.fusion.wire.outbox import Outbox
 from shoal.fusion.wire.parser import Parser, Terms
-from shoal.fusion.wire.patience import Patience, left_early
-from shoal.fusion.wire.session import POLL, Sessions
+from shoal.fusion.wire.session import POLL, Outbox, Patience, Sessions, left_early
 
 _MOST_EARLY = 1 << 14  # messages of a secure round that wait for this party to open the session
 

@@ -14,16 +14,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import queue
 import secrets
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.messages import LinkLost
 from shoal.connectors.party.tls import Endpoint
-from shoal.errors import PartyError
+from shoal.errors import LostPartyError, PartyError
 from shoal.fusion.wire.parser import Greeting, Terms
 
 POLL = 0.2  # seconds
@@ -331,3 +334,113 @@ def _another_agreement(name: str) -> PartyError:
         f"party '{name}': runs another agreement; compare the files, 'shoal party show' prints"
         " their hash"
     )
+
+
+# How long a party waits for the others: no wait is without an end.
+#
+# A wait ends when what it is for arrives, when the session breaks, when the other party says
+# goodbye, or when nobody has sent or worked for `patience` seconds. So that a long computation
+# elsewhere is not taken for a party that hangs, parties whose patience has run out ask the others
+# how long they have been idle. A party that is frozen, or unplugged, does not answer.
+
+
+MOST_WORK = 24
+"""Times its patience that a party waits while others say that they work."""
+
+
+def left_early(name: str) -> LostPartyError:
+    """What ends a wait for a party that has said goodbye."""
+    return LostPartyError(f"party '{name}': left before the end; start it again")
+
+
+class Patience:
+    """The patience of one party, in seconds. peers: the others that can be asked now."""
+
+    def __init__(
+        self, seconds: float, endpoint: Endpoint, peers: Callable[[], Iterable[str]]
+    ) -> None:
+        self.seconds = seconds
+        self._endpoint = endpoint
+        self._peers = peers
+        self._idle_since: float | None = None
+
+    def hear_idle(self, packed: bytes, context: Any) -> bytes:
+        """For how many seconds this party has been waiting; 0 while it works."""
+        self._endpoint.caller(context)
+        since = self._idle_since
+        return str(0.0 if since is None else time.monotonic() - since).encode()
+
+    def _idle_times(self) -> Iterator[float]:
+        """For how long the others have been idle, those that say it."""
+        for name in self._peers():
+            try:
+                seconds = float(self._endpoint.call(name, "Idle", b""))
+            except (self._endpoint.rpc_error, ValueError):
+                continue
+            if seconds >= 0:  # false of NaN
+                yield seconds
+
+    @contextmanager
+    def waiting(self, what: str) -> Iterator[Callable[[], None]]:
+        """This party waits; yields a function to be called again and again meanwhile.
+
+        That raises LostPartyError once patience has run out. what: who or what does not come.
+        """
+        begun = time.monotonic()
+        until = begun + self.seconds
+        latest = begun + MOST_WORK * self.seconds
+
+        def go_on() -> None:
+            nonlocal until
+            now = time.monotonic()
+            if now > until:
+                until = min(now - min(self._idle_times(), default=math.inf) + self.seconds, latest)
+            if time.monotonic() > until:
+                raise LostPartyError(
+                    f"{what}: nothing came within {now - begun:.0f} s; look what hangs, and start"
+                    " all parties again: what is done so far is kept"
+                )
+
+        self._idle_since = begun
+        try:
+            yield go_on
+        finally:
+            self._idle_since = None
+
+
+# Messages to one party that are on their way.
+
+
+MOST_WAITING = 64  # more wait in the journal
+
+
+class Outbox:
+    """What one thread puts in, the channel's thread takes out.
+
+    delay: seconds by which each message is held back, for experiments.
+    """
+
+    def __init__(self, delay: float) -> None:
+        self._delay = delay
+        self._items: queue.SimpleQueue[tuple[float, bytes] | None] = queue.SimpleQueue()
+
+    @property
+    def is_full(self) -> bool:
+        return self._items.qsize() >= MOST_WAITING
+
+    def put(self, frame: bytes) -> None:
+        """Sends a message after all that were put in before."""
+        self._items.put((time.monotonic() + self._delay, frame))
+
+    def close(self) -> None:
+        """Ends the channel after all that were put in before."""
+        self._items.put(None)
+
+    def frames(self) -> Iterator[bytes]:
+        """The messages, each when it is due, until the channel is closed."""
+        while (item := self._items.get()) is not None:
+            due, frame = item
+            early = due - time.monotonic()
+            if early > 0:
+                time.sleep(early)
+            yield frame

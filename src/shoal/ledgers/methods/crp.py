@@ -31,24 +31,22 @@ import numpy as np
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.ledgers.kernels import box_growth, farthest_first
-from shoal.ledgers.methods.table_methods import TABLE_METHODS
+from shoal.ledgers.kernels import farthest_first
 from shoal.ledgers.methods.waiting import (
     AT_ONCE,
     DEADLINE,
     PRICE,
     PRICED,
+    TABLE_METHODS,
     WAITING,
     is_due,
     without_waiting,
 )
 from shoal.protocols import Promises, Republisher
-from shoal.search.blocks import BLOCK, rows_of_blocks
-from shoal.search.costs import costs_of
 from shoal.search.kernels import nearest_class
-from shoal.search.points import points_of
+from shoal.search.points import BLOCK, points_of, rows_of_blocks
 from shoal.search.repair import repair
-from shoal.search.segments import require_people
+from shoal.search.segments import costs_of, require_people
 from shoal.search.targets import targets_for
 
 PAPER = "paper"
@@ -171,7 +169,7 @@ def with_leftovers(
     if rule == LEAST_LOSS:
         lo, hi, sizes = nearest_class.boxes(block.codes, labels, count)
         room = people, is_in, 2 * k - 1
-        box_growth.join_with_room(
+        farthest_first.join_with_room(
             block.codes, left, person, labels, lo, hi, sizes, *room, costs_of(block)
         )
     else:

@@ -27,25 +27,34 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.classes import Population
-from shoal.data.ledger_view import LedgerView, Placement
+from shoal.data.ledger_view import (
+    CARRIED,
+    CLOSED,
+    LOCKSTEP,
+    RETIRED,
+    TOGETHER,
+    LedgerView,
+    Panel,
+    PanelChange,
+    Placement,
+)
 from shoal.data.matrix import Matrix
-from shoal.data.panel import CARRIED, CLOSED, LOCKSTEP, RETIRED, TOGETHER, Panel, PanelChange
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError, InputError
-from shoal.ledgers.methods.table_methods import TABLE_METHODS
 from shoal.ledgers.methods.waiting import (
     AT_ONCE,
     DEADLINE,
     PRICE,
     PRICED,
+    TABLE_METHODS,
     WAITING,
     is_due,
 )
 from shoal.protocols import AnonymityRequirement, Promises, Republisher
-from shoal.search.part_promises import PartPromises
 from shoal.search.points import points_of
 from shoal.search.repair import repair
 from shoal.search.segments import losses_of, lowest_nodes
+from shoal.search.targets import PartPromises
 
 Round = tuple[np.ndarray, Panel]
 """(n,) int32, the group that each record is published with, -1 for none; the panel after it."""

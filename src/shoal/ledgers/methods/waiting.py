@@ -102,3 +102,18 @@ def _parts(subjects: np.ndarray | None, partition: Partition) -> np.ndarray:
         if (joined == part).all():
             return np.unique(part, return_inverse=True)[1].reshape(-1)
         part = joined
+
+
+# The methods for tables that a method for republication may call.
+
+
+TABLE_METHODS = (
+    "rounded-partition",
+    "lattice-peeling",
+    "k-member",
+    "mondrian",
+    "top-down-greedy",
+    "mdav",
+    "tcloseness",
+)
+"""The methods for tables that may find the classes; a view offers them by name."""

@@ -14,7 +14,7 @@ from shoal.connectors.spread_files import read_spread
 from shoal.data.room import Room
 from shoal.data.shared_room import SharedRoom
 from shoal.errors import InputError
-from shoal.policy.binding.certified import certified_reading
+from shoal.policy.binding.files import certified_reading
 from shoal.policy.binding.notation import translated_columns
 from shoal.policy.binding.past_memory import room_for
 from shoal.policy.interchange import reading_of

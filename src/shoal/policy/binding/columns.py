@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+import unicodedata
+from collections.abc import Container, Mapping
 
 import polars as pl
 
+from shoal.data.column_words import copied_columns, looks_like_data
 from shoal.data.derived import PARTS
-from shoal.data.table import Table
+from shoal.data.person_numbers import person_numbers
+from shoal.data.table import Column, Table
 from shoal.data.two_tables import GROUP
-from shoal.data.unnamed_columns import copied_columns, looks_like_data
-from shoal.policy.binding.near_names import REMOVED, check_copies, check_near_names
+from shoal.data.warnings import PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
 from shoal.policy.consistency import quoted
 from shoal.policy.parameters import nearest
 from shoal.policy.policy import Policy
@@ -132,3 +134,116 @@ def _renamed(names: list[str], others: list[str]) -> str:
     mine = {name: [other for other in others if nearest(other, names) == name] for name in names}
     near = [f"'{other}' for '{name}'" for name in names if (other := nearest(name, mine[name]))]
     return f"did you mean {', '.join(near)}? " if near else ""
+
+
+# Columns that `other: plain` would publish though they look like one that the policy names.
+#
+# `Name` beside a removed `name` is more likely a slip of the pen than a new column. In a release
+# that somebody else made, `Age` beside `age` may hold what `age` hides.
+
+
+REMOVED = ("identifier", "subject", "time", "operation", "drop")
+
+# letters of other scripts that look like Latin ones, in small letters
+_LOOK_ALIKE = str.maketrans("авеікмнорстухѕјԁɡԛԝɑανορτικχυ", "abeikmhopctyxsjdgqwaavoptikxu")
+
+
+def check_near_names(names: list[str], policy: Policy, released: bool = False) -> list[str]:
+    """A finding for each unnamed column whose name is but for its writing that of a named one.
+
+    released: whether these are columns of a release, which nobody can publish any more.
+    """
+    if policy.model.other != "plain":
+        return []
+    declared = policy.model.attributes
+    named = {_bare(name): name for name in declared}
+    return [
+        _finding(name, f"named like '{near}' ({declared[near].role})", policy, released)
+        for name in names
+        if name not in declared and _bare(name) and (near := named.get(_bare(name))) is not None
+    ]
+
+
+def check_copies(copies: Mapping[str, str], policy: Policy) -> list[str]:
+    """A finding for each unnamed column that holds the very cells of a removed one.
+
+    copies: the removed column of each.
+    """
+    declared = policy.model.attributes
+    return [
+        _finding(name, f"holds the cells of '{copied}' ({declared[copied].role})", policy)
+        for name, copied in copies.items()
+    ]
+
+
+def _finding(name: str, what: str, policy: Policy, released: bool = False) -> str:
+    if policy.is_made_of_columns:
+        return f"column '{name}': not named, but {what}; name it, too, or take it out"
+    if released:
+        return (
+            f"columns '{name}': not in the policy, but {what}; name it under 'attributes', nobody"
+            " has judged it"
+        )
+    return (
+        f"columns '{name}': not in the policy, but {what}; name it under 'attributes',"
+        " 'other: plain' would publish it"
+    )
+
+
+def _bare(name: str) -> str:
+    """A name without what people write in different ways, or nobody sees: case, blanks, marks,
+    scripts.
+    """
+    folded = unicodedata.normalize("NFKC", name).casefold().translate(_LOOK_ALIKE)
+    return "".join(sign for sign in folded if sign.isalnum())
+
+
+# Values that differ only by capitals or by blanks around them: `flu`, `Flu` and `flu `.
+#
+# Nothing says whether they mean the same, so each counts as a value of its own: two of them are
+# enough for l = 2, and records that show them are not alike. Whoever publishes should know.
+
+
+def written_alike(table: Table, policy: Policy) -> list[ReleaseWarning]:
+    """A warning for each sensitive or quasi-identifying text column that holds such values; counts
+    alone.
+    """
+    found = []
+    for name, attribute in policy.model.attributes.items():
+        is_text = attribute.type in (None, "category") and attribute.domain is None
+        if attribute.role not in ("quasi", "sensitive") or not is_text or name not in table.names:
+            continue
+        values, texts = _counts(table.column(name), policy.model.missing_values)
+        if values > texts:
+            what = (
+                "l counts each of them"
+                if attribute.role == "sensitive"
+                else "records with them are taken to differ"
+            )
+            text = (
+                f"attribute '{name}': {values} of its values are only {texts} if capitals and the"
+                f" blanks around them are left out of account, but {what}; if they mean the same,"
+                " write them alike in the data, then publish"
+            )
+            found.append(ReleaseWarning(WRITTEN_ALIKE, text))
+    return found
+
+
+def _counts(column: Column, missing_values: list[str]) -> tuple[int, int]:
+    """How many values look like another one, and how many texts these are."""
+    if column.was_number:
+        return 0, 0
+    values = pl.Series(column.cells, dtype=pl.String).filter(pl.Series(column.counts() > 0))
+    values = values.filter(~values.is_in(missing_values))
+    sizes = values.str.strip_chars().str.to_lowercase().value_counts()["count"]
+    several = sizes.filter(sizes > 1)
+    return int(several.sum()), len(several)
+
+
+def input_warnings(table: Table, policy: Policy) -> list[ReleaseWarning]:
+    """What the original gives reason to say: columns that seem to number people, where every record
+    is taken to be its own person, and values that look alike.
+    """
+    evidence = person_numbers(table) if policy.subject is None else []
+    assumed = [ReleaseWarning(PEOPLE_ASSUMED, str(one)) for one in evidence]
+    return [*assumed, *written_alike(table, policy)]

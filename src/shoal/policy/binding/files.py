@@ -2,26 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import gzip
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import TypeAlias
 
+import numpy as np
 import polars as pl
 
 from shoal.connectors import files
-from shoal.connectors.dialect import DELIMITED, Dialect, Reading, codec_of, default_dialect
+from shoal.connectors.dialect import (
+    DELIMITED,
+    UTF8,
+    Dialect,
+    Reading,
+    codec_of,
+    default_dialect,
+    is_written_in,
+    reading_as_stated,
+)
+from shoal.connectors.files import SourceFile
 from shoal.connectors.folder_manifest import check_released
+from shoal.connectors.frames import Frame, table_of
+from shoal.connectors.outputs import certificate_path
 from shoal.connectors.release_drafts import ReleaseDraft
+from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
 from shoal.data.formulas import escaped, formula_sentences, unescaped
-from shoal.data.table import Table
+from shoal.data.numbers import MOST_EXACT
+from shoal.data.progress import Progress
+from shoal.data.table import Table, as_text
+from shoal.data.two_tables import sensitive_path
 from shoal.errors import InputError
 from shoal.policy.binding import notation
-from shoal.policy.binding.certified import certified_reading
-from shoal.policy.binding.derived import derived_columns, with_derived, without_derived
-from shoal.policy.binding.two_tables import read_both, with_second
-from shoal.policy.binding.types import typed
+from shoal.policy.binding.notation import (
+    derived_columns,
+    is_date,
+    is_number,
+    with_derived,
+    without_derived,
+)
 from shoal.policy.interchange import reading_beside, reading_of
 from shoal.policy.policy import Policy
+from shoal.privacy.two_tables import joined
 
 _UTF8_WITH_MARK = "utf-8-sig"
 
@@ -236,3 +261,164 @@ def _categorical(policy: Policy) -> Collection[str]:
     names = policy.audited_columns
     translated = {*notation.translated_columns(policy, names)}
     return [name for name in names if name not in translated]
+
+
+# Columns of a release as numbers and dates, for formats that have types.
+
+
+_DAY = r"^\d{4}-\d\d-\d\d$"
+
+
+def typed(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """The release with declared numbers as Int64 or Float64, and days as Date.
+
+    Columns that show anything else, such as intervals or a text for missing values, stay text. So
+    do numbers in bins that would not read as they are written, such as `07` or `2` beside `1.5`:
+    the leaves of a hierarchy are texts.
+    """
+    declared = policy.model.attributes
+    source_of = {column.name: column.source for column in derived_columns(policy)}
+    for name in frame.columns:
+        attribute = declared.get(source_of.get(name, name))
+        column = frame[name]
+        if attribute is None or column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+            continue
+        text = column.cast(pl.String)
+        if is_number(attribute):
+            numbers = _numbers(text)
+            is_leaf = attribute.hierarchy is not None and name not in source_of
+            if not is_leaf or as_text(numbers).equals(as_text(text)):
+                frame = frame.with_columns(numbers)
+        elif is_date(attribute):
+            frame = frame.with_columns(_days(text))
+    return frame
+
+
+def _numbers(text: pl.Series) -> pl.Series:
+    numbers = text.str.strip_chars().replace("", None).cast(pl.Float64, strict=False)
+    if _says_more(text, numbers) or not bool(numbers.drop_nulls().is_finite().all()):
+        return text
+    values = numbers.drop_nulls().to_numpy()
+    is_large = np.abs(values) >= MOST_EXACT
+    if not is_large.any() and (np.floor(values) == values).all():
+        return numbers.cast(pl.Int64)
+    return text if is_large.any() and _loses_digits(text) else numbers
+
+
+def _loses_digits(text: pl.Series) -> bool:
+    """Whether some number is another one as a float."""
+    cells = [cell.strip() for cell in text.drop_nulls().unique().to_list()]
+    return any(cell and Decimal(cell) != Decimal(float(cell)) for cell in cells)
+
+
+def _days(text: pl.Series) -> pl.Series:
+    filled = text.replace("", None).drop_nulls()
+    if not bool(filled.str.contains(_DAY).all()):
+        return text
+    days = text.replace("", None).str.to_date("%Y-%m-%d", strict=False)
+    return text if _says_more(text, days) else days
+
+
+def _says_more(text: pl.Series, values: pl.Series) -> bool:
+    """Whether some cell that is not empty has no such value."""
+    return bool(((text.fill_null("") != "") & values.is_null()).any())
+
+
+# How a release is written, as the certificate beside it says; options of `publish` may have
+# overridden what the policy says of that.
+
+
+def certified_reading(path: str, asked: Reading) -> Reading | None:
+    """How to read a release where its certificate says otherwise than the policy.
+
+    asked: as the policy says. None where there is no certificate, or none that can be read, or it
+    is another file's, or the file is not written in the encoding that it names.
+    """
+    beside = Path(certificate_path(path))
+    if (
+        path == files.STANDARD
+        or files.format_to_read(path) not in DELIMITED
+        or not beside.is_file()
+    ):
+        return None
+    try:
+        output = Certificate.load(beside).get("output") or {}
+    except InputError:
+        return None  # an audit needs no certificate
+    stated = reading_as_stated(output.get("dialect"))
+    if _is_same(stated, asked) or files.table_sha256(path) != output.get("sha256"):
+        return None
+    if _codec(stated) != UTF8 and not is_written_in(_content(path), _codec(stated)):
+        return None
+    return stated
+
+
+def _is_same(stated: Reading, asked: Reading) -> bool:
+    # where nothing is asked, the delimiter is guessed, and from a few columns wrongly
+    parts_alike = stated.delimiter in (None, asked.delimiter)
+    return parts_alike and _codec(stated) == _codec(asked)
+
+
+def _codec(reading: Reading) -> str:
+    return (codec_of(reading.encoding) if reading.encoding else None) or UTF8
+
+
+def _content(path: str) -> bytes:
+    content = Path(path).read_bytes()
+    return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+
+
+# A release of two tables, read as one: each row with its group and a value of the group.
+
+
+def second_of(path: str) -> str:
+    """Where the second table is; raises InputError where there can be none, or is none."""
+    if path == files.STANDARD:
+        raise InputError("file '-': a release of two tables is two files; name the first")
+    second = sensitive_path(path)
+    if not Path(second).exists():
+        raise InputError(
+            f"file '{second}': is not there; the release has two tables, keep both in one folder"
+        )
+    return second
+
+
+def with_second(source: SourceFile, second: SourceFile, name: str) -> SourceFile:
+    """Both files as one table, `joined`. name: the sensitive attribute."""
+    return replace(source, frame=joined(source.frame, second.frame, name), second=second.sha256)
+
+
+def read_both(path: str, name: str, read: Callable[[str], SourceFile]) -> SourceFile:
+    """The same of a path, each of the two read by the same function."""
+    return with_second(read(path), read(second_of(path)), name)
+
+
+def released_table(released: Frame | tuple[Frame, Frame], policy: Policy) -> Table:
+    """A released frame; of two tables both, as one; raises InputError where it is not as many."""
+    is_pair = isinstance(released, tuple)
+    if is_pair != policy.is_in_two_tables:
+        raise InputError(
+            "released: is a pair of tables, the policy's method publishes one; give that"
+            if is_pair
+            else "released: the policy's method publishes two tables; give both as a pair, the"
+            " quasi-identifiers first"
+        )
+    if not isinstance(released, tuple):
+        return table_of(released)
+    first, second = (table_of(frame).frame for frame in released)
+    return Table(joined(first, second, policy.hidden))
+
+
+# A table that a job of advice is given: the path of a file, or a frame.
+
+
+Source: TypeAlias = "str | Path | Frame"
+"""A table in a file, or as a frame of pandas, polars or pyarrow."""
+
+
+def read_source(source: Source, policy: Policy, progress: Progress) -> Table:
+    """The table as the policy reads it; raises InputError."""
+    if isinstance(source, (str, Path)):
+        progress("reading the table")
+        return Table(read_original(str(source), policy).frame)
+    return original_table(table_of(source), policy)

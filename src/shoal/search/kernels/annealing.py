@@ -16,11 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.data.numba_kernels import inlined, outer
-from shoal.search.kernels.slot_exchanges import (
-    change_places,
-    first_fit,
-    leaves_too_little,
-)
+from shoal.search.kernels.class_promises import LARGEST, NOBODY, excess, keep, learn
 from shoal.search.kernels.slots import (
     CAPACITY,
     NOISE_BITS,
@@ -28,6 +24,9 @@ from shoal.search.kernels.slots import (
     TREES,
     K,
     SlotClasses,
+    change_places,
+    first_fit,
+    leaves_too_little,
     loss_with,
     loss_without,
     measure,
@@ -122,3 +121,118 @@ def _least_loss(first, end, share, classes):
             total += classes.loss[c]
             filled += 1
     return total * share // (max(filled, np.int64(1)) << 10)
+
+
+# Simulated annealing as in `annealing`, over classes that promise more than a number of records.
+#
+# What classes exceed their promises by never grows: a class that keeps them keeps them, and one
+# that does not comes nearer. What a move costs is asked first, since it is cheap and mostly
+# enough to give up.
+
+
+EXCESS, MOST = 1e15, 1e18
+"""What an excess of 1 costs, in units of loss: more than all that a move can gain; and no more."""
+
+ASKED = 3
+"""Exchanges of a record with a class that are put to the promises at most."""
+
+
+@outer
+def anneal_promised(classes, promises, near, bound, shape, table, temperatures, block):
+    """As `annealing.anneal`; returns the moves made. promises: `ClassPromises`."""
+    random = block[:1]
+    first = np.int64(block[1])
+    end = np.int64(block[2])
+    size, loss, beyond = classes.size, classes.loss, promises.beyond
+    for c in range(first, end):
+        if size[c] > 0:
+            measure(c, classes, shape, table)
+        if 0 < size[c] <= LARGEST:
+            learn(c, classes, promises, shape)
+    bounds = np.empty((2, classes.rows.shape[1]), np.int32)
+    noise = temperatures.shape[0] - (1 << NOISE_BITS)
+    moves, nobody = np.int64(0), np.int64(NOBODY)
+    for sweep in range(noise):
+        for a in range(first, end):
+            for s in range(a * shape[CAPACITY], a * shape[CAPACITY] + size[a]):
+                if s >= a * shape[CAPACITY] + size[a]:
+                    break  # one has left
+                z = next_random(random)
+                other = near[classes.record[s], random_below(z, near.shape[1])]
+                b = np.int64(classes.class_of[other])
+                if b == a or b < first or b >= end or size[a] < 2 or size[b] < 2:
+                    continue
+                if size[a] > LARGEST or size[b] > LARGEST:
+                    continue
+                draw = temperatures[noise + np.int64(z & np.uint64((1 << NOISE_BITS) - 1))]
+                limit = size[a] * loss[a] + size[b] * loss[b]
+                limit += (temperatures[sweep] * draw) >> 16
+                limit += np.int64(min(EXCESS * (beyond[a - first] + beyond[b - first]), MOST))
+                p = nobody
+                relocates = (
+                    size[a] > shape[K]
+                    and size[b] < shape[CAPACITY]
+                    and (z >> np.uint64(20)) & np.uint64(1) == np.uint64(0)
+                )
+                if relocates:
+                    if not _relocates(s, a, b, limit, classes, promises, shape, table):
+                        continue
+                elif leaves_too_little(s, a, b, limit, classes, bounds, shape, table):
+                    continue
+                else:
+                    start = random_below(next_random(random), size[b])
+                    p = _partner(
+                        s, a, b, start, limit, classes, promises, bound, bounds, shape, table
+                    )
+                    if p < 0:
+                        continue
+                moves += 1
+                leaving = np.int64(classes.record[s])
+                coming = np.int64(classes.record[p]) if p >= 0 else nobody
+                for c in (a, b):  # one call to compile
+                    keep(c, leaving, coming, classes, promises, shape)
+                    leaving, coming = coming, leaving
+                if relocates:
+                    move(s, a, b, classes, shape)
+                else:
+                    change_places(s, a, p, b, classes)
+                for c in (a, b):
+                    measure(c, classes, shape, table)
+    return moves
+
+
+@inlined
+def _relocates(s, a, b, limit, classes, promises, shape, table):
+    """Whether slot s of class a may move to class b within the limit."""
+    after = (classes.size[a] - 1) * loss_without(s, a, classes, shape, table)
+    after += (classes.size[b] + 1) * loss_with(s, b, classes, shape, table)
+    if after > limit:
+        return False
+    nobody, one = np.int64(NOBODY), np.int64(classes.record[s])
+    now = excess(a, one, nobody, classes, promises, shape, False)
+    if after + EXCESS * now > limit:
+        return False
+    now += excess(b, nobody, one, classes, promises, shape, False)
+    return after + EXCESS * now <= limit
+
+
+@inlined
+def _partner(s, a, b, start, limit, classes, promises, bound, bounds, shape, table):
+    """The first slot of class b that slot s of class a may be exchanged for within the limit, -1
+    where none may.
+    """
+    tried = np.int64(0)
+    one = np.int64(classes.record[s])
+    for _ in range(ASKED):
+        p, after = first_fit(s, a, b, start, limit, classes, bound, bounds, shape, table, tried)
+        if p < 0:
+            break
+        other = np.int64(classes.record[p])
+        now = excess(a, one, other, classes, promises, shape, False)
+        if after + EXCESS * now <= limit:
+            now += excess(b, other, one, classes, promises, shape, False)
+            if after + EXCESS * now <= limit:
+                return p
+        place = p - b * shape[CAPACITY] - start
+        tried = place + 1 if place >= 0 else place + classes.size[b] + 1
+    return np.int64(-1)

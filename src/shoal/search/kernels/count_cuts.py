@@ -1,7 +1,7 @@
 """Top-down cuts that keep as many classes as possible under l-diversity.
 
 A node's *bound* says how many classes its records could make, whatever they are: see
-`algorithms.steps.most_classes`. A cut is admissible where both sides together have the bound of the
+`search.most_classes`. A cut is admissible where both sides together have the bound of the
 node. Every cut may divide records that are tied.
 """
 

@@ -19,8 +19,7 @@ import numpy as np
 from shoal.data.numba_kernels import inner, outer
 from shoal.data.uncompiled import uncompiled_up_to
 from shoal.search.kernels.cut_sizes import SAME, lower_size
-from shoal.search.kernels.rows import swap_rows
-from shoal.search.kernels.spans import first_node, last_leaf, parent_of, span_loss
+from shoal.search.kernels.spans import first_node, last_leaf, parent_of, span_loss, swap_rows
 
 MEDIAN = 0
 """Left are the codes up to the lower median: records of one code stay together."""

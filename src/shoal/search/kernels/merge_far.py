@@ -1,7 +1,7 @@
 """Classes that are too far from the table merge with near ones until none is.
 
 points: (d, n) float64. labels: (n,) int32, the class of each record. codes, layout, prefix_sums,
-lookup, limit: as in `algorithms.steps.targets.Targets`. sizes: (classes,) int64 and total:
+lookup, limit: as in `search.targets.Targets`. sizes: (classes,) int64 and total:
 (classes, d) float64, records of each class and the sum of their points; a class of size 0 has
 merged away.
 """

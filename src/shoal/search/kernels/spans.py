@@ -1,7 +1,7 @@
 """What a span of codes costs: shared by every kernel that prices boxes of records.
 
 costs: (d + nodes, 3) float64, all that a `Matrix` says about costs in one table; see
-    `algorithms.steps.costs`. The first d rows are the attributes: loss per unit of code, row of the
+    `search.segments`. The first d rows are the attributes: loss per unit of code, row of the
     first node of its hierarchy or -1, nothing. The others are the nodes: row of the parent or -1,
     last leaf covered, loss. Row numbers and leaves are the bits of an int64: converting them from
     floats would cost more than all the rest of a climb. The node of leaf code c of an attribute is
@@ -65,3 +65,19 @@ def widen(lo, hi, b, item_lo, item_hi, i):
     for j in range(lo.shape[1]):
         lo[b, j] = min(lo[b, j], item_lo[i, j])
         hi[b, j] = max(hi[b, j], item_hi[i, j])
+
+
+# Moving whole records: rows of a matrix, (n, columns), one record each.
+
+
+@inner
+def swap_rows(rows, a, b):
+    for c in range(rows.shape[1]):
+        rows[a, c], rows[b, c] = rows[b, c], rows[a, c]
+
+
+@inner
+def copy_row(source, a, target, b):
+    """Row a of `source` into row b of `target`."""
+    for c in range(source.shape[1]):
+        target[b, c] = source[a, c]

@@ -31,12 +31,12 @@ from shoal.data.space import UNIT, Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
 from shoal.protocols import StreamMethod, StreamPromises
 from shoal.streams.kernels import candidates, join_clusters, nearest_clusters
-from shoal.streams.methods.buffer import ReusableClusters
 from shoal.streams.methods.emission import (
     KIND_OF_LEFTOVER,
     SNAP,
     STAR_OR_DROP,
     TICK,
+    ReusableClusters,
     boxes,
     codes_of,
     emissions,

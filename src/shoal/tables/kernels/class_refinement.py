@@ -21,8 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer
-from shoal.search.kernels.rows import copy_row
-from shoal.search.kernels.spans import span_loss
+from shoal.search.kernels.spans import copy_row, span_loss
 
 GAIN = 1e-9  # less is rounding
 

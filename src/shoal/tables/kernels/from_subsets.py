@@ -1,7 +1,7 @@
 """Classes that take one record from each of several groups of alike sensitive values.
 
 points: (d, n) float64. subject_ids: (n,) int32, the person of each record, or empty where each is
-its own. codes, layout, prefix_sums, lookup, limit: as in `algorithms.steps.targets.Targets`; pool,
+its own. codes, layout, prefix_sums, lookup, limit: as in `search.targets.Targets`; pool,
 count, remaining and distance: as in `kernels.unassigned_pool`. Equal distances go to the lower
 record.
 """

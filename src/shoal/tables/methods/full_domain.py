@@ -49,10 +49,9 @@ from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Promises, Recoder
 from shoal.search.distinct_rows import on_distinct_rows
 from shoal.search.lattice import Lattice, NodeScore, account, levels_given
-from shoal.search.lattice_costs import METRICS
-from shoal.search.levels import Node, NodeGroups
-from shoal.search.part_promises import PartPromises
+from shoal.search.lattice_costs import METRICS, Node, NodeGroups
 from shoal.search.segments import require_people
+from shoal.search.targets import PartPromises
 
 LARGEST = 2_000_000  # nodes that are searched one and all
 SEARCHES = ("auto", "optimal", "bottom-up", "top-down")

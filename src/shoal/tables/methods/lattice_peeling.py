@@ -41,11 +41,10 @@ from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
 from shoal.protocols import Partitioner, Promises
-from shoal.search.costs import costs_of
 from shoal.search.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
 from shoal.search.kernels import cuts, nearest_class, rounded_cut
 from shoal.search.repair import repair
-from shoal.search.segments import require_people, rows_of, rule_cutter, split_by_level
+from shoal.search.segments import costs_of, require_people, rows_of, rule_cutter, split_by_level
 from shoal.search.targets import Targets, targets_of
 from shoal.tables.kernels import class_refinement, peeling
 

@@ -18,8 +18,7 @@ import numpy as np
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises
-from shoal.search.blocks import BLOCK, Cluster, in_blocks
-from shoal.search.points import SCALE, points_of
+from shoal.search.points import BLOCK, SCALE, Cluster, in_blocks, points_of
 from shoal.search.segments import require_people
 from shoal.search.targets import Targets, targets_for
 from shoal.tables.kernels import around_extremes

@@ -49,7 +49,6 @@ from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Partitioner, Promises
 from shoal.search import subtrees
-from shoal.search.costs import costs_of
 from shoal.search.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
 from shoal.search.kernels import cuts, rounded_cut
 from shoal.search.most_classes import (
@@ -58,7 +57,7 @@ from shoal.search.most_classes import (
     diversity_of,
     with_less_loss,
 )
-from shoal.search.segments import ROWS, STABLE, cut_by_rule
+from shoal.search.segments import ROWS, STABLE, costs_of, cut_by_rule
 from shoal.tables.kernels import class_refinement
 
 PAPER = {

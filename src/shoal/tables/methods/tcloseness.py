@@ -36,14 +36,16 @@ from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.protocols import Partitioner, Promises
-from shoal.search.blocks import BLOCK, blocks_of, in_blocks
 from shoal.search.efforts import Effort
-from shoal.search.merging import merged
-from shoal.search.points import SCALE, points_of, principal
+from shoal.search.points import BLOCK, SCALE, blocks_of, in_blocks, merged, points_of, principal
 from shoal.search.repair import repair
 from shoal.search.segments import loss_of, require_people
 from shoal.search.targets import Targets, least_size, targets_of
-from shoal.tables.kernels import around_extremes, assign_leftovers, exchange
+from shoal.tables.kernels import (
+    around_extremes,
+    exchange,
+    unassigned_pool,
+)
 from shoal.tables.methods.lattice_peeling import LatticePeeling
 from shoal.tables.methods.rounded_partition import RoundedPartition
 
@@ -306,7 +308,7 @@ class _ExchangeSearch:
         kept[failing] = False
         number = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
         labels = number[labels]
-        assign_leftovers.assign_leftovers(
+        unassigned_pool.assign_leftovers(
             self.rows, labels, int(kept.sum()), MUST * self.unit, *self.targets.arrays
         )
         return labels

@@ -36,12 +36,22 @@ import numpy as np
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises
-from shoal.search.blocks import BLOCK, CANDIDATES, in_blocks
-from shoal.search.merging import merged
-from shoal.search.points import SCALE, points_of, sensitive_points
+from shoal.search.points import (
+    BLOCK,
+    CANDIDATES,
+    SCALE,
+    in_blocks,
+    merged,
+    points_of,
+    sensitive_points,
+)
 from shoal.search.segments import require_people
 from shoal.search.targets import Targets, targets_of
-from shoal.tables.kernels import assign_leftovers, centres, from_subsets
+from shoal.tables.kernels import (
+    centres,
+    from_subsets,
+    unassigned_pool,
+)
 
 ROUNDS = 100
 """Of k-means at most."""
@@ -125,7 +135,7 @@ class TClosenessKMeansPP(Partitioner):
         classes = int(labels.max()) + 1
         if self.leftovers == "spread" and self.preset != "paper" and classes:
             rows = np.ascontiguousarray(points.T)
-            assign_leftovers.assign_leftovers(rows, labels, classes, AN_EXCESS, *targets.arrays)
+            unassigned_pool.assign_leftovers(rows, labels, classes, AN_EXCESS, *targets.arrays)
             return labels
         return with_last_class(labels)
 

@@ -26,10 +26,9 @@ from shoal.data.matrix import Matrix
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import InputError
 from shoal.protocols import Promises, Recoder
-from shoal.search.candidates import SCORES, Candidates
 from shoal.search.distinct_rows import on_distinct_rows
 from shoal.search.segments import require_people
-from shoal.search.specialization import Specialization
+from shoal.search.specialization import SCORES, Candidates, Specialization
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,171 @@
+"""What a release costs and shows: shoal marginal, levels, attacker-view, estimate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.progress import answer, shown
+from shoal.data.printable import printable
+from shoal.errors import InputError
+
+# shoal estimate
+
+
+def estimate(
+    records: Annotated[int, typer.Option("--records", metavar="N", help="Records of the table.")],
+    quasi: Annotated[int, typer.Option("--quasi", metavar="N", help="Its quasi-identifiers.")],
+    k: Annotated[int, typer.Option("--k", metavar="N", help="How many must look alike.")] = 10,
+    other: Annotated[
+        int, typer.Option("--other", metavar="N", help="Columns that are published as they are.")
+    ] = 1,
+    values: Annotated[
+        int | None,
+        typer.Option(
+            "--values",
+            metavar="N",
+            help="Distinct values of each quasi-identifier; default few, as a census has them.",
+        ),
+    ] = None,
+    cores: Annotated[
+        int | None,
+        typer.Option(
+            "--cores", metavar="N", help="Estimate the time on so many cores, too; default: yours."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> None:
+    """Tell what publishing a large table would take on this machine: seconds, memory and disk.
+    Publishes an invented table to measure it, and reads none of yours.
+    """
+    from shoal.advise.estimate import estimate as estimated
+    from shoal.reports.advice_in_words import estimate_lines
+
+    with shown(quiet) as progress:
+        found = estimated(
+            records, quasi, k=k, other=other, values=values, cores=cores, progress=progress
+        )
+    answer(found, estimate_lines, as_json)
+
+
+# shoal attacker-view
+
+
+def attacker_view(
+    released: Annotated[str, typer.Argument(metavar="RELEASED", help="The released table.")],
+    policy: options.PolicyFile,
+    original: Annotated[
+        str, typer.Option("--original", metavar="FILE", help="The table it was made from.")
+    ],
+    row: Annotated[
+        str,
+        typer.Option(
+            "--row", metavar="N", help="A row, from 1, or 'most-exposed' or 'most-distorted'."
+        ),
+    ] = "most-exposed",
+    read: options.Read = None,
+    write: options.Write = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> None:
+    """Show what an attacker who knows one person's quasi-identifiers sees of them in a release. It
+    prints values of the table: on your own screen only.
+    """
+    from shoal.advise.attacker_view import attacker_view as viewed
+    from shoal.reports.advice_in_words import attacker_lines
+
+    asked = options.Overrides(read=read, write=write).policy(policy)
+    number = int(row) if row.isascii() and row.isdigit() and len(row) < 16 else row
+    with shown(quiet) as progress:
+        view = viewed(released, asked, original, number, progress=progress)
+    if as_json:
+        typer.echo(json.dumps(view.to_dict(), indent=2, ensure_ascii=False))
+        return
+    for line in attacker_lines(view):
+        typer.echo(printable(line))
+
+
+# shoal levels
+
+
+LONG = 10
+"""Digits that no level has."""
+
+
+@options.with_overrides
+def levels(
+    input_path: Annotated[
+        str, typer.Argument(metavar="INPUT", help="The table; '-' reads CSV from standard input.")
+    ],
+    policy: options.PolicyFile,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--at",
+            metavar="COLUMN:LEVEL",
+            help="The level of a column, repeatable; columns that are not named are at level 0.",
+        ),
+    ] = None,
+    overrides: options.Overrides = options.NO_OVERRIDES,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> None:
+    """Measure the loss and safety of levels of a global recoding, and of those one step coarser or
+    finer. Publishes nothing.
+    """
+    from shoal.advise.marginal import lattice_walk
+    from shoal.reports.advice_in_words import level_lines
+
+    asked = overrides.policy(policy)
+    named = _all_named(at or ())
+    with shown(quiet) as progress:
+        walk = lattice_walk(input_path, asked, progress=progress)
+        found = walk.around(dict.fromkeys(walk.heights, 0) | named)
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    for line in level_lines(found):
+        typer.echo(printable(line))
+
+
+def _all_named(texts: Iterable[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, level in map(_named, texts):
+        if name in found:
+            raise InputError(f"--at: names '{name}' twice; give each column one level")
+        found[name] = level
+    return found
+
+
+def _named(text: str) -> tuple[str, int]:
+    name, _, level = text.rpartition(":")
+    if not name or not (level.isascii() and level.isdigit() and len(level) < LONG):
+        raise InputError(f"--at '{text}': is not COLUMN:LEVEL; write for instance --at zip:2")
+    return name, int(level)
+
+
+@options.with_overrides
+def marginal(
+    input_path: Annotated[
+        str, typer.Argument(metavar="INPUT", help="The table; '-' reads CSV from standard input.")
+    ],
+    policy: options.PolicyFile,
+    overrides: options.Overrides = options.NO_OVERRIDES,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> None:
+    """Measure what each quasi-identifier costs: its own loss, and what the other columns would lose
+    in a release without it. Publishes in memory, once for each; writes nothing.
+    """
+    from shoal.advise.marginal import marginal as measured
+    from shoal.reports.advice_in_words import marginal_lines
+
+    asked = overrides.policy(policy)
+    with shown(quiet) as progress:
+        found = measured(input_path, asked, progress=progress)
+    answer(found, marginal_lines, as_json)

@@ -1,0 +1,134 @@
+"""What there is, and making it ready: shoal methods, sample, warmup, sweep."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.options import Quiet
+from shoal.cli.progress import listed
+
+# shoal sweep
+
+
+def sweep(
+    outputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="OUTPUT...", help="Outputs of publish, or folders that hold some.", min=1
+        ),
+    ],
+    quiet: options.Quiet = False,
+) -> None:
+    """Delete the drafts that killed runs left beside outputs; never a release, nor one at work."""
+    from shoal.connectors.sweeping import Swept, sweep_output
+
+    found = Swept()
+    for output in outputs:
+        swept = sweep_output(output)
+        found = Swept(found.deleted + swept.deleted, found.kept + swept.kept)
+    if not quiet:
+        kept = f"; {found.kept} kept: at work, or another's" if found.kept else ""
+        typer.echo(f"deleted {_counted(found.deleted)}{kept}", err=True)
+
+
+def _counted(drafts: int) -> str:
+    return "1 draft" if drafts == 1 else f"{drafts} drafts"
+
+
+# shoal warmup
+
+
+def warmup(
+    verbs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--verb",
+            metavar="VERB",
+            help="Only what this verb needs: publish, stream, republish or fuse; repeatable.",
+        ),
+    ] = None,
+    every_method: Annotated[
+        bool,
+        typer.Option("--all", help="Every method, not only those that run where none is named."),
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compile for this machine what Shoal would compile on its first use, so that no run waits."""
+    from shoal.advise.warmup import warm_up
+    from shoal.cli.progress import shown
+
+    with shown(quiet) as progress:
+        compiled = warm_up(verbs or (), every_method, progress)
+    if not quiet:
+        done = f"compiled {compiled} functions" if compiled else "everything was compiled already"
+        typer.echo(f"shoal: {done}", err=True)
+
+
+# shoal sample
+
+
+def sample(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="Which generator: bank, patients, purchases or wearables."
+        ),
+    ],
+    output: Annotated[str, typer.Option("-o", "--output", help="Where to write the table.")],
+    n: Annotated[int, typer.Option("-n", help="How many records.", min=1)] = 1000,
+    seed: Annotated[
+        int, typer.Option("--seed", help="The same seed gives the same table.", min=0)
+    ] = 0,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing.")] = False,
+) -> None:
+    """Write a table of invented people, with a policy that fits it beside it."""
+    from shoal.samples import write_sample
+
+    written = write_sample(name, n, seed, output)
+    if not quiet:
+        typer.echo(f"wrote {listed(written)}", err=True)
+
+
+def methods(
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="The papers' comparators, too, where they are installed."),
+    ] = False,
+) -> None:
+    """List the methods to choose from: verb, paper, parameters with defaults and ranges, and every
+    promise they can keep.
+    """
+    from shoal.advise.methods import describe_promises
+    from shoal.advise.methods import methods as listed
+
+    described = {"methods": listed(every=every), "promises": describe_promises()}
+    if as_json:
+        typer.echo(json.dumps(described, indent=2))
+        return
+    for method in described["methods"]:
+        typer.echo(f"{method['name']}  ({method['verb']})")
+        typer.echo(f"    {method['paper']}")
+        for parameter in method["parameters"]:
+            typer.echo(
+                f"    --set {parameter['name']}={parameter['default']} "
+                f" {_limits(parameter)}{parameter['help']}"
+            )
+    typer.echo("\npromises every method keeps:")
+    for promise in described["promises"]:
+        typer.echo(f"  {promise['model']}: {promise['definition']}")
+
+
+def _limits(parameter: dict[str, Any]) -> str:
+    if parameter["choices"]:
+        return f"[{'|'.join(str(c) for c in parameter['choices'] if c != '')}] "
+    low, high = parameter["low"], parameter["high"]
+    return (
+        ""
+        if low is None and high is None
+        else f"[{'' if low is None else low}..{'' if high is None else high}] "
+    )

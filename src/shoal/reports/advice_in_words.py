@@ -1,0 +1,392 @@
+"""Advice in words: profiles, risk, proposals, costs of columns, attackers' views, estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from shoal.advise.proposal.matching import HierarchyMatch
+from shoal.advise.proposal.profile import Candidate, Profile, TakenForPeople
+from shoal.advise.proposal.proposal import Order, Proposal, ProposedColumn, share_text
+from shoal.data.findings import some_named
+from shoal.data.printable import printable
+from shoal.data.room import size_text
+from shoal.data.run_cost import Estimate
+from shoal.privacy.attacker_view import AttackerView, Learnt
+from shoal.privacy.table_risk import Risk
+from shoal.streams.stream_status import StreamStatus
+from shoal.utility.marginal import Marginal
+
+MOST_VALUES = 5
+
+
+def marginal_lines(found: Marginal) -> list[str]:
+    """What each column loses, and the others with and without it."""
+    k = "" if found.k is None else f", k = {found.k}"
+    lines = [f"{found.method}{k}: {_percent(found.loss)} of the detail lost"]
+    rows: list[tuple[str, ...]] = [("column", "lost", "exact", "others now", "others without it")]
+    for price in found.columns:
+        without = "-" if price.why_not is not None else _percent(price.others_without)
+        shares = (price.loss, price.exact, price.others)
+        rows.append((price.name, *(_percent(share) for share in shares), without))
+    lines += table_lines(rows, left=1)
+    lines += [
+        f"without {price.name}: {price.why_not}"
+        for price in found.columns
+        if price.why_not is not None
+    ]
+    if found.smaller_k is not None:
+        lines.append(f"k = {found.smaller_k.k}: {_percent(found.smaller_k.loss)} lost")
+    return lines
+
+
+def level_lines(found: Mapping[str, Any]) -> list[str]:
+    """Levels of a global recoding and their neighbours: whether each is safe, what it loses."""
+    node = found["node"]
+    here = ", ".join(f"{name} {level}" for name, level in node["levels"].items())
+    rows: list[tuple[str, ...]] = [("levels", "safe", "would break a promise", "lost")]
+    rows.append((here, *_level(node)))
+    for one in found["neighbours"]:
+        step = "coarser" if one["step"] > 0 else "finer"
+        rows.append((f"{one['attribute']} a step {step}", *_level(one)))
+    return list(table_lines(rows, left=2))
+
+
+def _level(measured: Mapping[str, Any]) -> tuple[str, str, str]:
+    is_safe = "yes" if measured["is_safe"] else "no"
+    return is_safe, f"{measured['breaking']:,} records", _percent(measured["loss"])
+
+
+def attacker_lines(view: AttackerView) -> list[str]:
+    """What the attacker knows, whom they find, and what those could have."""
+    lines = [f"row {view.row:,}", f"known: {_cells(view.known)}"]
+    if view.shown is not None:
+        lines.append(f"published: {_cells(view.shown)}")
+    if not view.people:
+        return [*lines, "nobody is found by it: the row is withheld, or no class fits"]
+    lines.append(f"who looks the same: {view.people:,} {view.unit}")
+    if view.fitting_classes > 1:
+        lines.append(
+            f"{view.fitting_classes:,} classes fit what is known, with {view.fitting_people:,}"
+            f" {view.unit} in all"
+        )
+    for learnt in view.learnt:
+        lines += ["", *_learnt_lines(learnt, view.people)]
+    return lines
+
+
+def _learnt_lines(learnt: Learnt, people: int) -> list[str]:
+    rows = [(learnt.attribute, "who look the same", "in the release")]
+    rows += [
+        (one.value, f"{one.people:,} of {people:,}", _percent(one.base))
+        for one in learnt.values[:MOST_VALUES]
+    ]
+    lines = table_lines(rows, left=1)
+    others = learnt.values[MOST_VALUES:]
+    if others:
+        word = "other" if len(others) == 1 else "others"
+        lines.append(f"and {len(others):,} {word}, {others[0].people:,} of {people:,} at most")
+    best = learnt.best
+    if best is not None:
+        truth = "the truth" if best.value == learnt.truth else f"the truth is {learnt.truth}"
+        if not learnt.is_possible:
+            truth += ", which nobody who looks the same has"
+        lines.append(
+            f"best guess: {best.value}, right with {_percent(best.share)}; in the whole release"
+            f" {_percent(best.base)}; {truth}"
+        )
+    return lines
+
+
+def _cells(cells: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {cell!r}" for name, cell in cells.items())
+
+
+def _percent(share: float | None) -> str:
+    return "unknown" if share is None else f"{100 * share:.1f} %"
+
+
+# What a publish would cost, for people to read.
+
+
+def estimate_lines(found: Estimate) -> list[str]:
+    """CPU and wall seconds, memory, disk, and where the model stops."""
+    lines = [
+        f"{found.records:,} records, {found.quasi} quasi-identifiers, k = {found.k}, by the rounded"
+        " partition, not refined",
+        f"CPU {duration(found.cpu_seconds)}: "
+        + ", ".join(f"{name} {duration(seconds)}" for name, seconds in found.seconds.items()),
+        "wall, on idle cores: "
+        + ", ".join(
+            f"{duration(seconds)} on {cores}" for cores, seconds in sorted(found.wall.items())
+        ),
+        f"memory {_memory(found)}",
+        f"past memory: --memory of {size_text(found.least_memory)} or more, and up to"
+        f" {size_text(found.nameless)} of nameless files",
+        f"disk {size_text(found.bytes_in)} read, {size_text(found.bytes_out)} written;"
+        f" {size_text(found.temporary)} of them as a temporary file beside the output",
+    ]
+    return [*lines, "where this stops:", *(f"  {stop}" for stop in found.stops)]
+
+
+def _memory(found: Estimate) -> str:
+    if found.memory is None:
+        return "not measured: this system does not report it"
+    needed = f"at most about {size_text(found.memory)}"
+    if found.machine_memory is None:
+        return needed
+    verdict = "" if found.fits else ", which is too little"
+    return f"{needed}; this machine has {size_text(found.machine_memory)}{verdict}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them, in two figures or whole units."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+# Hierarchy tables and the columns that they fit, in words.
+
+
+def match_lines(found: Sequence[HierarchyMatch]) -> list[str]:
+    """A row for each table, then what is wrong with it and what somebody has to choose."""
+    heads = ("file", "fits, by its values", "found in it", "rows covered", "steps")
+    lines = table_lines([heads, *(_row(match) for match in found)], left=3)
+    for match in found:
+        lines += [f"{match.file}: {finding}" for finding in match.findings]
+        others = [one.column for one in match.fits[1:] if one.rows == match.fits[0].rows]
+        if others:
+            lines.append(f"{match.file}: {', '.join(others)} would fit as well; choose")
+        if match.also_fits:
+            lines.append(
+                f"{match.file}: {', '.join(match.also_fits)} covers as much of {match.column};"
+                " choose"
+            )
+    return lines
+
+
+def _row(match: HierarchyMatch) -> tuple[str, ...]:
+    own = match.coverage
+    if own is None:
+        column, covered = "no column", "0.0 %"
+    else:
+        column, covered = own.column, f"{100 * own.rows:.1f} %"
+    return match.file, column, _found(match), covered, str(match.steps)
+
+
+def _found(match: HierarchyMatch) -> str:
+    said = []
+    if match.coverage is not None and match.coverage.missing:
+        missing, rows = match.coverage.missing, match.coverage.missing_rows
+        said.append(f"{_count(missing, 'value')} missing, {_count(rows, 'row')}")
+    if not match.is_sound:
+        said.append("faulty")
+    return "; ".join(said) or "sound"
+
+
+def _count(number: int, one: str) -> str:
+    return f"{number:,} {one}{'' if number == 1 else 's'}"
+
+
+# A proposed policy in words: why each role, who is alone with what, and what is to be decided.
+
+
+NO_SUBJECT = "no column numbers people: every record is taken to be its own person"
+
+
+def question_lines(proposal: Proposal) -> list[str]:
+    """What somebody has to decide before anything is published."""
+    lines = []
+    questions = proposal.questions
+    if questions:
+        count = len(questions)
+        lines.append(
+            "1 open question; answer it and delete its 'ask', or nothing is published:"
+            if count == 1
+            else f"{count} open questions; answer them and delete each 'ask', or nothing is"
+            " published:"
+        )
+        lines += [f"  {_one_line(name)}: {_one_line(ask)}" for name, ask in questions.items()]
+    if proposal.subject is None:
+        lines.append(NO_SUBJECT)
+    return lines
+
+
+def explanation_lines(proposal: Proposal) -> list[str]:
+    """A table of all columns, then who is alone in few columns."""
+    heads = ("column", "role", "alone", "adds", "why")
+    rows = [heads, *(_proposed_row(column) for column in proposal.columns)]
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    lines = [
+        f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:>{widths[2]}}"
+        f"  {row[3]:>{widths[3]}}  {row[4]}"
+        for row in rows
+    ]
+    many = sum(column.role == "quasi" for column in proposal.columns)
+    together = share_text(proposal.together)
+    lines.append(f"all {many} quasi-identifiers: {together} of {proposal.unit} unique")
+    return lines + ([] if proposal.order is None else _order_lines(proposal.order, proposal.unit))
+
+
+def _proposed_row(column: ProposedColumn) -> tuple[str, ...]:
+    shares = ["" if share is None else share_text(share) for share in (column.alone, column.adds)]
+    role = column.role if column.ask is None else f"{column.role} (ask)"
+    return _one_line(column.name), role, *shares, _one_line(column.reason)
+
+
+def _one_line(text: str) -> str:
+    return printable(" ".join(text.split()))
+
+
+def _order_lines(order: Order, unit: str) -> list[str]:
+    lines = []
+    if order.pairs:
+        pairs = (
+            f"{_one_line(a)} and {_one_line(b)} {share_text(share)}" for a, b, share in order.pairs
+        )
+        lines.append(f"worst pairs: {', '.join(pairs)} of {unit} unique")
+    if order.steps:
+        steps = (f"{_one_line(name)} {share_text(share)}" for name, share in order.steps)
+        lines.append(f"{', + '.join(steps)} of {unit} unique")
+    return lines
+
+
+# A table before anything is done to it, in words: what is in it, who is a person, who is alone.
+
+
+USUAL_KS = (2, 3, 5, 10, 20, 50)
+
+
+def profile_lines(profile: Profile) -> list[str]:
+    """Columns, then who may be one person and what follows if rows are taken for people."""
+    lines = [
+        f"{_rows(profile.rows)}, {_people_count(len(profile.columns), 'column')}{_written(profile)}"
+    ]
+    rows = [("column", "kind", "values", "missing")]
+    rows += [(c.name, c.kind, f"{c.values:,}", f"{c.missing:,}") for c in profile.columns]
+    lines += table_lines(rows, left=2)
+    lines += [f"{c.name}: {c.question}" for c in profile.columns if c.question is not None]
+    lines += ["", "who is one person?"]
+    for number, candidate in enumerate(profile.candidates):
+        lines.append(f"  {_candidate(candidate)}")
+        if candidate.columns and profile.tried is not None:
+            lines.append(f"    {_consequence(profile.tried, number)}")
+    lines += [
+        f"  what happens if rows are taken for people can't be tried: {w}" for w in profile.why_not
+    ]
+    return lines
+
+
+def risk_lines(risk: Risk) -> list[str]:
+    """Who is alone, who hides among how many, and what each column gives away."""
+    named = ", ".join(risk.quasi)
+    lines = [
+        f"known together: {named}",
+        f"{risk.lone:,} of {risk.people:,} {risk.unit} ({_part(risk.lone, risk.people)}) are the"
+        " only one of their kind",
+    ]
+    rows = [("column", "alone", "without it")]
+    rows += [(name, f"{risk.alone[name]:,}", f"{risk.without[name]:,}") for name in risk.quasi]
+    lines += table_lines(rows, left=1)
+    lines += [
+        f"{name}: harmless by its role; {lone:,} would be alone if others knew it"
+        for name, lone in risk.if_known.items()
+    ]
+    ks = sorted({*USUAL_KS, *([] if risk.k is None else [risk.k])})
+    rows = [("k", f"{risk.unit} who hide already", "most classes")]
+    rows += [(str(k), f"{risk.hidden(k):,}", f"{risk.most_classes(k):,}") for k in ks]
+    return [*lines, "", *table_lines(rows, left=0)]
+
+
+def _written(profile: Profile) -> str:
+    shown = () if profile.dialect is None else ("encoding", "delimiter")
+    said = [f"{key} {value!r}" for key, value in profile.read.items() if key not in shown]
+    if profile.dialect is not None:
+        said = [f"{profile.dialect['encoding']}, delimiter {profile.dialect['delimiter']!r}", *said]
+    return f"; {', '.join(said)}" if said else ""
+
+
+def _candidate(candidate: Candidate) -> str:
+    if not candidate.columns:
+        return f"every row: {_people_count(candidate.people, 'person', 'people')}"
+    text = (
+        f"{' + '.join(candidate.columns)}: {_people_count(candidate.people, 'person', 'people')},"
+        f" {candidate.repeated:,} of them with several rows, {candidate.most_rows:,} at most"
+    )
+    if candidate.without:
+        text += f"; {_rows(candidate.without)} without a value"
+    if candidate.agreeing:
+        text += f"; rows of one agree on {some_named(candidate.agreeing)}"
+    return text
+
+
+def _consequence(tried: TakenForPeople, number: int) -> str:
+    fewer = tried.fewer[number]
+    return (
+        f"if every row is taken for a person, {fewer:,} of {tried.classes:,} classes of"
+        f" {tried.k} hide fewer than {tried.k} of these people, the smallest"
+        f" {tried.smallest[number]:,} ({tried.method})"
+    )
+
+
+def _rows(rows: int) -> str:
+    return _people_count(rows, "row")
+
+
+def _people_count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _part(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else "0 %"
+
+
+# Even columns of text, for a terminal.
+
+
+def table_lines(rows: Sequence[tuple[str, ...]], left: int) -> list[str]:
+    """Lines of even columns. left: how many of them are texts, the others numbers."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+# How a stream is doing, in words.
+
+
+def status_lines(status: StreamStatus) -> list[str]:
+    """The verdict, counts and figures, then what to look at."""
+    verdict, records = status["verdict"], status["records"]
+    kept = "every release so far keeps every promise"
+    verdict_text = kept if status.holds else "a release broke a promise"
+    wait, recent = status["wait"], status["recent"]
+    allowed = "" if wait["allowed"] is None else f", {wait['allowed']:,} allowed"
+    lines = [
+        f"{status['state']}, last commit {_time(status['at'])}",
+        f"{verdict_text}: {verdict['releases']:,} releases",
+        f"{records['came']:,} records came, {records['published']:,} published,"
+        f" {records['waiting']:,} waiting, {records['suppressed']:,} suppressed,"
+        f" {records['set_aside']:,} set aside",
+        f"loss {_percent(recent['loss'])} lately, {_percent(status['loss'])} since the start",
+        f"longest wait {wait['longest']:,} records{allowed}",
+        f"joined an earlier group: {_percent(status['reuse'])}",
+    ]
+    for alarm in status.alarms:
+        since = "" if alarm.since is None else f", {_time(alarm.since)}"
+        lines.append(f"look at this: {alarm.kind}{since}: {alarm.text}")
+    return lines
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,161 @@
+"""How much there is to understand: figures of the source that may only fall.
+
+Lower a ceiling when you have lowered its figure. A ceiling rises only in a change that says why.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "shoal"
+
+CEILINGS = {
+    "lines": 95_500,
+    "logical lines": 58_200,
+    "modules of more than 3 lines": 450,
+    "lines of imports": 6_600,
+    "percent of the biggest package": 11,
+    "files that name a format or scheme": 49,
+    "parameters annotated with Policy": 326,
+    "dict[str, Any] and dict[str, object]": 476,
+    "functions of 8 or more parameters": 29,
+    "files above 500 lines": 2,
+    "docstrings that begin 'The same' or 'As `x`'": 109,
+    "'so many' and 'so much'": 90,
+    "files of changes": 20,
+    "words of docs": 85_500,
+    "lines of tests": 62_500,
+}
+
+PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")
+KIND_OF_PLACE = {
+    *("is_address", "is_topic", "is_folder", "is_many", "DELIMITED", "TYPED", "STANDARD"),
+    *("format_of", "is_typed"),
+}
+"""Names by which code asks what kind of place a file or table is."""
+
+
+@cache
+def texts() -> dict[Path, str]:
+    return {path: path.read_text("utf-8") for path in sorted(SOURCE.rglob("*.py"))}
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    return {path: ast.parse(text) for path, text in texts().items()}
+
+
+def nodes(*kinds: type[ast.AST]) -> list[tuple[Path, ast.AST]]:
+    return [
+        (p, node)
+        for p, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, kinds)
+    ]
+
+
+def occurrences(pattern: str) -> int:
+    return sum(len(re.findall(pattern, text)) for text in texts().values())
+
+
+def lines_of(path: Path) -> int:
+    return texts()[path].count("\n")
+
+
+def logical_lines(text: str) -> int:
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return sum(token.type == tokenize.NEWLINE for token in tokens)
+
+
+def parameters() -> list[tuple[Path, list[ast.arg]]]:
+    """Those of every function."""
+    found = []
+    for path, node in nodes(ast.FunctionDef, ast.AsyncFunctionDef):
+        given = node.args
+        found.append((path, [*given.posonlyargs, *given.args, *given.kwonlyargs]))
+    return found
+
+
+def docstrings() -> list[str]:
+    documented = nodes(ast.FunctionDef, ast.ClassDef, ast.Module)
+    return [text for _, node in documented if (text := ast.get_docstring(node))]
+
+
+def names_a_place(tree: ast.Module) -> bool:
+    documented = (ast.FunctionDef, ast.ClassDef, ast.Module)
+    docs = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        text = getattr(node, "value", None) if isinstance(node, ast.Constant) else None
+        if isinstance(text, str) and id(node) not in docs and PLACE.search(text):
+            return True
+        if {getattr(node, "id", None), getattr(node, "attr", None)} & KIND_OF_PLACE:
+            return True
+    return False
+
+
+def measured() -> dict[str, int]:
+    sizes = {path: lines_of(path) for path in texts()}
+    share: Counter[str] = Counter()
+    for path, size in sizes.items():
+        share[path.relative_to(SOURCE).parts[0]] += size
+    statements = nodes(ast.Import, ast.ImportFrom)
+    annotated = [p for _, given in parameters() for p in given if p.annotation is not None]
+    loops = re.compile(r"numba|kernels\.compile|search\.compile")
+    taken = [
+        len([p for p in given if p.arg not in ("self", "cls")])
+        for path, given in parameters()
+        if not loops.search(texts()[path])
+    ]
+    elsewhere = [
+        tree
+        for path, tree in trees().items()
+        if path.relative_to(SOURCE).parts[0] not in ("connectors", "reports")
+    ]
+    pages = [page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts]
+    tests = [path.read_text("utf-8") for path in (ROOT / "tests").rglob("*.py")]
+    return {
+        "lines": sum(sizes.values()),
+        "logical lines": sum(map(logical_lines, texts().values())),
+        "modules of more than 3 lines": sum(size > 3 for size in sizes.values()),
+        "lines of imports": sum(node.end_lineno - node.lineno + 1 for _, node in statements),
+        "percent of the biggest package": round(100 * max(share.values()) / sum(sizes.values())),
+        "files that name a format or scheme": sum(map(names_a_place, elsewhere)),
+        "parameters annotated with Policy": sum(
+            bool(re.search(r"\bPolicy\b", ast.unparse(p.annotation))) for p in annotated
+        ),
+        "dict[str, Any] and dict[str, object]": occurrences(r"(?i)dict\[str, (?:Any|object)\]"),
+        "functions of 8 or more parameters": sum(number >= 8 for number in taken),
+        "files above 500 lines": sum(size > 500 for size in sizes.values()),
+        "docstrings that begin 'The same' or 'As `x`'": sum(
+            bool(re.match(r"The same\b|As `", text)) for text in docstrings()
+        ),
+        "'so many' and 'so much'": occurrences(r"\bso (many|much)\b"),
+        "files of changes": len(list((ROOT / "changes").glob("*.md"))),
+        "words of docs": sum(len(page.read_text("utf-8").split()) for page in pages),
+        "lines of tests": sum(text.count("\n") for text in tests),
+    }
+
+
+MEASURED = measured()
+
+
+def test_every_figure_has_a_ceiling():
+    assert MEASURED.keys() == CEILINGS.keys()
+
+
+@pytest.mark.parametrize("figure", CEILINGS)
+def test_a_figure_is_no_greater_than_its_ceiling(figure):
+    assert MEASURED[figure] <= CEILINGS[figure]
