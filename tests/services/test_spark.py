@@ -31,8 +31,8 @@ from shoal.streams.run import stream_file
 from shoal.tables.publish import publish_file
 from stream_cases import policy_of, stream_of
 from thorough import LONG
-from unit.test_past_memory import METHODS, certified, rows
-from unit.test_spread import contents, folder
+from unit.connectors.test_spread import contents, folder
+from unit.tables.test_past_memory import METHODS, certified, rows
 
 pytestmark = [
     pytest.mark.services,

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_refinement import PLACES, classed
 
 from naive_peers import JustK, classes_of
 from shoal.data.hierarchies.hierarchy import Hierarchy
@@ -26,6 +25,7 @@ from shoal.search.refinery import Search, mean_loss
 from shoal.search.segments import loss_of
 from shoal.tables.methods.lattice_peeling import LatticePeeling
 from shoal.tables.methods.rounded_partition import RoundedPartition
+from unit.search.test_refinement import PLACES, classed
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from test_hierarchies import trees
 
 from shoal.data.hierarchies.diagnostics import diagnose
 from shoal.data.hierarchies.hierarchy import Hierarchy
@@ -24,8 +23,9 @@ from shoal.data.hierarchies.table import (
     write_hierarchy,
 )
 from shoal.errors import InputError
+from unit.cli.test_hierarchies import trees
 
-DATA = Path(os.environ.get("SHOAL_DATA") or Path(__file__).parents[2].parent / "shared" / "data")
+DATA = Path(os.environ.get("SHOAL_DATA") or Path(__file__).parents[3].parent / "shared" / "data")
 FOLDERS = (
     "adult/hierarchies_arx",
     "adult/hierarchies_anjana",

@@ -10,8 +10,8 @@ import pytest
 import shoal
 from shoal.data import room
 from shoal.errors import InputError, MissingExtraError
-from unit.test_past_memory import LIMITS, METHODS, certified, rows, tiny
-from unit.test_spread import folder
+from unit.connectors.test_spread import folder
+from unit.tables.test_past_memory import LIMITS, METHODS, certified, rows, tiny
 
 __all__ = ["tiny"]
 ASKED = METHODS["rounded"]

@@ -7,11 +7,11 @@ import dataclasses
 import numpy as np
 import pytest
 from hypothesis import given
-from test_hierarchies import trees
 
 from shoal.data.findings import AttributeFinding, Fault
 from shoal.data.hierarchies.diagnostics import diagnose, values_without_leaf
 from shoal.data.hierarchies.order import Order
+from unit.cli.test_hierarchies import trees
 
 SOUND = [
     ["<leaf a>", "<group x>", "<area p>", "<root>"],

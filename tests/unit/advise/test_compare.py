@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_report import Page
 
 import shoal as front_door
 from shoal.advise import compare as comparing
@@ -30,6 +29,7 @@ from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports.comparison import MOST_CURVES, apart, in_lines, render, style
 from shoal.reports.comparison_table import as_text, columns, faults, more_columns
+from unit.reports.test_report import Page
 
 MONDRIANS = ["mondrian", "mondrian:cut=nearest:trees=children"]
 

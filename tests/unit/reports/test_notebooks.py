@@ -8,11 +8,11 @@ import re
 import polars as pl
 import pytest
 from matplotlib.figure import Figure
-from test_report import Page
 
 import shoal
 from shoal.data.notebook import MOST_LETTERS, MOST_ROWS
 from shoal.errors import InputError
+from unit.reports.test_report import Page
 
 ODD = '<b onclick="x()">&amp;</b><script>alert(1)</script>'
 

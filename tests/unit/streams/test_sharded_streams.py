@@ -42,9 +42,9 @@ from shoal.streams.shard_files import Sharding
 from shoal.streams.stream_status import stream_status
 from stream_cases import policy_of, stream_of
 from thorough import LONG, every
-from unit.test_spread import Careless
+from unit.connectors.test_spread import Careless
 
-KILLED = Path(__file__).parents[1] / "services" / "killed_shards.py"
+KILLED = Path(__file__).parents[2] / "services" / "killed_shards.py"
 IN_TURN = [*PLACES] if LONG else ["tasks done", "rows put"]  # Spark: after the commit
 METHODS = {
     "castle": policy_of("castle", k=4, delta=60, beta=5),

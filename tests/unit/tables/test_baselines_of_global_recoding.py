@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_full_domain import SHARES, bound, tables
 
 import naive_lattice
 import shoal
@@ -17,6 +16,7 @@ from shoal.search.lattice_costs import METRICS
 from shoal.tables.methods.full_domain import FullDomain
 from shoal_papers.baselines.datafly import Datafly
 from shoal_papers.baselines.incognito import Incognito
+from unit.tables.test_full_domain import SHARES, bound, tables
 
 
 @settings(max_examples=100, deadline=None)

@@ -31,7 +31,7 @@ from shoal.data.shared_room import SharedRoom, run_task
 from shoal.errors import InputError, MissingExtraError
 from shoal.search.kernels import rounded_cut
 from shoal.tables.publish import publish_file
-from unit.test_past_memory import METHODS, REFUSED, audited_policy, certified, rows
+from unit.tables.test_past_memory import METHODS, REFUSED, audited_policy, certified, rows
 
 
 @dataclass
@@ -217,13 +217,13 @@ def test_what_a_killed_driver_left_is_hidden_private_and_swept(stage: str, tmp_p
     folder(tmp_path / "in", rows())
     code = (
         "import os, signal, sys\n"
-        "from unit.test_spread import METHODS, spread, engines, publish_file\n"
+        "from unit.connectors.test_spread import METHODS, spread, engines, publish_file\n"
         "def stop(stage):\n"
         "    if sys.argv[1] in stage: os.kill(os.getpid(), signal.SIGKILL)\n"
         "with engines.using(spread()):\n"
         "    publish_file('in', METHODS['mondrian'], 'out/', progress=stop)\n"
     )
-    paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    paths = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
     killed = subprocess.run(
         [sys.executable, "-c", code, stage],
         cwd=tmp_path,

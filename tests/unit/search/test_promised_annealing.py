@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from test_refinement import classed, prepared
 
 import naive_refinement as naive
 from naive_peers import classes_of
@@ -28,6 +27,7 @@ from shoal.search.refinement import bound_records, promised_search, refine
 from shoal.search.refinery import NOISE, Search
 from shoal.search.segments import loss_of
 from shoal.search.targets import Targets
+from unit.search.test_refinement import classed, prepared
 
 PAY, ILL = 5, 3
 

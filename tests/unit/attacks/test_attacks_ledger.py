@@ -7,8 +7,6 @@ import shutil
 
 import polars as pl
 import pytest
-from test_m_invariance import change
-from test_m_invariance import policy as invariant
 
 import naive_attacks as naive
 import shoal
@@ -16,6 +14,8 @@ from republish_cases import append, grown, policy, wearers
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.identities import Identities
 from shoal.errors import InputError
+from unit.ledgers.test_m_invariance import change
+from unit.ledgers.test_m_invariance import policy as invariant
 
 QUASI = ("age", "height", "sex")
 WITHOUT_PEOPLE = {"skewness", "homogeneity", "intersection"}

@@ -14,7 +14,7 @@ import shoal
 from shoal.advise.proposal.proposal import ProposedColumn
 from shoal.samples import bank
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "policy-init.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "policy-init.md"
 RENEW = os.environ.get("SHOAL_RENEW_DOCS") == "1"
 
 CENSUS = (
