@@ -1,1 +1,1 @@
-"""Measures what was published; shares no code with the methods."""
+"""Measures what was published; shares no search and no loop with the methods."""

@@ -121,6 +121,18 @@ def methods(
     typer.echo("\npromises every method keeps:")
     for promise in described["promises"]:
         typer.echo(f"  {promise['model']}: {promise['definition']}")
+    typer.echo(f"\n{_comparators(every)}")
+
+
+def _comparators(shown: bool) -> str:
+    """Where to find the papers' comparators."""
+    from shoal.policy.comparators import COMPARATORS, INSTALL
+    from shoal.policy.registry import is_missing
+
+    if any(map(is_missing, COMPARATORS)):
+        return f"{len(COMPARATORS)} comparators of the papers: '{INSTALL}' in Shoal's repository"
+    those = "are among these" if shown else "with --all"
+    return f"{len(COMPARATORS)} comparators of the papers {those}"
 
 
 def _limits(parameter: dict[str, Any]) -> str:

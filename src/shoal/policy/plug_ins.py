@@ -52,7 +52,7 @@ def command(name: str, own: Iterable[str]) -> Callable[..., Any]:
     entry = commands(own).get(name)
     if entry is None and name in comparators.COMMANDS:
         raise InputError(
-            f"shoal {name}: comes with the papers' comparators, which are not installed; run"
+            f"{name}: comes with the papers' comparators, which are not installed; run"
             f" '{comparators.INSTALL}' in Shoal's repository"
         )
     if entry is None:

@@ -1,1 +1,1 @@
-"""Promises, each measured on what was published; shares no code with the algorithms."""
+"""Promises, each measured on what was published; shares no search and no loop with the methods."""

@@ -247,7 +247,7 @@ def test_reproduce_without_the_distribution_says_what_to_install(tmp_path):
     refused = started(tmp_path, "reproduce", "crp")
     assert refused.returncode == 2
     (line,) = refused.stderr.splitlines()
-    assert line.startswith("shoal: shoal reproduce: comes with")
+    assert line.startswith("shoal: reproduce: comes with")
     assert INSTALL in line
 
 

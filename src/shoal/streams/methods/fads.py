@@ -68,7 +68,7 @@ from shoal.streams.methods.emission import (
 
 # New clusters of a stream refined as table methods refine their classes, by k alone.
 #
-# Ours. Clusters keep their sizes and how many people each has, see `steps.refinement`; what else
+# Ours. Clusters keep their sizes and how many people each has, see `search.refinement`; what else
 # is promised is repaired afterwards.
 
 

@@ -27,11 +27,11 @@ Ours, not the paper's:
   record is becomes one more attribute to cut on: the sum, over the hierarchies, of the share of
   records outside its branch below the root.
 - `count=most` cuts under l-diversity so that both sides together may still make as many classes as
-  the node (`steps.most_classes`). Under an alpha below 1/3 it is tried, too, and taken if it
+  the node (`search.most_classes`). Under an alpha below 1/3 it is tried, too, and taken if it
   loses less.
 - `refine`: records of near classes change places while that lowers the loss, first by exchange
-  alone, then, from `full` on, by annealing (`steps.refinement`). Class sizes stay, so both theorems
-  do. Where subjects own several records or more than k is promised, only annealing is done, by
+  alone, then, from `full` on, by annealing (`search.refinement`). Class sizes stay, so both
+  theorems do. Where subjects own several records or more than k is promised, only annealing is done, by
   exchanges that keep every promise.
 """
 

@@ -22,7 +22,7 @@ Exchanging keeps classes compact around their means, which are not all that a re
 `aim="spans"` the table is also cut under the same promises, by lattice peeling where a hierarchy
 has several steps, else by the rounded partition, and what publishes the narrower cells is taken.
 Cutting wins where t is loose, exchanging where it is tight. Where each move can be asked for all
-promises, exchanging is kept short and the narrower classes are annealed (`steps.refinement`).
+promises, exchanging is kept short and the narrower classes are annealed (`search.refinement`).
 """
 
 from __future__ import annotations
