@@ -15,8 +15,8 @@ Promise: what comes back loses no more than what was given and keeps every promi
   class of more than k, and a rebuilt class has k members or more, or none.
 - Beyond k: t-closeness, distinct l-diversity and (alpha, k) are asked of both classes before each
   move (`search.promised`). Where anything else is promised, only records with equal sensitive
-  values change places and none moves over. No class is rebuilt. Of subjects with several records only
-  those change places who have one record in their own class and none in the other.
+  values change places and none moves over. No class is rebuilt. Of subjects with several records
+  only those change places who have one record in their own class and none in the other.
 - `Promises.holds` and `release_holds` have the last word after every step, where they held before.
 """
 

@@ -31,8 +31,8 @@ Ours, not the paper's:
   loses less.
 - `refine`: records of near classes change places while that lowers the loss, first by exchange
   alone, then, from `full` on, by annealing (`search.refinement`). Class sizes stay, so both
-  theorems do. Where subjects own several records or more than k is promised, only annealing is done, by
-  exchanges that keep every promise.
+  theorems do. Where subjects own several records or more than k is promised, only annealing is
+  done, by exchanges that keep every promise.
 """
 
 from __future__ import annotations
