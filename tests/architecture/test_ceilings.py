@@ -32,7 +32,7 @@ CEILINGS = {
     "docstrings that begin 'The same' or 'As `x`'": 109,
     "'so many' and 'so much'": 90,
     "files of changes": 20,
-    "words of docs": 85_500,
+    "words of docs": 85_800,
     "lines of tests": 63_000,
 }
 
