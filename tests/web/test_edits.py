@@ -51,6 +51,16 @@ def test_there_is_one_person_column_at_most():
     assert sentence == "every row is its own person"
 
 
+@pytest.mark.parametrize("person", ["rows", "2"])
+def test_whoever_says_who_is_one_person_answers_the_question_wherever_it_stands(person):
+    asked = {"ask": {"question": "person", "candidates": [["age", "sex"], "patient"]}}
+    attributes = {**POLICY["attributes"], "age": {**POLICY["attributes"]["age"], **asked}}
+    policy = {**POLICY, "attributes": attributes}
+    content, _ = edited("person", {"person": [person]}, policy, COLUMNS)
+    assert content["attributes"]["age"] == POLICY["attributes"]["age"]
+    assert not Policy.from_dict(content).open_questions()
+
+
 def test_several_columns_are_set_at_once():
     content, sentence = after(
         "roles", column=[str(number("zip")), str(number("ward"))], role="drop"

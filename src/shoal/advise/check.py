@@ -16,11 +16,10 @@ from shoal.connectors.frames import Frame, table_of
 from shoal.data.findings import AttributeFinding, Fault
 from shoal.data.hierarchies.diagnostics import diagnose, values_without_leaf
 from shoal.data.hierarchies.table import read_paths
-from shoal.data.person_numbers import person_numbers
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.columns import check_columns, written_alike
+from shoal.policy.binding.columns import check_columns, input_warnings
 from shoal.policy.binding.files import original_table, read_original
 from shoal.policy.binding.table import bind
 from shoal.policy.consistency import contradictions, place_of
@@ -83,9 +82,8 @@ def remarks(policy: Policy, data_path: str) -> list[str]:
     no subject, values that look alike, and names of people that stay.
     """
     table = Table(read_original(data_path, policy).frame)
-    evidence = person_numbers(table) if policy.subject is None else []
-    alike = (one.text for one in written_alike(table, policy))
-    return [*map(str, evidence), *alike, *policy.kept_names(table.names)]
+    warned = (one.text for one in input_warnings(table, policy))
+    return [*warned, *policy.kept_names(table.names)]
 
 
 def check(policy: PolicyLike, frame: Frame | None = None) -> list[AttributeFinding]:

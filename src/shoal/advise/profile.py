@@ -27,7 +27,7 @@ from shoal.connectors.frames import table_of
 from shoal.data.findings import finding_about
 from shoal.data.numbers import parse_numbers
 from shoal.data.partition import Partition
-from shoal.data.person_numbers import person_numbers
+from shoal.data.person.decision import who_is_a_person
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError
@@ -81,9 +81,9 @@ def profile(
     cells = cells_of(table, progress)
     progress("looking for columns that identify a person")
     guesses = {name: guess_of(column) for name, column in cells.items()}
-    evidence = person_numbers(table)
-    guesses = with_one_subject(guesses, cells, evidence)
-    counted = person_candidates(table, cells, guesses, evidence)
+    answer = who_is_a_person(table)
+    guesses = with_one_subject(guesses, cells, answer)
+    counted = person_candidates(table, cells, guesses, answer)
     tried: TakenForPeople | None = None
     why_not: list[str] = []
     if given is not None or quasi:

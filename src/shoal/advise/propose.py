@@ -22,7 +22,7 @@ from shoal.advise.proposal.roles import IS_IT_KNOWN, Guess, guess_of, with_one_s
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
 from shoal.data.column_words import looks_like_data
-from shoal.data.person_numbers import person_numbers
+from shoal.data.person.decision import who_is_a_person
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -110,7 +110,7 @@ def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
     columns = cells_of(table, progress)
     guesses = {name: guess_of(column) for name, column in columns.items()}
     progress("looking for columns that number people")
-    guesses = with_one_subject(guesses, columns, person_numbers(table))
+    guesses = with_one_subject(guesses, columns, who_is_a_person(table))
     guesses = with_hierarchies(_with_one_quasi(guesses), columns, asked.folder, asked.base)
     for name, question in found.questions.items():
         guesses[name] = guesses[name].asking(question)
@@ -159,7 +159,7 @@ def _with_one_quasi(guesses: dict[str, Guess]) -> dict[str, Guess]:
 
 
 def _proposed(name: str, guess: Guess) -> ProposedColumn:
-    asked = {"ask": "; ".join(guess.questions)} if guess.questions else {}
+    asked = {} if guess.ask is None else {"ask": guess.ask}
     return ProposedColumn(name, guess.settings | asked, guess.reason)
 
 

@@ -17,7 +17,7 @@ from shoal.auditor.reading import read_cells
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import EncodedTable
-from shoal.data.person_numbers import people_of
+from shoal.data.person_names import people_of
 from shoal.data.progress import Progress
 from shoal.data.release import PublishedColumn, Release, is_starred, label_classes, label_shown
 from shoal.data.room import Room, blocks

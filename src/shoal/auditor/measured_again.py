@@ -29,14 +29,13 @@ from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BY_RELEASE
 from shoal.data.fault_words import fault_sentence
 from shoal.data.formulas import formula_sentences_of
-from shoal.data.person_numbers import person_numbers
 from shoal.data.room import Room
 from shoal.data.table import Table
 from shoal.data.warnings import FORMULA_CELLS, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.coded_files import read_original_coded
-from shoal.policy.binding.columns import written_alike
+from shoal.policy.binding.columns import people_assumed, written_alike
 from shoal.policy.binding.files import published_table, read_original
 from shoal.policy.binding.past_memory import is_about_memory
 from shoal.policy.policy import Policy
@@ -213,10 +212,9 @@ def _more_warnings(
     if files.format_of(path) in DELIMITED and policy.model.write.formulas == "keep":
         sentences = formula_sentences_of(shown)
         found[FORMULA_CELLS] = [ReleaseWarning(FORMULA_CELLS, text) for text in sentences]
-    if source is not None and policy.subject is None:
-        evidence = person_numbers(source)
-        found[PEOPLE_ASSUMED] = [ReleaseWarning(PEOPLE_ASSUMED, str(one)) for one in evidence]
     if source is not None:
+        if policy.subject is None:
+            found[PEOPLE_ASSUMED] = people_assumed(source)
         found[WRITTEN_ALIKE] = written_alike(source, policy)
     return found
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from shoal.data.classes import Classes, Population, SensitiveColumn
 from shoal.data.encoding import encode_attribute
-from shoal.data.person_numbers import people_of
+from shoal.data.person_names import people_of
 from shoal.data.release import (
     PublishedColumn,
     Release,

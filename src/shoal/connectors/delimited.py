@@ -42,6 +42,10 @@ def read(
     return frame, opened.dialect
 
 
+FIRST = "column_1"
+"""The name of a first column without one."""
+
+
 class Beginning(NamedTuple):
     """What the beginning of a text tells. content: from the line of names on. above: lines before.
 
@@ -67,6 +71,7 @@ def begin(content: bytes | Path, path: str, kind: str, reading: Reading) -> Begi
     header, separator = _header(start, path, kind, delimiter)
     if len(header) == 1 and delimiter is None:
         _check_no_title(start, path, above)
+    header = with_first_named(header)
     check_names(header, path)
     return Beginning(content, header, Dialect(separator, encoding, newline, has_mark), above)
 
@@ -226,6 +231,14 @@ def _check_no_title(start: str, path: str, above: int) -> None:
                 f" have several, as below a title; say --read header={names + above}, or"
                 " --read delimiter=, if it is the name of the only column"
             )
+
+
+def with_first_named(header: list[str]) -> list[str]:
+    """The names with one for the first column, where all others have one: of row numbers, as R and
+    pandas write them.
+    """
+    is_alone = len(header) > 1 and not header[0] and all(header[1:])
+    return [FIRST, *header[1:]] if is_alone and FIRST not in header else header
 
 
 def check_names(header: list[str], path: str, names_row: int = 3) -> None:

@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors import record_ends
-from shoal.connectors.delimited import is_utf8
+from shoal.connectors.delimited import is_utf8, with_first_named
 from shoal.connectors.files import STANDARD, XLSX, check_plain, format_to_read
 from shoal.connectors.parquet_parts import is_many
 from shoal.data.stream import Piece
@@ -193,7 +193,7 @@ class TextFeed:
             self._separator = max(
                 ",;\t|", key=lambda sep: len(next(csv.reader([text], delimiter=sep)))
             )
-        self.names = next(csv.reader([text], delimiter=self._separator))
+        self.names = with_first_named(next(csv.reader([text], delimiter=self._separator)))
         repeated = sorted({name for name in self.names if self.names.count(name) > 1})
         if repeated or "" in self.names:
             raise InputError(

@@ -17,7 +17,7 @@ from xml.parsers import expat
 
 import polars as pl
 
-from shoal.connectors.delimited import check_names
+from shoal.connectors.delimited import check_names, with_first_named
 from shoal.connectors.dialect import Reading
 from shoal.errors import InputError, MissingExtraError
 
@@ -343,7 +343,7 @@ def _table(rows: list[list[Any]], path: str | Path, reading: Reading) -> pl.Data
     if top >= len(rows):
         raise InputError(f"file '{path}': has no row {reading.header}; correct --read header")
     width = max(_filled(row) for row in rows[top:])
-    header = [_text(cell, reading) for cell in rows[top][:width]]
+    header = with_first_named([_text(cell, reading) for cell in rows[top][:width]])
     full = (n for n, row in enumerate(rows, 1) if n > reading.header and "" not in row[:width])
     check_names(header, str(path), next(full, 3))
     records = [row[:width] for row in rows[top + 1 :] if _filled(row)]

@@ -16,11 +16,6 @@ import numpy as np
 from shoal.data.numbers import parse_numbers
 from shoal.data.table import Table
 
-PERSON = frozenset(
-    "patient person subject customer client member user student participant pid mrn"
-    " kunde cliente paciente".split()
-)
-NUMBER = frozenset("id no nr nbr num number key nummer numéro numero número".split())
 IDENTIFIER = frozenset(
     "name surname forename firstname lastname fullname username email mail phone mobile ssn"
     " passport address street iban ip url"
@@ -64,17 +59,6 @@ def _by_capitals(run: str) -> list[str]:
         if run[i].isupper() and (run[i - 1].islower() or run[i + 1 : i + 2].islower())
     ]
     return [run[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(run)], strict=True)]
-
-
-def names_person(words: Sequence[str]) -> bool:
-    """Whether a name is that of a person's number: `customer`, `patient_nbr`, `id_client`.
-
-    Not `customer_type`, which says something about the person.
-    """
-    *before, last = ("", *words)
-    if last in PERSON:
-        return len(before) == 1 or before[-1] in NUMBER
-    return last in NUMBER and before[-1] in PERSON
 
 
 def names_place(words: Sequence[str]) -> bool:

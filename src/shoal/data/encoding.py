@@ -24,7 +24,7 @@ from shoal.data.findings import AttributeFinding, finding_about
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.numbers import FARTHEST, number_text, parse_numbers, position_unit
-from shoal.data.person_numbers import person_name
+from shoal.data.person_names import person_name
 from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.data.schema import Attribute, Kind, Missing, Schema
 from shoal.data.table import Column, Table

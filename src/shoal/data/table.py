@@ -115,13 +115,11 @@ class Table:
         encoded = cores.side_by_side(lambda n: encode_text(self.frame[n]), new, self.records)
         self._columns.update(zip(new, encoded, strict=True))
 
-    def codes_among(self, name: str, rows: np.ndarray) -> np.ndarray:
-        """(rows,) int64 codes of some records; a column that is not encoded yet is so for them
-        alone, because encoding all of a large table takes long.
+    def column_among(self, name: str, rows: np.ndarray) -> Column:
+        """A column of some records alone; one that is not encoded yet is so for them alone, because
+        encoding all of a large table takes long.
         """
-        if name in self._columns:
-            return self._columns[name].codes[rows].astype(np.int64)
-        return encode_text(self.frame[name].gather(rows)).codes.astype(np.int64)
+        return encode_text(self.frame[name].gather(rows))
 
     @property
     def coded(self) -> Collection[str]:

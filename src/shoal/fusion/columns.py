@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.party.messages import MessageKind, refused, said_by
-from shoal.data.person_numbers import names_of
+from shoal.data.person_names import names_of
 from shoal.data.table import Column, Table
 from shoal.errors import InfeasibleError, InputError, PartyError
 from shoal.fusion.conversation import Conversation

@@ -22,7 +22,7 @@ from shoal.connectors.ledger.identities import (
 from shoal.connectors.ledger.panel import ARRIVALS, PENDING, WAITED
 from shoal.connectors.ledger.panel import DeferredRecords as DeferredRecords
 from shoal.data.known_people import KnownPeople
-from shoal.data.person_numbers import person_name
+from shoal.data.person_names import person_name
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError, PromiseError
 from shoal.ledgers.methods.waiting import PRICED

@@ -14,7 +14,7 @@ from shoal.data.two_tables import COUNT, GROUP, OWN_METHODS
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.interchange import ReadOptions
-from shoal.policy.model import AttributePolicy, PolicyModel
+from shoal.policy.model import AttributePolicy, PersonQuestion, PolicyModel
 from shoal.policy.parameters import build, suggestion
 
 # what `accept` may limit, and the attack that measures it
@@ -70,10 +70,20 @@ def contradictions(model: PolicyModel) -> list[str]:
 def open_questions(attributes: Mapping[str, AttributePolicy]) -> list[str]:
     """A finding for each attribute that still asks something."""
     return [
-        f"attribute '{name}': has an open question (ask); answer it and delete the key"
+        f"attribute '{name}': {_open_question(attribute.ask)}"
         for name, attribute in attributes.items()
         if attribute.ask is not None
     ]
+
+
+def _open_question(ask: str | PersonQuestion) -> str:
+    if isinstance(ask, str):
+        return "has an open question (ask); answer it and delete the key"
+    listed = [one if isinstance(one, str) else " + ".join(one) for one in ask.candidates]
+    return (
+        f"has an open question (ask): who is one person, by {', '.join(listed)}, or every record?"
+        " give the role 'subject' to the column that numbers people, or to none, and delete the key"
+    )
 
 
 def _interval_findings(model: PolicyModel) -> list[str]:

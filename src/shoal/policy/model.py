@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -17,6 +17,20 @@ ORDERS = ("frequency", "alphabetical")
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PersonQuestion(_Strict):
+    """The open question who is one person."""
+
+    question: Literal["person"]
+    candidates: list[str | list[str]] = Field(
+        min_length=1,
+        description=(
+            "Columns that may number people, the likeliest first; several that do together as a"
+            " list."
+        ),
+    )
+    text: str | None = Field(None, description="The question in words.")
 
 
 class AttributePolicy(_Strict):
@@ -66,13 +80,13 @@ class AttributePolicy(_Strict):
             " the next (fresh), the value never changes (steady), or either (any, the default)."
         ),
     )
-    ask: str | None = Field(
-        None, min_length=1, description="An open question; nothing is published while it is there."
+    ask: Annotated[str, Field(min_length=1)] | PersonQuestion | None = Field(
+        None, description="An open question; nothing is published while it is there."
     )
 
     @field_validator("ask")
     @classmethod
-    def _asks_something(cls, ask: str | None) -> str:
+    def _asks_something(cls, ask: str | PersonQuestion | None) -> str | PersonQuestion:
         if ask is None:
             raise ValueError("is empty; write the question, or delete the key")
         return ask

@@ -213,7 +213,7 @@ def question_lines(proposal: Proposal) -> list[str]:
             " published:"
         )
         lines += [f"  {_one_line(name)}: {_one_line(ask)}" for name, ask in questions.items()]
-    if proposal.subject is None:
+    if proposal.subject is None and not proposal.asks_who:
         lines.append(NO_SUBJECT)
     return lines
 
@@ -315,8 +315,11 @@ def _written(profile: Profile) -> str:
 def _candidate(candidate: Candidate) -> str:
     if not candidate.columns:
         return f"every row: {_people_count(candidate.people, 'person', 'people')}"
+    people = _people_count(candidate.people, "person", "people")
+    if candidate.is_profile:
+        people = _people_count(candidate.people, "profile")
     text = (
-        f"{' + '.join(candidate.columns)}: {_people_count(candidate.people, 'person', 'people')},"
+        f"{' + '.join(candidate.columns)}: {people},"
         f" {candidate.repeated:,} of them with several rows, {candidate.most_rows:,} at most"
     )
     if candidate.without:

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.promises import Measures
-from shoal.data.person_numbers import names_of
+from shoal.data.person_names import names_of
 from shoal.data.schema import Kind, Role, Schema
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.space import Space

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.feeds import rows_of_json
-from shoal.data.person_numbers import names_of
+from shoal.data.person_names import names_of
 from shoal.data.stream import Piece
 from shoal.errors import InputError
 from shoal.streams.kafka import Topic

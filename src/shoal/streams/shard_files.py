@@ -18,7 +18,7 @@ import polars as pl
 
 from shoal.connectors.feeds import feed_of
 from shoal.connectors.files import format_of
-from shoal.data.person_numbers import names_of
+from shoal.data.person_names import names_of
 from shoal.data.shared_room import new_file
 from shoal.data.stream import Piece
 from shoal.data.table import as_text

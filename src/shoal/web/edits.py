@@ -101,6 +101,7 @@ def with_role(policy: Content, name: str, role: str) -> Content:
     if role == "identifier" and "pseudonym" in settings:
         kept["pseudonym"] = settings["pseudonym"]
     if role == "subject":
+        attributes = _person_answered(attributes)
         for other, own in attributes.items():
             if own.get("role") == "subject" and other != name:
                 attributes[other] = {"role": "identifier"}
@@ -137,9 +138,17 @@ def _person(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Conten
         return with_role(policy, name, "subject"), f"{name}: the person"
     attributes = {
         name: {"role": "identifier"} if own.get("role") == "subject" else own
-        for name, own in (policy.get("attributes") or {}).items()
+        for name, own in _person_answered(policy.get("attributes") or {}).items()
     }
     return {**policy, "attributes": attributes}, "every row is its own person"
+
+
+def _person_answered(attributes: Content) -> Content:
+    """The attributes without the question who is one person, wherever it stands."""
+    return {
+        name: {k: v for k, v in own.items() if k != "ask" or not isinstance(v, Mapping)}
+        for name, own in attributes.items()
+    }
 
 
 # Hierarchies

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -155,18 +156,17 @@ def table_line(server: Server, risk: Context | None) -> str:
 def questions(server: Server) -> int:
     """What only a person can decide and has not yet."""
     attributes = server.project.policy.get("attributes") or {}
-    asked = sum(1 for settings in attributes.values() if settings.get("ask"))
+    asked = sum(isinstance(settings.get("ask"), str) for settings in attributes.values())
     return asked + (0 if person_answered(server) else 1)
 
 
 def person_answered(server: Server) -> bool:
     """Whether somebody has said who is one person, and the policy says the same."""
     answer = server.project.about.get("person")
-    subjects = [
-        name
-        for name, settings in (server.project.policy.get("attributes") or {}).items()
-        if settings.get("role") == "subject"
-    ]
+    attributes = server.project.policy.get("attributes") or {}
+    if any(isinstance(settings.get("ask"), Mapping) for settings in attributes.values()):
+        return False
+    subjects = [name for name, own in attributes.items() if own.get("role") == "subject"]
     return bool(answer) and ([answer] == subjects or (answer == "rows" and not subjects))
 
 

@@ -139,7 +139,7 @@ def _column(
         "letter": LETTERS.get(role, "?"),
         "kind": _kind(own, settings),
         "reason": (server.project.about.get("reasons") or {}).get(name, ""),
-        "ask": settings.get("ask"),
+        "ask": ask if isinstance(ask := settings.get("ask"), str) else None,  # the other is above
         "bars": pictures.bars(own["bars"]) if own and role not in ("identifier", "subject") else [],
         "repeats": _repeats(profile, name) if role == "subject" else "",
         "alone": None if alone is None else alone["alone"],
@@ -221,7 +221,8 @@ async def findings(server: Server) -> list[Context]:
     except Refused as refused:
         return [{"message": text, "href": "/text"} for text in (refused.message, *refused.findings)]
     asked = [f for f in (found or {}).get("findings", ()) if "open question" not in f["message"]]
-    answers = {s["ask"] for s in _attributes(server).values() if s.get("ask")}
+    asks = [settings.get("ask") for settings in _attributes(server).values()]
+    answers = {ask for ask in asks if isinstance(ask, str) and ask}
     return [
         {**finding, "message": _without_command(finding["message"]), **_fixed_at(server, finding)}
         for finding in asked

@@ -9,7 +9,9 @@ import polars as pl
 import pytest
 
 import shoal
+from person_bed import BEDS
 from shoal.cli.main import status_of
+from shoal.reports.advice_in_words import profile_lines
 
 POLICY = {
     "version": 1,
@@ -36,12 +38,18 @@ def columns_of(profile: shoal.Profile) -> list[tuple[str, ...]]:
     return [candidate.columns for candidate in profile.candidates]
 
 
-def test_a_column_that_nearly_always_differs_and_sometimes_repeats_is_a_candidate_by_any_name():
-    frame = pl.DataFrame({"colour": [f"c{i % 95}" for i in range(100)], "x": ["a", "b"] * 50})
+def test_a_column_whose_name_numbers_people_is_counted():
+    frame = pl.DataFrame({"user": [f"c{i % 95}" for i in range(100)], "x": ["a", "b"] * 50})
     profile = shoal.profile(frame)
-    assert columns_of(profile) == [("colour",), ()]
+    assert columns_of(profile) == [("user",), ()]
     found = profile.candidates[0]
     assert (found.people, found.rows, found.repeated, found.most_rows) == (95, 100, 5, 2)
+
+
+def test_profiles_are_no_people():
+    profile = shoal.profile(BEDS["wearers"].frame())
+    assert profile.candidates[0].is_profile
+    assert "age + gender + height + weight: 49 profiles" in "\n".join(profile_lines(profile))
 
 
 def test_fractions_and_dates_number_nobody():

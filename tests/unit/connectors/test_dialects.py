@@ -260,6 +260,22 @@ def test_the_line_of_a_spreadsheet_names_the_delimiter(tmp_path, line):
     assert source.dialect == Dialect(";", newline="\r\n", bom=True)
 
 
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [(",age,sex", ["column_1", "age", "sex"]), ("age,column_1", ["age", "column_1"])],
+)
+def test_a_first_column_of_row_numbers_gets_a_name(tmp_path, line, names):
+    (tmp_path / "t.csv").write_text(f"{line}\n" + ",".join("123"[: len(names)]) + "\n")
+    assert files.read(str(tmp_path / "t.csv")).frame.columns == names
+
+
+@pytest.mark.parametrize("line", [",column_1,sex", "age,,sex", ",,sex"])
+def test_other_columns_without_a_name_are_refused(tmp_path, line):
+    (tmp_path / "t.csv").write_text(f"{line}\n1,2,3\n")
+    with pytest.raises(InputError):
+        files.read(str(tmp_path / "t.csv"))
+
+
 def test_a_delimiter_that_is_named_is_taken(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b;c\n1;2\n")

@@ -8,7 +8,6 @@ from shoal.data.column_words import (
     IDENTIFIER,
     MAYBE_SENSITIVE,
     SENSITIVE,
-    names_person,
     names_place,
     words_of,
 )
@@ -55,19 +54,6 @@ def test_a_part_of_a_word_says_nothing(name):
 )  # fmt: skip
 def test_the_commonest_words_of_other_languages_are_known(name, meant):
     assert meant & set(words_of(name))
-
-
-@pytest.mark.parametrize(
-    ("name", "is_person"),
-    [
-        ("customer", True), ("patient_nbr", True), ("clientNo", True), ("id_member", True),
-        ("pid", True), ("Kunde", True), ("paciente_número", True), ("customer_type", False),
-        ("member of a labor union", False),
-        ("patient_age", False), ("order_id", False), ("id", False), ("", False),
-    ],
-)  # fmt: skip
-def test_a_number_of_people_is_named_for_them(name, is_person):
-    assert names_person(words_of(name)) is is_person
 
 
 @pytest.mark.parametrize(

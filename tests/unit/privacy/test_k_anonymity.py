@@ -12,7 +12,7 @@ import naive
 import published
 import shoal
 from shoal.data.classes import Classes
-from shoal.data.person_numbers import names_of, person_name
+from shoal.data.person_names import names_of, person_name
 from shoal.errors import InputError
 from shoal.privacy.k_anonymity import KAnonymity, fewest
 

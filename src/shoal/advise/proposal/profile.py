@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import combinations
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from shoal.advise.proposal.cells import ColumnCells, in_order
 from shoal.advise.proposal.roles import MANY, Guess
-from shoal.data.column_words import IDENTIFIER, NUMBER, PERSON, names_place
-from shoal.data.person_numbers import Evidence, evidence_of, may_number
+from shoal.data.column_words import names_place
+from shoal.data.person.answer import Answer, PersonCandidate
 from shoal.data.table import Column, Table
 from shoal.privacy.table_risk import row_keys, together
 
@@ -112,20 +111,7 @@ def _bars(cells: ColumnCells, column: Column) -> tuple[int, ...]:
     return tuple(sorted(counts.tolist(), reverse=True)[:BARS])
 
 
-# Who may be one person in a table: columns and small combinations of them, counted.
-#
-# A column that nearly always differs and sometimes repeats is a candidate, whatever its name. So
-# is one that the cells or the name call a number of people. Two and three columns are also tried
-# together: those that name people or number something, such as a name and a day of birth; and,
-# where no single column has evidence in the cells, any others, if rows that agree in these agree
-# elsewhere.
-
-
-NEARLY_ALWAYS = 0.8  # distinct values by records that have one
-MOST_COMBINED = 3
-MOST_TRIED = 5  # columns that are tried together
-MOST_SHOWN = 8
-BIRTH = frozenset("birth birthday birthdate born dob first last given family".split())
+# Who may be one person in a table, counted.
 
 
 @dataclass(frozen=True)
@@ -134,7 +120,7 @@ class Candidate:
 
     rows: those that have a value; without: the others. repeated: people with more than one row.
     agreeing: columns on which rows of one person agree, steadiest first. is_named: whether its name
-    says so.
+    says so. is_profile: whether its columns only describe people.
     """
 
     columns: tuple[str, ...]
@@ -145,6 +131,7 @@ class Candidate:
     most_rows: int
     agreeing: tuple[str, ...] = ()
     is_named: bool = False
+    is_profile: bool = False
 
 
 @dataclass(frozen=True)
@@ -159,44 +146,25 @@ def person_candidates(
     table: Table,
     columns: Mapping[str, ColumnCells],
     guesses: Mapping[str, Guess],
-    evidence: Sequence[Evidence],
+    answer: Answer,
 ) -> list[CountedCandidate]:
-    """The likeliest first, every row last.
-
-    guesses: as `with_one_subject` leaves them. evidence: of columns that seem to number people.
-    """
-    agreeing = {one.column: one.agreeing for one in evidence}
-    proposed = [name for name, guess in guesses.items() if guess.role == "subject"]
-    singles = dict.fromkeys([*proposed, *agreeing, *_nearly_different(table, columns)])
+    """The likeliest first, every row last. guesses: as `with_one_subject` leaves them."""
+    said = {one.columns: one for one in answer.candidates}
+    proposed = [(name,) for name, guess in guesses.items() if guess.role == "subject"]
     found = [
-        _counted(table, (name,), columns, agreeing.get(name, ()), name in proposed)
-        for name in singles
+        _counted(table, names, columns, said.get(names))
+        for names in dict.fromkeys([*proposed, *said])
     ]
-    named = _naming(table, columns, guesses, singles)
-    others = [] if evidence else _others(table, columns, {*singles, *named})
-    found += _combined(table, columns, named, others)
-    return [*found[:MOST_SHOWN], _every_row(table)]
-
-
-def _nearly_different(table: Table, columns: Mapping[str, ColumnCells]) -> list[str]:
-    """Columns that nearly always differ and sometimes repeat, most different first."""
-    share = {
-        name: column.distinct / column.filled
-        for name, column in columns.items()
-        if column.repeats
-        and column.distinct >= NEARLY_ALWAYS * column.filled
-        and may_number(table, name, fewest_repeats=1)
-    }
-    return sorted(share, key=lambda name: -share[name])
+    return [*found, _every_row(table)]
 
 
 def _counted(
     table: Table,
     names: tuple[str, ...],
     columns: Mapping[str, ColumnCells],
-    agreeing: Sequence[str] = (),
-    is_named: bool = False,
+    said: PersonCandidate | None,
 ) -> CountedCandidate:
+    """A candidate in counts. said: what the answer says of it; None where its name alone does."""
     has_value = np.ones(table.records, dtype=bool)
     codes = {}
     for name in names:
@@ -217,8 +185,9 @@ def _counted(
         lacking,
         int((rows > 1).sum()),
         int(rows.max(initial=0)),
-        tuple(agreeing),
-        is_named,
+        () if said is None else said.agreeing,
+        said is None or said.is_named,
+        said is not None and said.is_profile,
     )
     return CountedCandidate(candidate, people)
 
@@ -228,68 +197,3 @@ def _every_row(table: Table) -> CountedCandidate:
     return CountedCandidate(
         Candidate((), rows, rows, 0, 0, min(rows, 1)), np.arange(rows, dtype=np.int32)
     )
-
-
-def _naming(
-    table: Table,
-    columns: Mapping[str, ColumnCells],
-    guesses: Mapping[str, Guess],
-    singles: Mapping[str, object],
-) -> list[str]:
-    """Columns that name people or number something, and do not differ enough alone."""
-    words = PERSON | NUMBER | IDENTIFIER | BIRTH
-    return [
-        name
-        for name in _others(table, columns, singles)
-        if words & set(columns[name].words) or guesses[name].role in ("identifier", "subject")
-    ]
-
-
-def _others(table: Table, columns: Mapping[str, ColumnCells], but: Container[str]) -> list[str]:
-    """Columns that repeat, those of most values first."""
-    repeating = [
-        name
-        for name, column in columns.items()
-        if column.repeats
-        and column.distinct > 1
-        and name not in but
-        and not table.frame.schema[name].is_float()
-    ]
-    return sorted(repeating, key=lambda name: -columns[name].distinct)
-
-
-def _combined(
-    table: Table,
-    columns: Mapping[str, ColumnCells],
-    named: Sequence[str],
-    others: Sequence[str],
-) -> Iterator[CountedCandidate]:
-    """Combinations that nearly always differ and sometimes repeat, without what adds nothing.
-
-    others: such columns count only in combinations that rows agree in elsewhere, too.
-    """
-    accepted: list[set[str]] = []
-    tried = [*named, *others][:MOST_TRIED]
-    for size in range(2, MOST_COMBINED + 1):
-        for chosen in combinations(tried, size):
-            if any(known <= set(chosen) for known in accepted):
-                continue
-            counted = _counted(table, chosen, columns)
-            found = counted.candidate
-            is_one = NEARLY_ALWAYS * found.rows <= found.people < found.rows
-            if not is_one or found.people <= max(columns[name].distinct for name in chosen):
-                continue
-            counted = _with_evidence(table, counted)
-            if set(chosen) <= set(named) or counted.candidate.agreeing:
-                accepted.append(set(chosen))
-                yield counted
-
-
-def _with_evidence(table: Table, counted: CountedCandidate) -> CountedCandidate:
-    """On which other columns rows agree that agree in these."""
-    found = counted.candidate
-    name = " + ".join(found.columns)
-    cells = ("x",) * (int(counted.people.max(initial=-1)) + 1)
-    evidence = evidence_of(Column(name, counted.people, cells), table.without(found.columns))
-    agreeing = () if evidence is None else evidence.agreeing
-    return CountedCandidate(replace(found, agreeing=agreeing), counted.people)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from shoal.data.person.answer import question_in_words
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.privacy.table_risk import singled_out, value_keys
 
@@ -151,8 +152,13 @@ class ProposedColumn:
 
     @property
     def ask(self) -> str | None:
-        """What somebody has to decide; None where nothing is open."""
-        return self.settings.get("ask")
+        """What somebody has to decide, in words; None where nothing is open."""
+        return question_in_words(self.settings.get("ask"))
+
+    @property
+    def asks_who(self) -> bool:
+        """Whether somebody has to say here who is one person."""
+        return isinstance(self.settings.get("ask"), Mapping)
 
     @property
     def why(self) -> str:
@@ -191,6 +197,11 @@ class Proposal:
     def subject(self) -> str | None:
         """The column that numbers the people; None where every record is its own."""
         return next((column.name for column in self.columns if column.role == "subject"), None)
+
+    @property
+    def asks_who(self) -> bool:
+        """Whether somebody has to say who is one person."""
+        return any(column.asks_who for column in self.columns)
 
     @property
     def unit(self) -> str:

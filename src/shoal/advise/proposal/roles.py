@@ -15,22 +15,20 @@ from shoal.data.column_words import (
     CODE,
     IDENTIFIER,
     MAYBE_SENSITIVE,
-    NUMBER,
-    PERSON,
     REFERENCE,
     SENSITIVE,
-    names_person,
     names_place,
-    words_of,
 )
 from shoal.data.findings import some_named
-from shoal.data.person_numbers import FEWEST_DISTINCT, Evidence
+from shoal.data.person.answer import Answer, PersonCandidate, Verdict
+from shoal.data.person.names import name_of
 from shoal.data.single_ends import outward_domain
 
 MANY = 50  # distinct texts from which a category can hardly be published without a hierarchy
 FEW_RECORDS = 10  # too few to tell a counter from numbers
 LONGEST_CODE = 12
 CATEGORIES = 10  # distinct numbers up to which a sensitive one is compared as a category
+FEWEST_NUMBERS = 10  # distinct values of a number or an address of people; fewer are a flag
 
 COULD_OTHERS_KNOW = "could others know it already? if so, give it the role 'quasi'"
 IS_IT_KNOWN = "nothing looks like what others may know; is it this?"
@@ -38,11 +36,15 @@ IS_IT_KNOWN = "nothing looks like what others may know; is it this?"
 
 @dataclass(frozen=True)
 class Guess:
-    """A role with its settings, why, and what somebody has to decide."""
+    """A role with its settings, why, and what somebody has to decide.
+
+    person: the answer to who is one person that somebody has to confirm here; None elsewhere.
+    """
 
     settings: dict[str, Any]
     reason: str
     questions: tuple[str, ...] = field(default=())
+    person: Answer | None = None
 
     @property
     def role(self) -> str:
@@ -50,6 +52,14 @@ class Guess:
 
     def asking(self, *more: str) -> Guess:
         return replace(self, questions=(*self.questions, *more))
+
+    @property
+    def ask(self) -> str | Mapping[str, Any] | None:
+        """The open questions as a policy holds them; None where nothing is open."""
+        if self.person is None:
+            return "; ".join(self.questions) or None
+        asked = self.person.asked
+        return {**asked, "text": "; ".join([asked["text"], *self.questions])}
 
 
 def guess_of(column: ColumnCells) -> Guess:
@@ -85,7 +95,9 @@ def _date(column: ColumnCells) -> Guess | None:
 
 
 def _identifier(column: ColumnCells) -> Guess | None:
-    if not IDENTIFIER & set(column.words):
+    name = name_of(column.name)
+    is_of_one = name.kind in ("civil", "contact") and not name.is_of_other
+    if not IDENTIFIER & set(column.words) and not (is_of_one and column.distinct >= FEWEST_NUMBERS):
         return None
     return Guess({"role": "identifier"}, "by its name it names a person: removed")
 
@@ -93,10 +105,10 @@ def _identifier(column: ColumnCells) -> Guess | None:
 def _all_different(column: ColumnCells) -> Guess | None:
     if not column.all_differ:
         return None
-    words = set(column.words)
-    if words & PERSON:
-        return Guess({"role": "subject"}, "by its name the people that k counts: removed")
-    if words & NUMBER and (column.numbers is None or column.are_whole):
+    name = name_of(column.name)
+    if name.kind == "person":
+        return Guess({"role": "subject"}, BY_NAME)
+    if name.is_number and (column.numbers is None or column.are_whole):
         return Guess({"role": "identifier"}, "a number that differs for every record: removed")
     if column.numbers is None:
         return Guess({"role": "identifier"}, "text that differs for every record: removed")
@@ -182,89 +194,77 @@ _RULES: tuple[Callable[[ColumnCells], Guess | None], ...] = (
 )
 
 
-# Which column numbers the people that k counts: by evidence in the cells, else by its name.
+# Which column numbers the people that k counts, by the answer to who is one person.
 
 
-DOES_IT_NUMBER_PEOPLE = "does it number people? if not, give it another role"
-OR_IS_IT = "are its people the ones to count, or those of {}?"
 WHOSE = "records without a value here: {}; whose are they?"
+MAYBE = "maybe the people that k counts: removed"
 BY_NAME = "by its name the people that k counts: removed"
 ANOTHER = Guess({"role": "identifier"}, "another number of people or things: removed")
+PART = Guess({"role": "identifier"}, "numbers people together with another column: removed")
+MOST_TO_A_NUMBER = 20  # records, on average, of what a column named for numbers refers to
 
 
 def with_one_subject(
-    guesses: Mapping[str, Guess], columns: Mapping[str, ColumnCells], evidence: list[Evidence]
+    guesses: Mapping[str, Guess], columns: Mapping[str, ColumnCells], answer: Answer
 ) -> dict[str, Guess]:
-    """The guesses with at most one subject; other columns that number something are removed."""
-    if evidence:
-        chosen, subject, rest = _by_evidence(evidence)
-    else:
-        rest = _by_name(guesses, columns)
-        if not rest:
+    """The guesses with at most one subject; other columns that number something are removed.
+
+    Where the answer has to be confirmed, its first column asks.
+    """
+    if answer.verdict is Verdict.NONE:
+        chosen = next((name for name, guess in guesses.items() if guess.role == "subject"), None)
+        if chosen is None:
             return dict(guesses)
-        chosen, *rest = rest
-        subject = _named(columns[chosen], [name for name in rest if columns[name].repeats])
-    lacking = columns[chosen].records - columns[chosen].filled
-    if lacking:
-        subject = subject.asking(WHOSE.format(lacking))
+        subject = {chosen: _asking_whose(guesses[chosen], columns[chosen])}
+        return _with_others_removed(guesses, columns, (chosen,), ()) | subject
+    first = answer.candidates[0]
+    is_asked = answer.verdict is Verdict.ASK
+    own = {name: _own_guess(first, guesses[name], is_asked) for name in first.columns}
+    asking = first.columns[0]
+    if is_asked:
+        own[asking] = replace(own[asking], person=answer)
+    if len(first.columns) == 1:
+        own[asking] = _asking_whose(own[asking], columns[asking])
+    if first.is_profile:
+        return {**guesses, **own}
+    return _with_others_removed(guesses, columns, first.columns, answer.removed) | own
+
+
+def _own_guess(first: PersonCandidate, guess: Guess, is_asked: bool) -> Guess:
+    """The guess for a column of the first candidate."""
+    if first.is_profile:
+        return guess
+    if len(first.columns) > 1:
+        return PART
+    reason = MAYBE if is_asked else BY_NAME
+    if first.agreeing:
+        agreed = some_named(first.agreeing)
+        reason = f"records that share one agree on {agreed}: the people that k counts, removed"
+    return Guess({"role": "subject"}, reason)
+
+
+def _asking_whose(subject: Guess, column: ColumnCells) -> Guess:
+    lacking = column.records - column.filled
+    return subject.asking(WHOSE.format(lacking)) if lacking else subject
+
+
+def _with_others_removed(
+    guesses: Mapping[str, Guess],
+    columns: Mapping[str, ColumnCells],
+    own: tuple[str, ...],
+    removed: tuple[str, ...],
+) -> dict[str, Guess]:
+    """The guesses without numbers of people and things, but for `own`, which number the people."""
     named = {name for name, guess in guesses.items() if guess.role == "subject"}
     things = {name for name, column in columns.items() if _refers(column, guesses[name])}
-    removed = dict.fromkeys(({*rest} | named | things) - {chosen}, ANOTHER)
-    return {**guesses, **removed, chosen: subject}
-
-
-def _by_evidence(evidence: list[Evidence]) -> tuple[str, Guess, list[str]]:
-    """The column that numbers people, its guess, and others that number something.
-
-    Of an order and its customer the customer is the person: the one named for people, else the one
-    with fewer values.
-    """
-    first, *others = sorted(evidence, key=lambda one: (not _says_people(one.column), one.values))
-    rest = [one.column for one in others]
-    agreed = some_named(first.agreeing)
-    guess = Guess(
-        {"role": "subject"},
-        f"records that share one agree on {agreed}: the people that k counts, removed",
-    )
-    rivals = [name for name in rest if _says_people(name) or not _says_people(first.column)]
-    if rivals:
-        guess = guess.asking(OR_IS_IT.format(", ".join(rivals)))
-    elif not _says_people(first.column):
-        guess = guess.asking(DOES_IT_NUMBER_PEOPLE)
-    return first.column, guess, rest
-
-
-def _says_people(name: str) -> bool:
-    """Whether it is named for people; `id` alone may number orders or households."""
-    return bool(PERSON & set(words_of(name)))
-
-
-def _by_name(guesses: Mapping[str, Guess], columns: Mapping[str, ColumnCells]) -> list[str]:
-    """Columns that number people by their names: those that repeat before those that don't."""
-    chances = {}
-    for name, guess in guesses.items():
-        column = columns[name]
-        is_person = names_person(column.words)
-        # a column of names or codes that mostly differ would be dropped for looking like text
-        if column.repeats and column.distinct > 1 and (is_person or _refers(column, guess)):
-            chances[name] = (2, is_person, column.distinct)
-        elif guess.role == "subject":
-            chances[name] = (1, is_person, column.distinct)
-    return sorted(chances, key=chances.__getitem__, reverse=True)
-
-
-def _named(column: ColumnCells, others: list[str]) -> Guess:
-    guess = Guess({"role": "subject"}, BY_NAME)
-    if not column.repeats:
-        return guess
-    if others:
-        return guess.asking(OR_IS_IT.format(", ".join(others)))
-    return guess.asking(DOES_IT_NUMBER_PEOPLE)
+    gone = {*removed, *named, *things} - {*own}
+    return {name: ANOTHER if name in gone else guess for name, guess in guesses.items()}
 
 
 def _refers(column: ColumnCells, guess: Guess) -> bool:
     """Whether it repeats as numbers of people or things do, and its name says that it is one."""
     is_named = bool(column.words) and column.words[-1] in REFERENCE
-    is_many = column.distinct > column.filled / FEWEST_DISTINCT
+    is_many = column.distinct > column.filled / MOST_TO_A_NUMBER
     is_whole = column.numbers is None or column.are_whole
     return is_named and is_many and is_whole and column.repeats and guess.role == "quasi"

@@ -24,7 +24,7 @@ from shoal.attacks.beside.sharing import (
 )
 from shoal.auditor.audit import AuditResult
 from shoal.data.beside import ReleaseBeside
-from shoal.data.person_numbers import person_name
+from shoal.data.person_names import person_name
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
 

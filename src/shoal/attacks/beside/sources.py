@@ -15,7 +15,7 @@ from shoal.auditor.ledger.reading import read_as_published, rows_of_release
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.identities import token_of
 from shoal.data.beside import ReleaseBeside, ShownValues
-from shoal.data.person_numbers import person_name
+from shoal.data.person_names import person_name
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.policy import Policy

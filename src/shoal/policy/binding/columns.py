@@ -9,7 +9,7 @@ import polars as pl
 
 from shoal.data.column_words import copied_columns, looks_like_data
 from shoal.data.derived import PARTS
-from shoal.data.person_numbers import person_numbers
+from shoal.data.person.decision import who_is_a_person
 from shoal.data.table import Column, Table
 from shoal.data.two_tables import GROUP
 from shoal.data.warnings import PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
@@ -244,6 +244,11 @@ def input_warnings(table: Table, policy: Policy) -> list[ReleaseWarning]:
     """What the original gives reason to say: columns that seem to number people, where every record
     is taken to be its own person, and values that look alike.
     """
-    evidence = person_numbers(table) if policy.subject is None else []
-    assumed = [ReleaseWarning(PEOPLE_ASSUMED, str(one)) for one in evidence]
+    assumed = people_assumed(table) if policy.subject is None else []
     return [*assumed, *written_alike(table, policy)]
+
+
+def people_assumed(table: Table) -> list[ReleaseWarning]:
+    """Who else may be one person than every record."""
+    found = who_is_a_person(table).candidates
+    return [ReleaseWarning(PEOPLE_ASSUMED, str(candidate)) for candidate in found]

@@ -1,0 +1,273 @@
+"""Invented tables in which it is known who is one person, each made from a seed."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+FIRST = "Anna Ben Carla David Eva Felix Gina Hans Ida Jan Kim Lea Max Nora Otto Paul".split()
+LAST = "Meier Huber Keller Frei Graf Roth Kunz Vogel Wolf Berg Stein Lang Kurz Braun".split()
+
+
+@dataclass(frozen=True)
+class Bed:
+    """A table and what is right: SURE, ASK or NONE, and the columns of the first candidate.
+
+    others: columns that must be among the candidates, too.
+    """
+
+    make: Callable[[np.random.Generator], dict[str, Sequence[object]]]
+    verdict: str
+    first: tuple[str, ...] = ()
+    others: tuple[tuple[str, ...], ...] = ()
+
+    def frame(self, seed: int = 1, hidden: bool = False) -> pl.DataFrame:
+        """As text. hidden: under names that say nothing."""
+        columns = self.make(np.random.default_rng(seed))
+        texts = {name: [str(cell) for cell in cells] for name, cells in columns.items()}
+        frame = pl.DataFrame(texts)
+        return frame.rename({n: f"x{i}" for i, n in enumerate(texts)}) if hidden else frame
+
+
+def without_accents(text: str) -> str:
+    """ü as u: not what a speller would write, but what some files hold."""
+    return "".join(
+        sign
+        for sign in unicodedata.normalize("NFKD", text)
+        if sign.isprintable() and not unicodedata.combining(sign)
+    )
+
+
+def spread(rng: np.random.Generator, people: int, most: int) -> np.ndarray:
+    """(records,) whose record it is, everybody with 1 to `most` of them."""
+    return np.repeat(np.arange(people), rng.integers(1, most + 1, people))
+
+
+def numbers(rng: np.random.Generator, count: int, digits: int = 8) -> np.ndarray:
+    """Different numbers of one length."""
+    drawn = rng.choice(9 * 10 ** min(digits - 1, 6), count, replace=False)
+    return drawn + 10 ** (digits - 1)
+
+
+def sexes(rng: np.random.Generator, count: int) -> np.ndarray:
+    return rng.choice(["m", "f"], count)
+
+
+def days(rng: np.random.Generator, count: int) -> list[str]:
+    return [f"2023-{m:02}-{d:02}" for m, d in rng.integers(1, 28, (count, 2)) % [12, 28] + 1]
+
+
+def visits(rng):
+    who = spread(rng, 300, 4)
+    case = np.unique(np.stack([who, rng.integers(0, 2, len(who))], 1), axis=0, return_inverse=True)
+    return {
+        "Fallnummer": 500_000 + case[1].ravel() * 3,
+        "Patientennummer": numbers(rng, 300)[who],
+        "Geburtsdatum": [f"{y}-05-11" for y in rng.integers(1930, 2015, 300)[who]],
+        "Geschlecht": sexes(rng, 300)[who],
+        "PLZ": rng.choice(["8001", "8400", "3000", "4051"], 300)[who],
+        "Eintritt": days(rng, len(who)),
+    }
+
+
+def visits_without_patient(rng):
+    return {name: cells for name, cells in visits(rng).items() if name != "Patientennummer"}
+
+
+def measured(rng, each=10, **more):
+    who = np.repeat(np.arange(40), each)
+    return {
+        "SUBJID": [f"S{i:03}" for i in who],
+        "age": rng.integers(18, 80, 40)[who],
+        "sex": sexes(rng, 40)[who],
+        "region": rng.choice(list("abc"), 40)[who],
+        "v": rng.integers(0, 1000, len(who)),
+    }
+
+
+def calls(rng):
+    who = spread(rng, 150, 30)
+    people = numbers(rng, 900, 11)
+    return {
+        "msisdn": people[:150][who],
+        "imei": numbers(rng, 150, 15)[who],
+        "imsi": numbers(rng, 150, 15)[who],
+        "called": rng.choice(people, len(who)),
+        "cell": rng.integers(0, 40, len(who)),
+        "seconds": rng.integers(1, 900, len(who)),
+    }
+
+
+def trial(rng):
+    who = np.repeat(np.arange(160), 6)
+    site, number = np.divmod(who, 20)
+    return {
+        "USUBJID": [f"STUDY1-{s + 1:02}-{n + 1:03}" for s, n in zip(site, number, strict=True)],
+        "SUBJID": [f"{n + 1:03}" for n in number],
+        "SITEID": [f"{s + 1:02}" for s in site],
+        "SEX": sexes(rng, 160)[who],
+        "AGE": rng.integers(18, 80, 160)[who],
+        "VISITNUM": np.tile(np.arange(1, 7), 160),
+        "SYSBP": rng.integers(90, 160, len(who)),
+    }
+
+
+def trial_by_site(rng):
+    return {name: cells for name, cells in trial(rng).items() if name != "USUBJID"}
+
+
+def households(rng, waves=1):
+    house = spread(rng, 300, 5)
+    number = np.concatenate([np.arange(1, n + 1) for n in np.bincount(house)])
+    made = {
+        "HHID": house + 1,
+        "PNO": number,
+        "region": rng.choice(list("ABCDE"), 300)[house],
+        "sex": rng.choice(["1", "2"], len(house)),
+        "age": rng.integers(0, 90, len(house)),
+    }
+    return {name: np.tile(cells, waves) for name, cells in made.items()}
+
+
+def panel(rng):
+    made = households(rng, 3)
+    size = len(made["HHID"]) // 3
+    made["person"] = made.pop("PNO")
+    return {**made, "wave": np.repeat([1, 2, 3], size), "job": rng.choice(list("1234"), 3 * size)}
+
+
+def hospital(rng):
+    doctor = rng.integers(0, 40, 1500)
+    return {
+        "row": np.arange(1, 1501),
+        "zip": rng.integers(1000, 9999, 1500),
+        "sex": sexes(rng, 1500),
+        "age": rng.integers(0, 99, 1500),
+        "ward_id": [f"W{w:02}" for w in rng.integers(0, 12, 40)[doctor]],
+        "doctor_id": [f"D{d:03}" for d in doctor],
+        "batch_no": [f"LOT{b:04}" for b in rng.integers(0, 60, 1500)],
+    }
+
+
+def clerks(rng):
+    return {
+        "lab_no": np.arange(20_230_000, 20_230_800),
+        "user_id": rng.choice([f"u{i:04}" for i in range(9)], 800),
+        "sex": sexes(rng, 800),
+        "age": rng.integers(0, 100, 800),
+        "test": rng.choice(list("ABC"), 800),
+    }
+
+
+def few_users(rng):
+    return {
+        "user": rng.choice(["ann", "bob", "eve", "joe"], 800),
+        "x": rng.random(800).round(3),
+        "pose": rng.choice(["sit", "stand", "walk"], 800),
+    }
+
+
+def wearers(rng):
+    who = rng.integers(0, 49, 4000)
+    return {
+        "X1": np.arange(4000) // 2 + 1,
+        "age": rng.integers(18, 60, 49)[np.sort(who)],
+        "gender": rng.integers(0, 2, 49)[np.sort(who)],
+        "height": rng.integers(150, 195, 49)[np.sort(who)],
+        "weight": rng.integers(45, 110, 49)[np.sort(who)],
+        "steps": rng.random(4000).round(4),
+    }
+
+
+def shop(rng):
+    who = np.repeat(np.arange(40), 25)
+    home = rng.choice(["Bern", "Chur", "Thun"], 40)[who]
+    return {
+        "email": [f"p{i:02}@mail.example" for i in who],
+        "day": days(rng, 1000),
+        "shop": np.where(rng.random(1000) < 0.85, home, "Sion"),
+        "amount": rng.integers(5, 200, 1000),
+    }
+
+
+def sign_ups(rng):
+    names = [f"p{i}@mail.example" for i in range(490)]
+    return {
+        "email": [*names, *names[:10]],
+        "sex": sexes(rng, 500),
+        "age": rng.integers(18, 90, 500),
+        "plan": rng.choice(list("ab"), 500),
+    }
+
+
+def named(rng):
+    who = spread(rng, 250, 6)
+    return {
+        "Vorname": rng.choice(FIRST, 250)[who],
+        "Nachname": rng.choice(LAST, 250)[who],
+        "Geburtstag": [
+            f"{y}-{m:02}-17" for y, m in rng.integers([1930, 1], [2015, 13], (250, 2))[who]
+        ],
+        "Ort": rng.choice(["Bern", "Thun", "Chur"], 250)[who],
+        "Praxis": rng.choice(["Zahn", "Auge", "Haut"], len(who)),
+    }
+
+
+def namesakes(rng):
+    return {
+        "first_name": rng.choice(FIRST, 900),
+        "last_name": rng.choice(LAST, 900),
+        "birth_date": [
+            f"{y}-{m:02}-{d:02}" for y, m, d in rng.integers([1930, 1, 1], [2015, 13, 28], (900, 3))
+        ],
+        "sex": sexes(rng, 900),
+        "income": rng.integers(30_000, 90_000, 900),
+    }
+
+
+def unnamed(rng):
+    who = spread(rng, 300, 30)
+    return {
+        "c1": numbers(rng, 300, 7)[who],
+        "c2": sexes(rng, 300)[who],
+        "c3": rng.integers(1930, 2015, 300)[who],
+        "c4": rng.choice(list("xyz"), 300)[who],
+        "c5": rng.integers(0, 1000, len(who)),
+    }
+
+
+def companies(rng):
+    who = rng.integers(0, 80, 900)
+    return {
+        "UTILITYID": rng.choice(30_000, 80, replace=False)[who],
+        "STATE": rng.choice(list("ABCDEFGH"), 80)[who],
+        "OWNERSHIP": rng.choice(["public", "private"], 80)[who],
+        "MWH": rng.random(900).round(3),
+    }
+
+
+BEDS = {
+    "visits": Bed(visits, "SURE", ("Patientennummer",)),
+    "visits of cases": Bed(visits_without_patient, "ASK", ("Fallnummer",)),
+    "measured": Bed(measured, "SURE", ("SUBJID",)),
+    "measured often": Bed(lambda rng: measured(rng, 60), "SURE", ("SUBJID",)),
+    "calls": Bed(calls, "ASK", ("msisdn",), (("called",),)),
+    "trial": Bed(trial, "SURE", ("USUBJID",)),
+    "trial by site": Bed(trial_by_site, "ASK", ("SITEID", "SUBJID")),
+    "households": Bed(households, "NONE"),
+    "panel": Bed(panel, "ASK", ("HHID", "person")),
+    "hospital": Bed(hospital, "NONE"),
+    "clerks": Bed(clerks, "NONE"),
+    "few users": Bed(few_users, "ASK", ("user",)),
+    "wearers": Bed(wearers, "ASK", ("age", "gender", "height", "weight")),
+    "shop": Bed(shop, "ASK", ("email",)),
+    "sign-ups": Bed(sign_ups, "ASK", ("email",)),
+    "named": Bed(named, "ASK", ("Vorname", "Nachname", "Geburtstag")),
+    "namesakes": Bed(namesakes, "NONE"),
+    "unnamed": Bed(unnamed, "ASK", ("c1",)),
+    "companies": Bed(companies, "ASK", ("UTILITYID",)),
+}

@@ -1,0 +1,216 @@
+"""Who is one person in invented tables: the worked examples of the rule, and their neighbours."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import person_bed
+from person_bed import BEDS
+from shoal.data.person.answer import Answer
+from shoal.data.person.cells import Look, look_of
+from shoal.data.person.decision import who_is_a_person
+from shoal.data.person.names import name_of
+from shoal.data.table import Table
+from shoal.samples import patients, purchases
+
+F03 = (
+    "device_id imei imsi msisdn CALLING_NUM medallion account AccountNumber pupil resident"
+    " nhs_number PESEL dni Versichertennummer Patientennummer Fallnummer PATID patnr SUBJID USUBJID"
+    " respondent uid userid user_id hash pseudonym 患者番号 会员号 cookie session mac contract"
+    " Kundennummer matricule code_patient IDPAZIENTE id_persona email_hash"
+).split()
+
+
+def answer(frame: pl.DataFrame) -> Answer:
+    return who_is_a_person(Table(frame))
+
+
+def candidates(frame: pl.DataFrame) -> list[tuple[str, ...]]:
+    return [one.columns for one in answer(frame).candidates]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("name", BEDS)
+def test_the_bed(name, seed):
+    bed = BEDS[name]
+    found = answer(bed.frame(seed))
+    listed = [frozenset(one.columns) for one in found.candidates]
+    assert found.verdict.name == bed.verdict
+    assert listed[:1] == ([frozenset(bed.first)] if bed.first else [])
+    assert set(listed) >= {frozenset(other) for other in bed.others}
+
+
+@pytest.mark.parametrize("name", BEDS)
+def test_under_hidden_names_nothing_is_sure_and_wrong(name):
+    bed = BEDS[name]
+    found = answer(bed.frame(hidden=True))
+    if found.verdict.name == "SURE":
+        place = bed.frame().columns.index(*bed.first)
+        assert found.candidates[0].columns == (f"x{place}",)
+
+
+def test_one_row_a_person_is_none():
+    for name in ("visits", "measured", "unnamed", "named"):
+        bed = BEDS[name]
+        first = bed.frame().unique(bed.first, keep="first", maintain_order=True)
+        assert answer(first).verdict.name in ("NONE", "ASK"), name
+        assert bed.first not in candidates(first), name
+
+
+@pytest.mark.parametrize("name", F03)
+def test_numbers_of_people_in_many_languages_are_found(name):
+    rng = np.random.default_rng(1)
+    who = rng.integers(0, 60, 600)
+    codes = np.array([f"{n:08x}" for n in rng.integers(16**7, 16**8, 60)])
+    frame = {name: codes[who], "v": rng.integers(0, 100, 600), "cat": rng.choice(list("abcd"), 600)}
+    assert candidates(pl.DataFrame(frame)) == [(name,)]
+
+
+def test_a_candidate_says_how_many_people_rows_and_most_rows_it_means():
+    frame = pl.DataFrame({"user": ["ann"] * 3 + ["bob"] * 2 + ["eve", "?"], "x": list("abcabca")})
+    (found,) = answer(frame).candidates
+    assert (found.people, found.records, found.most) == (3, 6, 3)
+    assert answer(frame).asked == {
+        "question": "person",
+        "candidates": ["user"],
+        "text": "who is one person? by user: 3 people, 2.0 rows each on average, 3 at most of one;"
+        " or every record",
+    }
+
+
+def test_keys_that_say_the_same_are_one_candidate_and_none_is_published():
+    found = answer(BEDS["calls"].frame())
+    assert set(found.candidates[0].twins) == {"imei", "imsi"}
+    assert {"imei", "imsi", "called"} <= set(found.removed)
+
+
+def test_a_profile_is_named_with_its_counts():
+    found = answer(BEDS["wearers"].frame())
+    assert found.question.startswith("who is one person? no column numbers people, but only 49 ")
+    assert "stand in 4000 records" in str(found.candidates[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("patient_nbr", "person"), ("PATID", "person"), ("IDPAZIENTE", "person"),
+        ("Patientennummer", "person"), ("customer_type", "thing"), ("member of a labor union", ""),
+        ("patient_age", "age"), ("doctor_sex", "sex"), ("arztnr", "staff"), ("zip", "thing"),
+        ("ZIP code", "thing"), ("nhs_number", "civil"), ("email", "contact"),
+        ("is_email_verified", ""), ("from", "contact"), ("from_date", "thing"),
+        ("called", "contact"), ("vorname", "first"), ("Prénom", "first"), ("last name", "last"),
+        ("name", "name"), ("product_name", "thing"),
+        ("kind", ""),
+        ("Kind-Nr", "person"), ("hospital_id", "group"), ("HHID", "group"),
+        ("icd", "thing"), ("card_no", "proxy"), ("claim_no", "event"), ("UTILITYID", "number"),
+        ("paid", ""), ("covid", ""), ("患者番号", "person"), ("性别", "sex"), ("", ""),
+    ],
+)  # fmt: skip
+def test_names_have_classes(name, kind):
+    assert name_of(name).kind == kind
+
+
+@pytest.mark.parametrize("name", ["patient_nbr", "Schüler-Nr", "nhs number", "Prénom", "idade"])
+@pytest.mark.parametrize("change", [str.upper, str.lower, str.title, person_bed.without_accents])
+def test_case_and_accents_of_a_name_change_nothing(name, change):
+    known, changed = name_of(name), name_of(change(name))
+    assert (changed.kind, changed.is_number) == (known.kind, known.is_number)
+
+
+@pytest.mark.parametrize(
+    ("cells", "name", "look"),
+    [
+        (["a@b.c", "d@e.f"], "x", Look("text", "mail")),
+        (["00:1a:2b:3c:4d:5e"], "x", Look("text", "mac")),
+        (["1234567", "7654321"], "x", Look("int", "digits")),
+        (["001", "120"], "x", Look("int", "zeros")),
+        (["1", "20", "300"], "x", Look("int")),
+        (["20240131", "20231224"], "x", Look("time")),
+        (["1700000000", "1710000000"], "start_ts", Look("time")),
+        (["1700000000", "1710000000"], "card", Look("int", "digits")),
+        (["2024-01-31 10:11", "1999-12-01"], "x", Look("time")),
+        (["1.5", "2"], "x", Look("fraction")),
+        (["1.0", "2.0"], "x", Look("whole")),
+        (["[0-10)", "[10-20)"], "x", Look("span")),
+        (["-1", "4"], "x", Look("negative")),
+        (["S001", "K17"], "x", Look("text", "prefix")),
+        ([], "x", Look("empty")),
+    ],
+)
+def test_cells_are_told_by_how_they_are_written(cells, name, look):
+    assert look_of(cells, name_of(name), len(cells)) == look
+
+
+def test_the_samples():
+    renamed = patients.generate(800, 7).rename({"patient": "fallnr"})
+    assert candidates(renamed) == [("fallnr",)]
+    assert candidates(purchases.generate(3000, 1)) == [("customer",)]
+
+
+def test_diabetes(data_folder):
+    frame = pl.read_csv(data_folder / "diabetes130" / "diabetic_data.csv.gz", infer_schema=False)
+    found = answer(frame)
+    assert (found.verdict.name, candidates(frame)) == ("SURE", [("patient_nbr",)])
+    assert (found.candidates[0].people, found.candidates[0].records) == (71518, 101766)
+
+
+def test_adult_and_cup(adult, data_folder):
+    assert candidates(adult) == []
+    cup = pl.read_csv(data_folder / "cup" / "cup.csv.gz", infer_schema=False, separator=";")
+    assert candidates(cup) == []
+
+
+# What changes nothing
+
+
+@pytest.mark.parametrize("name", BEDS)
+@given(data=st.data())
+@settings(max_examples=3, deadline=None)
+def test_a_constant_column_changes_nothing(name, data):
+    title = data.draw(st.sampled_from(["note", "sex", "patient_id", "Vorname", "household"]))
+    frame = BEDS[name].frame()
+    if title not in frame.columns:
+        assert answer(frame.with_columns(pl.lit("x").alias(title))) == answer(frame)
+
+
+@pytest.mark.parametrize("name", BEDS)
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=3, deadline=None)
+def test_the_order_of_rows_changes_nothing(name, seed):
+    frame = BEDS[name].frame()
+    shuffled = answer(frame.sample(fraction=1, shuffle=True, seed=seed))
+    found = answer(frame)
+    assert shuffled.verdict is found.verdict
+    assert {one.columns for one in shuffled.candidates} == {one.columns for one in found.candidates}
+
+
+@pytest.mark.parametrize("name", BEDS)
+def test_whether_columns_are_encoded_already_changes_nothing(name):
+    frame = BEDS[name].frame()
+    encoded = Table(frame)
+    for title in encoded.names:
+        encoded.column(title)
+    assert who_is_a_person(encoded) == answer(frame)
+
+
+def test_blanks_and_missing_cells_are_nobody():
+    frame = BEDS["measured"].frame()
+    some = pl.when(pl.int_range(pl.len()) % 3 == 0).then(pl.lit(" NA ")).otherwise(pl.col("SUBJID"))
+    (found,) = answer(frame.with_columns(SUBJID=some)).candidates
+    assert (found.people, found.records) == (40, 266)
+
+
+def test_a_million_records_are_quick():
+    frame = purchases.generate(3000, 1)
+    many = pl.concat(
+        [frame.with_columns(customer=pl.col("customer") + f"-{i}") for i in range(334)]
+    )
+    began = time.process_time()
+    assert candidates(many) == [("customer",)]
+    assert time.process_time() - began < 20  # about 2 s on two busy cores
