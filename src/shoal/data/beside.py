@@ -21,7 +21,7 @@ class ShownValues:
     """The values of one attribute that each class shows.
 
     classes, codes: (m,) int64, a class and the place in `texts` of a value that it shows.
-    texts: the distinct values; all that stand for none are the empty text.
+    texts: the distinct values as they are compared; all that stand for none are empty.
     """
 
     classes: np.ndarray

@@ -18,6 +18,7 @@ from shoal.connectors import files
 from shoal.data.column_words import IDENTIFIER, words_of
 from shoal.data.encoding import EncodedTable
 from shoal.data.notation import Notation
+from shoal.data.person_numbers import same_value
 from shoal.data.schema import Render, Schema
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -468,6 +469,12 @@ class Policy:
         return [
             name for name, a in self.model.attributes.items() if a.role in ("quasi", "sensitive")
         ]
+
+    @property
+    def no_values(self) -> frozenset[str]:
+        """The texts for no value, as sensitive values are compared."""
+        none = (*self.model.missing_values, self.model.render.suppressed)
+        return frozenset(map(same_value, none))
 
     def is_value(self, cell: str) -> bool:
         """Whether a cell holds a value: not a text for a missing one, nor the suppression mark."""

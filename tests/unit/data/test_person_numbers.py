@@ -11,7 +11,13 @@ import pytest
 import yaml
 
 import shoal as library
-from shoal.data.person_numbers import Evidence, is_named_as_number, person_numbers
+from shoal.data.person_numbers import (
+    Evidence,
+    is_named_as_number,
+    names_of,
+    person_name,
+    person_numbers,
+)
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.samples import patients, purchases, wearables
@@ -205,3 +211,17 @@ def test_the_certificate_and_python_say_it_too(twice):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert library.publish(twice, policy).certificate["warnings"] == []
+
+
+UNSEEN = (
+    "\0\x1b\x7f\x9f\u034f\u180b\u200b\u2065\u2800\u3164\uffa0\ufeff\ufff9\ufffb\U000e0001\U000e007f"
+)
+
+
+@pytest.mark.parametrize("sign", UNSEEN)
+def test_a_sign_that_nobody_sees_makes_no_second_person(sign):
+    """The same in both ways to compare names: cell by cell, and column by column."""
+    for name in (f"p{sign}1", f"{sign}p1", f"p1{sign}"):
+        assert person_name(name) == "p1"
+        assert names_of(pl.Series([name])).to_list() == ["p1"]
+    assert person_name("p 1") != "p1"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Container, Mapping
 
+import numpy as np
 import polars as pl
 
 from shoal.data.column_words import copied_columns, looks_like_data
 from shoal.data.derived import PARTS
-from shoal.data.person_numbers import person_numbers
+from shoal.data.person_numbers import person_numbers, values_of
 from shoal.data.table import Column, Table
 from shoal.data.two_tables import GROUP
 from shoal.data.warnings import PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
@@ -198,10 +199,10 @@ def _bare(name: str) -> str:
     return "".join(sign for sign in folded if sign.isalnum())
 
 
-# Values that differ only by capitals or by blanks around them: `flu`, `Flu` and `flu `.
+# Values that differ only by capitals, by blanks or by signs that nobody sees: `flu`, `Flu`, `flu `.
 #
-# Nothing says whether they mean the same, so each counts as a value of its own: two of them are
-# enough for l = 2, and records that show them are not alike. Whoever publishes should know.
+# In a sensitive column they count as one value, unless a hierarchy lists them apart. In a
+# quasi-identifier records that show them are not alike. Whoever publishes should know.
 
 
 def written_alike(table: Table, policy: Policy) -> list[ReleaseWarning]:
@@ -215,15 +216,14 @@ def written_alike(table: Table, policy: Policy) -> list[ReleaseWarning]:
             continue
         values, texts = _counts(table.column(name), policy.model.missing_values)
         if values > texts:
-            what = (
-                "l counts each of them"
-                if attribute.role == "sensitive"
-                else "records with them are taken to differ"
-            )
+            what = "but records with them are taken to differ"
+            if attribute.role == "sensitive":
+                listed = attribute.hierarchy is not None
+                what = "but its hierarchy lists each" if listed else "and l counts them so"
             text = (
-                f"attribute '{name}': {values} of its values are only {texts} if capitals and the"
-                f" blanks around them are left out of account, but {what}; if they mean the same,"
-                " write them alike in the data, then publish"
+                f"attribute '{name}': {values} of its values are only {texts} if capitals, blanks"
+                f" and signs that nobody sees are left out of account, {what}; if they mean the"
+                " same, write them alike in the data, then publish"
             )
             found.append(ReleaseWarning(WRITTEN_ALIKE, text))
     return found
@@ -233,11 +233,9 @@ def _counts(column: Column, missing_values: list[str]) -> tuple[int, int]:
     """How many values look like another one, and how many texts these are."""
     if column.was_number:
         return 0, 0
-    values = pl.Series(column.cells, dtype=pl.String).filter(pl.Series(column.counts() > 0))
-    values = values.filter(~values.is_in(missing_values))
-    sizes = values.str.strip_chars().str.to_lowercase().value_counts()["count"]
-    several = sizes.filter(sizes > 1)
-    return int(several.sum()), len(several)
+    is_shown = [cell not in missing_values for cell in column.cells] & (column.counts() > 0)
+    sizes = np.bincount(values_of(column)[is_shown])
+    return int(sizes[sizes > 1].sum()), int((sizes > 1).sum())
 
 
 def input_warnings(table: Table, policy: Policy) -> list[ReleaseWarning]:
