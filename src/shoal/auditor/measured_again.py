@@ -7,7 +7,7 @@ not show who is behind its rows, rows are counted, and no group may have more pe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -102,6 +102,12 @@ class Reader:
             self.source.table if isinstance(self.source, CodedSource) else Table(self.source.frame)
         )
 
+    @property
+    def remarks(self) -> tuple[ReleaseWarning, ...]:
+        """On rows of the original that are nobody, or may be."""
+        has_any = self.original is not None and isinstance(self.source, SourceFile)
+        return self.source.remarks if has_any and isinstance(self.source, SourceFile) else ()
+
     def is_left_to_the_certificate(self, verb: str) -> bool:
         """Whether nobody else says that the release is one of those that can't be matched."""
         return self.original is not None and self.verb is None and verb in RELEASED_IN_PARTS
@@ -152,7 +158,7 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
         result.certificate,
         source,
         result.truth is not None,
-        warnings=_more_warnings(stated, path, shown, policy, source),
+        warnings=_more_warnings(stated, path, shown, policy, source, reader.remarks),
     )
     failing = _differing_or_broken(stated, again, strict)
     if failing is not None:
@@ -250,7 +256,12 @@ def _audits(
 
 
 def _more_warnings(
-    stated: Stated, path: str, shown: Table, policy: Policy, source: Table | None
+    stated: Stated,
+    path: str,
+    shown: Table,
+    policy: Policy,
+    source: Table | None,
+    remarks: Sequence[ReleaseWarning] = (),
 ) -> dict[str, list[ReleaseWarning]]:
     """What publishing warns of beside an audit, as far as file and original tell it."""
     found: dict[str, list[ReleaseWarning]] = {}
@@ -264,6 +275,8 @@ def _more_warnings(
         found[PEOPLE_ASSUMED] = [ReleaseWarning(PEOPLE_ASSUMED, str(one)) for one in evidence]
     if source is not None:
         found[WRITTEN_ALIKE] = written_alike(source, policy)
+    for remark in remarks:
+        found.setdefault(remark.code, []).append(remark)
     return found
 
 

@@ -29,6 +29,7 @@ from shoal.connectors.json_keys import check_keys
 from shoal.connectors.sweeping import DRAFT_BYTES, sweep
 from shoal.data import cores
 from shoal.data.regular_files import is_pipe, require_regular, sync, unchanged
+from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 
 try:
@@ -57,13 +58,15 @@ class SourceFile:
     """A table as it was read, with the hash of its bytes.
 
     dialect: of delimited text, as which the table was read; None of other formats. second: the hash
-    of the table of sensitive values, where a release of two tables was read.
+    of the table of sensitive values, where a release of two tables was read. remarks: on rows that
+    are nobody, or may be.
     """
 
     frame: pl.DataFrame
     sha256: str
     dialect: Dialect | None = None
     second: str | None = None
+    remarks: tuple[ReleaseWarning, ...] = ()
 
 
 def format_of(path: str) -> str:
@@ -168,7 +171,8 @@ def _read_regular(
     if kind == XLSX:
         from shoal.connectors import workbooks
 
-        return SourceFile(workbooks.read(path, reading), "")
+        frame, remarks = workbooks.read(path, reading)
+        return SourceFile(frame, "", remarks=remarks)
     with open(path, "rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
     content = Path(path).read_bytes() if packed or kind == ".jsonl" else Path(path)

@@ -33,7 +33,7 @@ from shoal.data.coded_table import CodedTable
 from shoal.data.formulas import escaped, formula_sentences, unescaped
 from shoal.data.numbers import MOST_EXACT
 from shoal.data.progress import Progress
-from shoal.data.table import Table, as_text
+from shoal.data.table import Table, as_text, without_nobody
 from shoal.data.two_tables import sensitive_path
 from shoal.errors import InputError
 from shoal.policy.binding import notation
@@ -56,7 +56,11 @@ def read_original(path: str, policy: Policy, *, allow_empty: bool = False) -> fi
     source = files.read(
         path, _categorical(policy), allow_empty=allow_empty, reading=reading_of(policy.model.read)
     )
-    return replace(source, frame=original_frame(source.frame, policy))
+    frame, remarks = without_nobody(source.frame)
+    if not frame.height and not allow_empty:
+        raise InputError(f"file '{path}': holds no records, only empty rows; give it some")
+    frame = original_frame(frame, policy)
+    return replace(source, frame=frame, remarks=(*source.remarks, *remarks))
 
 
 def read_beside(path: str, policy: Policy, what: str) -> Table:
@@ -80,7 +84,7 @@ def table_beside(table: Table, policy: Policy, what: str) -> Table:
 
 def original_frame(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """The same of a table that was read already; raises InputError with every column at fault."""
-    frame, findings = notation.read_original(frame, policy)
+    frame, findings = notation.read_original(without_nobody(frame)[0], policy)
     if findings:
         raise InputError.from_findings(findings)
     return frame
