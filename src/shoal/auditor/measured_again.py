@@ -38,11 +38,17 @@ from shoal.data.numbers import parse_numbers
 from shoal.data.person_numbers import NO_VALUE, person_numbers
 from shoal.data.room import Room
 from shoal.data.table import Table
-from shoal.data.warnings import FORMULA_CELLS, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
+from shoal.data.warnings import (
+    FORMULA_CELLS,
+    NAMES_LIKE_DATA,
+    PEOPLE_ASSUMED,
+    WRITTEN_ALIKE,
+    ReleaseWarning,
+)
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.coded_files import read_original_coded
-from shoal.policy.binding.columns import written_alike
+from shoal.policy.binding.columns import named_like_data, written_alike
 from shoal.policy.binding.files import published_table, read_original
 from shoal.policy.binding.past_memory import is_about_memory
 from shoal.policy.policy import Policy
@@ -275,6 +281,7 @@ def _more_warnings(
         found[PEOPLE_ASSUMED] = [ReleaseWarning(PEOPLE_ASSUMED, str(one)) for one in evidence]
     if source is not None:
         found[WRITTEN_ALIKE] = written_alike(source, policy)
+        found[NAMES_LIKE_DATA] = named_like_data(source, policy)
     for remark in remarks:
         found.setdefault(remark.code, []).append(remark)
     return found

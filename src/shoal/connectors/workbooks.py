@@ -381,7 +381,7 @@ def _table(rows: list[list[Any]], path: str | Path, reading: Reading) -> pl.Data
     width = max(_filled(row) for row in rows[top:])
     header = [_text(cell, reading) for cell in rows[top][:width]]
     full = (n for n, row in enumerate(rows, 1) if n > reading.header and "" not in row[:width])
-    check_names(header, str(path), next(full, 3))
+    header = check_names(header, str(path), next(full, 3))
     records = [row[:width] for row in rows[top + 1 :] if _filled(row)]
     findings, columns = [], {}
     for j, name in enumerate(header):

@@ -8,12 +8,12 @@ from collections.abc import Container, Mapping
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import copied_columns, looks_like_data
+from shoal.data.column_words import copied_columns, is_no_header, looks_like_data
 from shoal.data.derived import PARTS
 from shoal.data.person_numbers import person_numbers, values_of
 from shoal.data.table import Column, Table
 from shoal.data.two_tables import GROUP
-from shoal.data.warnings import PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
+from shoal.data.warnings import NAMES_LIKE_DATA, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
 from shoal.policy.consistency import quoted
 from shoal.policy.parameters import nearest
 from shoal.policy.policy import Policy
@@ -102,12 +102,12 @@ def check_unnamed(table: Table, policy: Policy) -> list[str]:
     # only 'other: plain' would publish a copy
     is_published = policy.model.other == "plain"
     copies = copied_columns(table, unnamed, removed) if is_published else {}
-    return _check_header(odd) or check_copies(copies, policy)
+    return _check_header(odd, table.names) or check_copies(copies, policy)
 
 
-def _check_header(odd: list[str]) -> list[str]:
+def _check_header(odd: list[str], names: list[str]) -> list[str]:
     """A finding where columns that are left to `other` are named like data: no header."""
-    if not odd:
+    if not is_no_header(odd, names):
         return []
     return [
         f"columns: {len(odd)} that the policy does not name have names that look like data; "
@@ -244,4 +244,19 @@ def input_warnings(table: Table, policy: Policy) -> list[ReleaseWarning]:
     """
     evidence = person_numbers(table) if policy.subject is None else []
     assumed = [ReleaseWarning(PEOPLE_ASSUMED, str(one)) for one in evidence]
-    return [*assumed, *written_alike(table, policy)]
+    return [*assumed, *written_alike(table, policy), *named_like_data(table, policy)]
+
+
+def named_like_data(table: Table, policy: Policy) -> list[ReleaseWarning]:
+    """A warning where columns that `other: plain` publishes may be named by a record; counts alone,
+    as such a name may be somebody's value.
+    """
+    unnamed = [name for name in table.names if name not in policy.model.attributes]
+    odd = looks_like_data(table, unnamed) if policy.model.other == "plain" else []
+    if not odd:
+        return []
+    text = (
+        f"columns: {len(odd)} that the policy does not name have names that look like data and are"
+        " published; if the first line is a record, put one with names on top"
+    )
+    return [ReleaseWarning(NAMES_LIKE_DATA, text)]
