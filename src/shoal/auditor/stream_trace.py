@@ -52,7 +52,7 @@ def audit_stream(
     together.
     """
     progress("reading the source and the trace")
-    released, original = files.read(released_path), read_source(original_path, record_lines)
+    released, original = files.read(released_path), read_source(original_path, record_lines, policy)
     trace = read_trace(trace_path)
     result = audit_traced(Table(released.frame), policy, original, trace, progress)
     certificate = result.certificate.extended(
@@ -150,9 +150,9 @@ class StreamSource:
     sha256: str | None
 
 
-def read_source(path: str, record_lines: int | None = None) -> StreamSource:
+def read_source(path: str, record_lines: int | None, policy: Policy) -> StreamSource:
     """A source as a stream reads it, without the records that are none."""
-    feed = feed_of(path, record_lines=record_lines or RECORD_LINES)
+    feed = feed_of(path, record_lines=record_lines or RECORD_LINES, fields=policy.fields)
     try:
         pieces = [feed.read()]
         while not pieces[-1].at_end:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from pydantic import ValidationError
 
 from shoal.connectors import files
+from shoal.connectors.feeds import Fields
 from shoal.data.column_words import IDENTIFIER, words_of
 from shoal.data.encoding import EncodedTable
 from shoal.data.notation import Notation
@@ -469,6 +470,17 @@ class Policy:
         return [
             name for name, a in self.model.attributes.items() if a.role in ("quasi", "sensitive")
         ]
+
+    @property
+    def fields(self) -> Fields:
+        """What it says of the keys of JSON lines."""
+        declared = self.model.attributes
+        needed = (
+            name
+            for name, one in declared.items()
+            if one.role in ("quasi", "sensitive", "subject", "plain") or one.pseudonym is not None
+        )
+        return Fields(tuple(declared), frozenset(needed), self.model.other == "drop")
 
     @property
     def no_values(self) -> frozenset[str]:

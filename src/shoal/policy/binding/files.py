@@ -53,9 +53,13 @@ _UTF8_WITH_MARK = "utf-8-sig"
 
 def read_original(path: str, policy: Policy, *, allow_empty: bool = False) -> files.SourceFile:
     """The table that a policy is for, numbers with points and dates in ISO; raises InputError."""
-    source = files.read(
-        path, _categorical(policy), allow_empty=allow_empty, reading=reading_of(policy.model.read)
+    declared = policy.model.attributes
+    reading = replace(
+        reading_of(policy.model.read),
+        dropped=frozenset(name for name, one in declared.items() if one.role == "drop"),
+        kept=frozenset(declared) if policy.model.other == "drop" else None,
     )
+    source = files.read(path, _categorical(policy), allow_empty=allow_empty, reading=reading)
     frame, remarks = without_nobody(source.frame)
     if not frame.height and not allow_empty:
         raise InputError(f"file '{path}': holds no records, only empty rows; give it some")
