@@ -281,7 +281,7 @@ def _more_warnings(
         found[PEOPLE_ASSUMED] = [ReleaseWarning(PEOPLE_ASSUMED, str(one)) for one in evidence]
     if source is not None:
         found[WRITTEN_ALIKE] = written_alike(source, policy)
-        found[NAMES_LIKE_DATA] = named_like_data(source, policy)
+        found[NAMES_LIKE_DATA] = named_like_data(source, policy.model)
     for remark in remarks:
         found.setdefault(remark.code, []).append(remark)
     return found

@@ -26,7 +26,7 @@ import polars as pl
 from shoal.connectors import delimited, folder_manifest, parquet_parts
 from shoal.connectors.database import address as database
 from shoal.connectors.dialect import AS_FOUND, DELIMITED, Dialect, Reading, default_dialect
-from shoal.connectors.json_keys import check_keys
+from shoal.connectors.json_keys import check_keys, objects
 from shoal.connectors.sweeping import DRAFT_BYTES, sweep
 from shoal.data import cores
 from shoal.data.regular_files import is_pipe, require_regular, sync, unchanged
@@ -464,11 +464,11 @@ def _parsed(
 
 def _json_lines(content: bytes, path: str, reading: Reading) -> pl.DataFrame:
     content = content.removeprefix(codecs.BOM_UTF8)
-    frame = _objects(content)
+    frame = objects(content)
     if frame is None:
         lines = content.split(b"\n")
         upto = range(len(lines) + 1)
-        bad = bisect_left(upto, True, key=lambda n: _objects(b"\n".join(lines[:n])) is None)
+        bad = bisect_left(upto, True, key=lambda n: objects(b"\n".join(lines[:n])) is None)
         raise InputError(
             f"file '{path}': line {bad} is not a JSON object like the others; write one object a"
             " line"
@@ -479,16 +479,6 @@ def _json_lines(content: bytes, path: str, reading: Reading) -> pl.DataFrame:
     check_plain(frame, f"file '{path}'")
     check_keys(content, frame, f"file '{path}'", not unused)
     return frame
-
-
-def _objects(content: bytes) -> pl.DataFrame | None:
-    """JSON lines as a table; None where they are none."""
-    if not content.strip():
-        return pl.DataFrame()
-    try:
-        return pl.read_ndjson(content, infer_schema_length=None)
-    except pl.exceptions.PolarsError:
-        return None
 
 
 def check_plain(frame: pl.DataFrame, where: str) -> None:

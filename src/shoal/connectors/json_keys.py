@@ -49,3 +49,13 @@ def _names_twice(shape: str) -> bool:
 
 def _keys(pairs: list[tuple[str, Any]]) -> list[str]:
     return [key for key, _ in pairs]
+
+
+def objects(content: bytes) -> pl.DataFrame | None:
+    """JSON lines as a table; None where they are none."""
+    if not content.strip():
+        return pl.DataFrame()
+    try:
+        return pl.read_ndjson(content, infer_schema_length=None)
+    except pl.exceptions.PolarsError:
+        return None

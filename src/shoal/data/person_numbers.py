@@ -19,7 +19,7 @@ import polars as pl
 
 from shoal.data.column_words import NUMBER, PERSON, words_of
 from shoal.data.findings import some_named
-from shoal.data.table import Column, Table, as_text
+from shoal.data.table import Column, Table, as_text, encode_text
 
 MOST_RECORDS = 200_000  # of more, those are looked at whose number hashes to 0
 FEWEST_REPEATS = 10
@@ -207,6 +207,12 @@ def values_of(column: Column) -> np.ndarray:
     return np.array(
         [number.setdefault(same_value(cell), len(number)) for cell in column.cells], np.int64
     )
+
+
+def as_compared(cells: pl.Series) -> pl.Series:
+    """The values of a column as promises compare them."""
+    column = encode_text(cells)
+    return pl.Series(cells.name, [same_value(cell) for cell in column.cells]).gather(column.codes)
 
 
 def names_of(column: pl.Series) -> pl.Series:

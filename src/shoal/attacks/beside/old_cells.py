@@ -66,9 +66,7 @@ class OldCells:
         withheld[rows] = True
 
     def _withhold_by_class(self, withheld: np.ndarray, rng: np.random.Generator) -> None:
-        """The same of whole old classes, which cells are parts of where people are in several; and
-        of the cells that are left with few.
-        """
+        """Withholds members of old classes, of which cells are parts, and of cells with few."""
         while self.overlap is not None:
             present, absent = self._people(~withheld)
             few = (present > 0) & ((present < self.k) | ((absent > 0) & (absent < self.k)))

@@ -42,11 +42,10 @@ from shoal.connectors.ledger.identities import Identities, count_known
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.known_people import KnownPeople
-from shoal.data.person_numbers import same_value
+from shoal.data.person_numbers import as_compared, same_value
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.schema import Missing, Role, Schema
-from shoal.data.table import encode_text
 from shoal.errors import PromiseError
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
@@ -458,16 +457,10 @@ def _sensitive_values(frame: pl.DataFrame, schema: Schema) -> tuple[np.ndarray, 
     names = [a.name for a in schema.sensitive]
     if not names:
         return _hashes(frame, names), np.ones(frame.height, dtype=bool)
-    values = frame.select(_as_compared(frame[name]) for name in names)
+    values = frame.select(as_compared(frame[name]) for name in names)
     none = {same_value(text) for text in (*schema.missing_values, schema.render.suppressed)}
     is_none = pl.all_horizontal(pl.col(names).is_in([*none]))
     return _hashes(values, names), ~values.select(is_none).to_series().to_numpy()
-
-
-def _as_compared(cells: pl.Series) -> pl.Series:
-    """The sensitive values of a column as promises compare them."""
-    column = encode_text(cells)
-    return pl.Series(cells.name, [same_value(cell) for cell in column.cells]).gather(column.codes)
 
 
 def _hashes(frame: pl.DataFrame, names: list[str]) -> np.ndarray:

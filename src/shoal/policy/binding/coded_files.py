@@ -56,7 +56,7 @@ def read_original_coded(path: str, policy: Policy, room: Room) -> CodedSource:
 
 
 def _of_people(source: CodedSource) -> CodedSource:
-    """The same; raises InputError where a row has no value, since it is nobody."""
+    """The source; raises InputError where a row has no value, since it is nobody."""
     columns = [source.table.column(name) for name in source.table.names]
     if not all("" in column.cells for column in columns):
         return source

@@ -15,6 +15,7 @@ from shoal.data.table import Column, Table
 from shoal.data.two_tables import GROUP
 from shoal.data.warnings import NAMES_LIKE_DATA, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
 from shoal.policy.consistency import quoted
+from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import nearest
 from shoal.policy.policy import Policy
 
@@ -244,15 +245,15 @@ def input_warnings(table: Table, policy: Policy) -> list[ReleaseWarning]:
     """
     evidence = person_numbers(table) if policy.subject is None else []
     assumed = [ReleaseWarning(PEOPLE_ASSUMED, str(one)) for one in evidence]
-    return [*assumed, *written_alike(table, policy), *named_like_data(table, policy)]
+    return [*assumed, *written_alike(table, policy), *named_like_data(table, policy.model)]
 
 
-def named_like_data(table: Table, policy: Policy) -> list[ReleaseWarning]:
+def named_like_data(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     """A warning where columns that `other: plain` publishes may be named by a record; counts alone,
     as such a name may be somebody's value.
     """
-    unnamed = [name for name in table.names if name not in policy.model.attributes]
-    odd = looks_like_data(table, unnamed) if policy.model.other == "plain" else []
+    unnamed = [name for name in table.names if name not in model.attributes]
+    odd = looks_like_data(table, unnamed) if model.other == "plain" else []
     if not odd:
         return []
     text = (
