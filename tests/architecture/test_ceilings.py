@@ -19,10 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 96_700,
-    "logical lines": 59_000,
+    "lines": 97_000,
+    "logical lines": 59_300,
     "modules of more than 3 lines": 459,
-    "lines of imports": 6_620,
+    "lines of imports": 6_640,
     "percent of the biggest package": 11,
     "files that name a format or scheme": 49,
     "parameters annotated with Policy": 326,
@@ -32,8 +32,8 @@ CEILINGS = {
     "docstrings that begin 'The same' or 'As `x`'": 109,
     "'so many' and 'so much'": 90,
     "files of changes": 20,
-    "words of docs": 85_800,
-    "lines of tests": 63_000,
+    "words of docs": 86_200,
+    "lines of tests": 63_400,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

@@ -6,6 +6,7 @@ cells > how they are written > roles > who numbers people > hierarchies > who is
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from shoal.advise.proposal.proposal import Proposal, ProposedColumn, SinglingOut
 from shoal.advise.proposal.roles import IS_IT_KNOWN, Guess, guess_of, with_one_subject
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
-from shoal.data.column_words import looks_like_data
+from shoal.data.column_words import is_no_header, looks_like_data
 from shoal.data.person.decision import who_is_a_person
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
@@ -112,6 +113,12 @@ def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
     progress("looking for columns that number people")
     guesses = with_one_subject(guesses, columns, who_is_a_person(table))
     guesses = with_hierarchies(_with_one_quasi(guesses), columns, asked.folder, asked.base)
+    for name in looks_like_data(table, table.names):
+        more = "; its name looks like a value: the first line must name the columns"
+        guesses[name] = replace(guesses[name], reason=guesses[name].reason + more)
+    if "column_1" in guesses and "column_2" not in guesses:
+        reason = "without a name in the data, as names of rows are: removed"
+        guesses["column_1"] = Guess({"role": "identifier"}, reason)
     for name, question in found.questions.items():
         guesses[name] = guesses[name].asking(question)
     proposed = [_proposed(name, guess) for name, guess in guesses.items()]
@@ -129,7 +136,7 @@ def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
 
 def check_header(table: Table) -> None:
     odd = looks_like_data(table, table.names)
-    if odd:
+    if is_no_header(odd, table.names):
         raise InputError(
             f"columns: {len(odd)} of {len(table.names)} have names that look like data; "
             "put a line that names the columns on top, or say which line does, such as"

@@ -7,8 +7,11 @@ not show who is behind its rows, rows are counted, and no group may have more pe
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+import numpy as np
 
 from shoal.auditor.audit import AuditResult, audit_table
 from shoal.auditor.checks import Check, Stated, listed
@@ -19,6 +22,7 @@ from shoal.auditor.comparison import (
     counts_rows,
     is_counted_alike,
 )
+from shoal.auditor.contradictions import CLOSE
 from shoal.auditor.reading import NEEDS_WITHHELD
 from shoal.auditor.without_policy import stated_policy
 from shoal.connectors import files
@@ -27,15 +31,24 @@ from shoal.connectors.dialect import DELIMITED
 from shoal.connectors.files import SourceFile
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BY_RELEASE
+from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.fault_words import fault_sentence
 from shoal.data.formulas import formula_sentences_of
+from shoal.data.numbers import parse_numbers
+from shoal.data.person.cells import NO_VALUE
 from shoal.data.room import Room
 from shoal.data.table import Table
-from shoal.data.warnings import FORMULA_CELLS, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
+from shoal.data.warnings import (
+    FORMULA_CELLS,
+    NAMES_LIKE_DATA,
+    PEOPLE_ASSUMED,
+    WRITTEN_ALIKE,
+    ReleaseWarning,
+)
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.coded_files import read_original_coded
-from shoal.policy.binding.columns import people_assumed, written_alike
+from shoal.policy.binding.columns import named_like_data, people_assumed, written_alike
 from shoal.policy.binding.files import published_table, read_original
 from shoal.policy.binding.past_memory import is_about_memory
 from shoal.policy.policy import Policy
@@ -44,6 +57,8 @@ NAME = "measured again"
 K_ANONYMITY = "k-anonymity"
 RELEASED_IN_PARTS = {"stream": "--trace", "republish": "--ledger"}
 """Verbs whose rows can't be matched with an original's, and the audit that counts their people."""
+COUNTS_VALUES = ("l-diversity", "k-l-diversity", "p-sensitive-k-anonymity")
+FAR_FROM_TABLE = ("t-closeness", "beta-likeness", "delta-disclosure")
 UNREADABLE = "the file can't be read"
 
 
@@ -92,6 +107,12 @@ class Reader:
         return (
             self.source.table if isinstance(self.source, CodedSource) else Table(self.source.frame)
         )
+
+    @property
+    def remarks(self) -> tuple[ReleaseWarning, ...]:
+        """On rows of the original that are nobody, or may be."""
+        has_any = self.original is not None and isinstance(self.source, SourceFile)
+        return self.source.remarks if has_any and isinstance(self.source, SourceFile) else ()
 
     def is_left_to_the_certificate(self, verb: str) -> bool:
         """Whether nobody else says that the release is one of those that can't be matched."""
@@ -143,7 +164,7 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
         result.certificate,
         source,
         result.truth is not None,
-        warnings=_more_warnings(stated, path, shown, policy, source),
+        warnings=_more_warnings(stated, path, shown, policy, source, reader.remarks),
     )
     failing = _differing_or_broken(stated, again, strict)
     if failing is not None:
@@ -164,14 +185,52 @@ def _by_file_alone(stated: Stated, table: Table) -> Check:
         policy = stated_policy(stated)
         if policy is None:
             return Check(NAME, None, needed)
-        found = audit_table(table, policy, None).certificate
+        result = audit_table(table, policy, None)
     except InputError as unfit:
         return Check(NAME, False, f"not by the columns that it names: {unfit.args[0]}")
-    comparison = Comparison(stated, Remeasured(found, has_policy=False))
+    comparison = Comparison(stated, Remeasured(result.certificate, has_policy=False))
     differing = [*comparison.same_rows(has_classes=_measured_together(stated) is None)]
     if differing:
         return _differing(differing)
+    if stated.verb != "republish":  # there, what earlier releases show counts as well
+        denied = [*_denied_by_values(stated, result.release.classes)]
+        if denied:
+            return Check(NAME, False, listed(denied))
     return Check(NAME, None, f"groups of rows agree; all else {needed}")
+
+
+def _denied_by_values(stated: Stated, classes: Classes) -> Iterator[str]:
+    """Promises whose figures no people behind the rows could have: a class has at most the values
+    that it shows, and one that lacks a value of the table is not at no distance from it.
+    """
+    for promise in stated.promises:
+        model, measured = promise["model"], promise["measured"]
+        for column in (classes.sensitive.get(name) for name in promise["attributes"]):
+            if column is None or measured is None:
+                continue
+            shown = _values_shown(column, classes)
+            if model in COUNTS_VALUES and measured > shown.min(initial=column.values) + CLOSE:
+                yield f"{model}: a class shows fewer values of '{column.name}' than were measured"
+            if model in FAR_FROM_TABLE and measured <= CLOSE and len({*shown.tolist()}) > 1:
+                yield f"{model}: a class lacks values of '{column.name}', so 0 was not measured"
+
+
+def _values_shown(column: SensitiveColumn, classes: Classes) -> np.ndarray:
+    """(classes,) how many different values each shows; numbers that are equal are the same, and so
+    are the usual words for no value.
+    """
+    numbers = parse_numbers(column.labels).tolist()
+    keys: dict[object, int] = {}
+    place = [
+        keys.setdefault(
+            number if number == number else "" if label.strip() in NO_VALUE else label, len(keys)
+        )
+        for label, number in zip(column.labels, numbers, strict=True)
+    ]
+    kept = classes.labels >= 0
+    pairs = classes.labels[kept].astype(np.int64) * max(len(keys), 1)
+    pairs = np.unique(pairs + np.array(place, dtype=np.int64)[column.codes[kept]])
+    return np.bincount(pairs // max(len(keys), 1), minlength=classes.count)
 
 
 def _telling_more(stated: Stated, table: Table) -> list[str]:
@@ -203,7 +262,12 @@ def _audits(
 
 
 def _more_warnings(
-    stated: Stated, path: str, shown: Table, policy: Policy, source: Table | None
+    stated: Stated,
+    path: str,
+    shown: Table,
+    policy: Policy,
+    source: Table | None,
+    remarks: Sequence[ReleaseWarning] = (),
 ) -> dict[str, list[ReleaseWarning]]:
     """What publishing warns of beside an audit, as far as file and original tell it."""
     found: dict[str, list[ReleaseWarning]] = {}
@@ -216,6 +280,9 @@ def _more_warnings(
         if policy.subject is None:
             found[PEOPLE_ASSUMED] = people_assumed(source)
         found[WRITTEN_ALIKE] = written_alike(source, policy)
+        found[NAMES_LIKE_DATA] = named_like_data(source, policy.model)
+    for remark in remarks:
+        found.setdefault(remark.code, []).append(remark)
     return found
 
 

@@ -22,7 +22,7 @@ from shoal.auditor.trace_rules import (
     wrong_rows,
 )
 from shoal.connectors import files
-from shoal.connectors.feeds import RECORD_LINES, feed_of
+from shoal.connectors.feeds import RECORD_LINES, Fields, feed_of
 from shoal.connectors.outputs import describe_file, remove_stale_signature
 from shoal.data.encoding import encode
 from shoal.data.progress import Progress
@@ -52,7 +52,10 @@ def audit_stream(
     together.
     """
     progress("reading the source and the trace")
-    released, original = files.read(released_path), read_source(original_path, record_lines)
+    released, original = (
+        files.read(released_path),
+        read_source(original_path, record_lines, policy.fields),
+    )
     trace = read_trace(trace_path)
     result = audit_traced(Table(released.frame), policy, original, trace, progress)
     certificate = result.certificate.extended(
@@ -150,9 +153,9 @@ class StreamSource:
     sha256: str | None
 
 
-def read_source(path: str, record_lines: int | None = None) -> StreamSource:
+def read_source(path: str, record_lines: int | None, fields: Fields) -> StreamSource:
     """A source as a stream reads it, without the records that are none."""
-    feed = feed_of(path, record_lines=record_lines or RECORD_LINES)
+    feed = feed_of(path, record_lines=record_lines or RECORD_LINES, fields=fields)
     try:
         pieces = [feed.read()]
         while not pieces[-1].at_end:

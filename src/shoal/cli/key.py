@@ -93,7 +93,7 @@ def _new_passphrase(name: str) -> str:
         known = getpass.getpass(f"new passphrase of {name}.pem: ")
         if known != getpass.getpass("the same again: "):
             raise InputError(f"key '{name}': the two passphrases differ; type the same twice")
-    if not known:
+    if not known.strip():
         raise InputError(f"key '{name}': the passphrase is empty; type one, or say --unprotected")
     if len(known) < LEAST_CHARACTERS:
         print(

@@ -12,6 +12,7 @@ import typer
 from shoal.cli import options
 from shoal.cli.options import with_engine
 from shoal.cli.progress import listed, published_already, show_warnings, shown
+from shoal.data.warnings import MOSTLY_ASIDE
 from shoal.errors import InputError
 from shoal.reports.text import summary
 
@@ -26,7 +27,7 @@ def stream_status(
 ) -> None:
     """Say how a running stream is doing, by its last commit: verdict, counts, loss, waits, and what
     to look at. Reads no record, and the stream does not notice. Exit status 1 where a release broke
-    a promise, 2 where there is no status.
+    a promise or most of the last 1,000 records were set aside, 2 where there is no status.
     """
     from shoal.reports.advice_in_words import status_lines
     from shoal.streams.stream_status import partitions_under
@@ -46,7 +47,8 @@ def stream_status(
                 typer.echo(f"{name}:")
             for line in status_lines(one):
                 typer.echo(f"  {line}" if name else line)
-    raise typer.Exit(0 if all(one.holds for one in found.values()) else 1)
+    good = all(one.holds and not one.is_mostly_aside for one in found.values())
+    raise typer.Exit(0 if good else 1)
 
 
 @with_engine
@@ -200,4 +202,5 @@ def stream(
         if "partitions" in certificate["stream"]:
             aside = aside.parent / "partition-*" / aside.name
         typer.echo(f"shoal: {bad} bad {were} set aside; {aside} says which and why", err=True)
-    raise typer.Exit(0 if certificate.holds else 1)
+    is_lost = any(warning.code == MOSTLY_ASIDE for warning in certificate.warnings)
+    raise typer.Exit(0 if certificate.holds and not is_lost else 1)

@@ -42,10 +42,6 @@ def read(
     return frame, opened.dialect
 
 
-FIRST = "column_1"
-"""The name of a first column without one."""
-
-
 class Beginning(NamedTuple):
     """What the beginning of a text tells. content: from the line of names on. above: lines before.
 
@@ -71,8 +67,7 @@ def begin(content: bytes | Path, path: str, kind: str, reading: Reading) -> Begi
     header, separator = _header(start, path, kind, delimiter)
     if len(header) == 1 and delimiter is None:
         _check_no_title(start, path, above)
-    header = with_first_named(header)
-    check_names(header, path)
+    header = check_names(header, path)
     return Beginning(content, header, Dialect(separator, encoding, newline, has_mark), above)
 
 
@@ -233,16 +228,10 @@ def _check_no_title(start: str, path: str, above: int) -> None:
             )
 
 
-def with_first_named(header: list[str]) -> list[str]:
-    """The names with one for the first column, where all others have one: of row numbers, as R and
-    pandas write them.
-    """
-    is_alone = len(header) > 1 and not header[0] and all(header[1:])
-    return [FIRST, *header[1:]] if is_alone and FIRST not in header else header
-
-
-def check_names(header: list[str], path: str, names_row: int = 3) -> None:
-    """Raises InputError where a column has no name, or two have the same.
+def check_names(header: list[str], path: str, names_row: int = 3) -> list[str]:
+    """The names, and `column_1` for a first column without one, as R and pandas write names of
+    rows, or `column_7` for one behind all names. Raises InputError where another has none, or two
+    have the same.
 
     names_row: where the names seem to be if the first line is a title.
     """
@@ -256,6 +245,7 @@ def check_names(header: list[str], path: str, names_row: int = 3) -> None:
             f"file '{path}': its first line has one cell for {len(header)} columns, as a title has;"
             f" say which line names the columns, such as --read header={names_row}"
         )
+    header = with_outer_names(header)
     repeated = sorted({name for name in header if header.count(name) > 1})
     # the first line may be a record, so its cells are not shown
     findings = [
@@ -271,6 +261,17 @@ def check_names(header: list[str], path: str, names_row: int = 3) -> None:
         )
     if findings:
         raise InputError.from_findings(findings)
+    return header
+
+
+def with_outer_names(header: list[str]) -> list[str]:
+    named = [number for number, name in enumerate(header) if name]
+    if len(named) < 2 and header[:1] != [""]:  # a title, rather
+        return header
+    return [
+        f"column_{number + 1}" if not name and (number == 0 or number > named[-1]) else name
+        for number, name in enumerate(header)
+    ]
 
 
 def _places(header: list[str], name: str) -> str:

@@ -33,6 +33,7 @@ class Reading:
     above it is passed over. decimal, dates: how a workbook's numbers and dates are written as text;
     dates: a strptime form, None for ISO. is_beside: whether it was said about another file, beside
     which this one lies: where it is UTF-8, or other marks part its names, it is read as found.
+    dropped, kept: columns of which no cell is needed, and all that are; None for all others.
     """
 
     encoding: str | None = None
@@ -42,6 +43,12 @@ class Reading:
     decimal: str = "."
     dates: str | None = None
     is_beside: bool = False
+    dropped: frozenset[str] = frozenset()
+    kept: frozenset[str] | None = None
+
+    def needs(self, name: str) -> bool:
+        """Whether some cell of a column is asked for."""
+        return name not in self.dropped and (self.kept is None or name in self.kept)
 
 
 AS_FOUND = Reading()

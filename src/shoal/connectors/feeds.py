@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors import record_ends
-from shoal.connectors.delimited import is_utf8, with_first_named
+from shoal.connectors.delimited import is_utf8, with_outer_names
 from shoal.connectors.files import STANDARD, XLSX, check_plain, format_to_read
 from shoal.connectors.parquet_parts import is_many
 from shoal.data.stream import Piece
@@ -49,6 +49,32 @@ SLICE = 65_536
 """Records that are read at a time from formats that count records."""
 
 
+BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Fields:
+    """What a policy says of the keys of JSON lines, whatever the first record has.
+
+    named: the columns that it names. needed: those without which a record is set aside. drops:
+    whether it drops all others.
+    """
+
+    named: tuple[str, ...] = ()
+    needed: frozenset[str] = frozenset()
+    drops: bool = False
+
+    def names(self, first: list[str]) -> list[str]:
+        """The columns of a stream: those of its first record and, if that has any, the policy's."""
+        if not set(first) & set(self.named):
+            return first  # another table's policy
+        kept = [name for name in first if name in self.named or not self.drops]
+        return kept + [name for name in self.named if name in self.needed and name not in first]
+
+
+ANY_FIELDS = Fields()
+
+
 class TextFeed:
     """CSV, TSV or JSON lines, plain or compressed, from a file or standard input.
 
@@ -57,7 +83,12 @@ class TextFeed:
     """
 
     def __init__(
-        self, path: str, kind: str, following: bool = False, record_lines: int = RECORD_LINES
+        self,
+        path: str,
+        kind: str,
+        following: bool = False,
+        record_lines: int = RECORD_LINES,
+        fields: Fields = ANY_FIELDS,
     ) -> None:
         self._path, self._kind, self._following, self._most_lines = (
             path,
@@ -65,6 +96,7 @@ class TextFeed:
             following,
             record_lines,
         )
+        self._fields = fields
         self._file, self._is_pipe = _opened(path)
         self._rest, self._offset, self._records, self._is_passing = b"", 0, 0, False
         self._hash = hashlib.sha256()
@@ -193,7 +225,7 @@ class TextFeed:
             self._separator = max(
                 ",;\t|", key=lambda sep: len(next(csv.reader([text], delimiter=sep)))
             )
-        self.names = with_first_named(next(csv.reader([text], delimiter=self._separator)))
+        self.names = with_outer_names(next(csv.reader([text], delimiter=self._separator)))
         repeated = sorted({name for name in self.names if self.names.count(name) > 1})
         if repeated or "" in self.names:
             raise InputError(
@@ -202,7 +234,7 @@ class TextFeed:
         self._took(line)
 
     def _json_names(self) -> None:
-        """The names of the first object; later ones may lack some, and then have no value there."""
+        """The names of the first object and those that the policy needs."""
         while b"\n" not in self._rest:
             fresh = self._fresh(1 << 16)
             if fresh == b"":
@@ -210,11 +242,11 @@ class TextFeed:
             self._rest += fresh or b""
         for line in self._rest.splitlines():
             try:
-                first = json.loads(line)
+                first = json.loads(line.removeprefix(BOM))
             except ValueError:
                 continue
             if isinstance(first, dict):
-                self.names = list(first)
+                self.names = self._fields.names(list(first))
                 return
         raise InputError(
             f"source '{self._path}': its first line is not a JSON object; write one object a line"
@@ -227,7 +259,8 @@ class TextFeed:
         records there were.
         """
         if self._kind == ".jsonl":
-            return rows_of_json([line for line in text.split(b"\n") if line.strip()], self.names)
+            lines = [line for line in text.split(b"\n") if line.strip()]
+            return rows_of_json(lines, self.names, self._fields)
         found = self._readable(text, found)
         place = np.cumsum(found.kinds != record_ends.BLANK) - 1
         reasons = {
@@ -389,10 +422,10 @@ def _frame_of(rows: list[list[str | None]], names: list[str]) -> pl.DataFrame:
 
 
 def rows_of_json(
-    lines: list[bytes], names: list[str]
+    lines: list[bytes], names: list[str], fields: Fields = ANY_FIELDS
 ) -> tuple[pl.DataFrame, np.ndarray, list[tuple[int, str]], int]:
-    """Objects, one a line, as text columns: numbers as they are written, null where a name is
-    absent.
+    """Objects, one a line, as text columns: numbers as they are written, null where a name that is
+    not needed is absent.
     """
     rows: list[list[str | None]] = []
     places: list[int] = []
@@ -401,7 +434,7 @@ def rows_of_json(
     for at, line in enumerate(lines):
         try:
             found = json.loads(
-                line,
+                line.removeprefix(BOM),
                 parse_int=str,
                 parse_float=str,
                 parse_constant=str,
@@ -415,9 +448,12 @@ def rows_of_json(
             continue
         if not isinstance(found, dict):
             bad.append((at, "is not a JSON object"))
-        elif found.keys() - known:
-            bad.append((at, "has a name that the first record has not"))
-        elif any(isinstance(value, dict | list) for value in found.values()):
+        elif found.keys() - known and not fields.drops:
+            bad.append((at, "has a name that neither the first record nor the policy has"))
+        elif fields.needed - found.keys():
+            lacking = ", ".join(f"'{name}'" for name in sorted(fields.needed - found.keys()))
+            bad.append((at, f"lacks {lacking}"))
+        elif any(isinstance(found.get(name), dict | list) for name in names):
             bad.append((at, "holds lists or objects"))
         else:
             rows.append([_plain(found.get(name)) for name in names])
@@ -487,7 +523,12 @@ class TableFeed:
         """Nothing is held open."""
 
 
-def feed_of(path: str, following: bool = False, record_lines: int = RECORD_LINES) -> Source:
+def feed_of(
+    path: str,
+    following: bool = False,
+    record_lines: int = RECORD_LINES,
+    fields: Fields = ANY_FIELDS,
+) -> Source:
     """The source by its name; raises InputError where it can't be read."""
     kind = format_to_read(path)
     if kind == XLSX or is_many(path):
@@ -505,7 +546,7 @@ def feed_of(path: str, following: bool = False, record_lines: int = RECORD_LINES
         raise InputError(
             f"source '{path}': can't be followed; give a plain file, or leave out --follow"
         )
-    return TextFeed(path, kind, following, record_lines)
+    return TextFeed(path, kind, following, record_lines, fields)
 
 
 def _opened(path: str) -> tuple[BinaryIO, bool]:

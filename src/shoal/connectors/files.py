@@ -6,6 +6,7 @@ their types.
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import hashlib
 import os
@@ -25,10 +26,11 @@ import polars as pl
 from shoal.connectors import delimited, folder_manifest, parquet_parts
 from shoal.connectors.database import address as database
 from shoal.connectors.dialect import AS_FOUND, DELIMITED, Dialect, Reading, default_dialect
-from shoal.connectors.json_keys import check_keys
+from shoal.connectors.json_keys import check_keys, objects
 from shoal.connectors.sweeping import DRAFT_BYTES, sweep
 from shoal.data import cores
 from shoal.data.regular_files import is_pipe, require_regular, sync, unchanged
+from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 
 try:
@@ -57,13 +59,15 @@ class SourceFile:
     """A table as it was read, with the hash of its bytes.
 
     dialect: of delimited text, as which the table was read; None of other formats. second: the hash
-    of the table of sensitive values, where a release of two tables was read.
+    of the table of sensitive values, where a release of two tables was read. remarks: on rows that
+    are nobody, or may be.
     """
 
     frame: pl.DataFrame
     sha256: str
     dialect: Dialect | None = None
     second: str | None = None
+    remarks: tuple[ReleaseWarning, ...] = ()
 
 
 def format_of(path: str) -> str:
@@ -168,7 +172,8 @@ def _read_regular(
     if kind == XLSX:
         from shoal.connectors import workbooks
 
-        return SourceFile(workbooks.read(path, reading), "")
+        frame, remarks = workbooks.read(path, reading)
+        return SourceFile(frame, "", remarks=remarks)
     with open(path, "rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
     content = Path(path).read_bytes() if packed or kind == ".jsonl" else Path(path)
@@ -452,34 +457,28 @@ def _parsed(
     if isinstance(content, bytes):
         content = _unpacked(content, path)
         if kind == ".jsonl":
-            return SourceFile(_json_lines(content, path), digest)
+            return SourceFile(_json_lines(content, path, reading), digest)
     frame, dialect = delimited.read(content, path, kind, categorical, reading)
     return SourceFile(frame, digest, dialect)
 
 
-def _json_lines(content: bytes, path: str) -> pl.DataFrame:
-    frame = _objects(content)
+def _json_lines(content: bytes, path: str, reading: Reading) -> pl.DataFrame:
+    content = content.removeprefix(codecs.BOM_UTF8)
+    frame = objects(content)
     if frame is None:
         lines = content.split(b"\n")
         upto = range(len(lines) + 1)
-        bad = bisect_left(upto, True, key=lambda n: _objects(b"\n".join(lines[:n])) is None)
+        bad = bisect_left(upto, True, key=lambda n: objects(b"\n".join(lines[:n])) is None)
         raise InputError(
             f"file '{path}': line {bad} is not a JSON object like the others; write one object a"
             " line"
         )
+    # lists and objects in a column that is dropped are nobody's business
+    unused = [n for n, kind in frame.schema.items() if kind.is_nested() and not reading.needs(n)]
+    frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in unused)
     check_plain(frame, f"file '{path}'")
-    check_keys(content, frame, f"file '{path}'")
+    check_keys(content, frame, f"file '{path}'", not unused)
     return frame
-
-
-def _objects(content: bytes) -> pl.DataFrame | None:
-    """JSON lines as a table; None where they are none."""
-    if not content.strip():
-        return pl.DataFrame()
-    try:
-        return pl.read_ndjson(content, infer_schema_length=None)
-    except pl.exceptions.PolarsError:
-        return None
 
 
 def check_plain(frame: pl.DataFrame, where: str) -> None:

@@ -14,10 +14,10 @@ PAIR = r'("(?:[^"\\]|\\.)*"\s*:)\s*(?:"(?:[^"\\]|\\.)*"|[^",}\]\s]+)'
 MOST_SHOWN = 5
 
 
-def check_keys(content: bytes, frame: pl.DataFrame, where: str) -> None:
+def check_keys(content: bytes, frame: pl.DataFrame, where: str, is_plain: bool = True) -> None:
     """Raises InputError where a line names a key twice, however the key is spelled.
 
-    frame: the same lines as they were read, of plain values.
+    frame: the same lines as they were read. is_plain: whether no value is a list or an object.
     """
     texts = content.decode(errors="replace").split("\n")
     lines = pl.DataFrame({"text": texts}).with_row_index("line", offset=1)
@@ -25,7 +25,7 @@ def check_keys(content: bytes, frame: pl.DataFrame, where: str) -> None:
     if lines.height == frame.height:  # with as many colons as values, no key is named twice
         values = frame.select(pl.sum_horizontal(pl.all().is_not_null())).to_series()
         lines = lines.filter(pl.col("text").str.count_matches(r'"\s*:') > values)
-    shapes = lines["text"].str.replace_all(PAIR, "${1}0")
+    shapes = lines["text"].str.replace_all(PAIR, "${1}0") if is_plain else lines["text"]
     twice = [shape for shape in shapes.unique().to_list() if _names_twice(shape)]
     found = lines.filter(shapes.is_in(twice))["line"].to_list()
     if found:
@@ -49,3 +49,13 @@ def _names_twice(shape: str) -> bool:
 
 def _keys(pairs: list[tuple[str, Any]]) -> list[str]:
     return [key for key, _ in pairs]
+
+
+def objects(content: bytes) -> pl.DataFrame | None:
+    """JSON lines as a table; None where they are none."""
+    if not content.strip():
+        return pl.DataFrame()
+    try:
+        return pl.read_ndjson(content, infer_schema_length=None)
+    except pl.exceptions.PolarsError:
+        return None

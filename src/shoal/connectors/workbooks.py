@@ -17,8 +17,10 @@ from xml.parsers import expat
 
 import polars as pl
 
-from shoal.connectors.delimited import check_names, with_first_named
+from shoal.connectors.delimited import check_names
 from shoal.connectors.dialect import Reading
+from shoal.data.table import nobody
+from shoal.data.warnings import HIDDEN_ROWS, ReleaseWarning
 from shoal.errors import InputError, MissingExtraError
 
 ROWS, COLUMNS, CHARACTERS = 1_048_575, 16_384, 32_767
@@ -54,8 +56,9 @@ _BLOCK = 1 << 16
 _SHOWN = 5
 
 
-def read(path: str | Path, reading: Reading) -> pl.DataFrame:
-    """The table in a workbook's one visible sheet, or in the one that is named, all as text.
+def read(path: str | Path, reading: Reading) -> tuple[pl.DataFrame, tuple[ReleaseWarning, ...]]:
+    """The table in a workbook's one visible sheet, or in the one that is named, all as text; and
+    what there is to say of its rows.
 
     Raises InputError where it is not such a table, MissingExtraError without the extra.
     """
@@ -65,10 +68,13 @@ def read(path: str | Path, reading: Reading) -> pl.DataFrame:
         book = calamine.CalamineWorkbook.from_path(str(path))
         sheet = _sheet_name(book, path, reading.sheet, calamine.SheetVisibleEnum.Visible)
         rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
-        _check_cells(path, parts, sheet, rows, reading.header)
+        hidden = _check_cells(path, parts, sheet, rows, reading.header)
     except (calamine.CalamineError, zipfile.BadZipFile, expat.ExpatError, KeyError, OSError):
         raise _damaged(path) from None
-    return _table(rows, path, reading)
+    frame = _table(rows, path, reading)
+    filled = [bool(_filled(row)) for row in rows[reading.header :]]
+    first = filled.index(False) if False in filled else len(filled)
+    return frame, (*nobody(filled.count(False), sum(filled[first:])), *_hidden(hidden))
 
 
 def _damaged(path: str | Path) -> InputError:
@@ -133,14 +139,17 @@ def _sheet_name(book: Any, path: str | Path, named: str | None, visible: Any) ->
 
 def _check_cells(
     path: str | Path, parts: Sequence[str], sheet: str, rows: list[list[Any]], header: int
-) -> None:
-    """Raises InputError where cells are errors, or formulas that nobody has computed, or where
+) -> int:
+    """How many rows below the names are hidden and not blank.
+
+    Raises InputError where cells are errors, or formulas that nobody has computed, or where
     cells below the names are merged.
     """
     with zipfile.ZipFile(path) as archive:
         part = _part_of(archive, parts, sheet)
         errors, formulas, places = _scan(archive, part)
         merged = _merged(archive, part, header)
+        hidden = _hidden_rows(archive, part)
     findings = []
     if errors or formulas:
         listed = _listed(places, errors + formulas)
@@ -156,6 +165,33 @@ def _check_cells(
         )
     if findings:
         raise InputError.from_findings(findings)
+    return sum(n in hidden and bool(_filled(row)) for n, row in enumerate(rows, 1) if n > header)
+
+
+def _hidden_rows(archive: zipfile.ZipFile, part: str) -> set[int]:
+    """The numbers of rows that a spreadsheet does not show."""
+    found: set[int] = set()
+    last = 0
+
+    def begun(name: str, attributes: dict[str, str]) -> None:
+        nonlocal last
+        if _local(name) == "row":
+            number = attributes.get("r", "")
+            last = int(number) if number.isdigit() else last + 1
+            if attributes.get("hidden") in ("1", "true"):
+                found.add(last)
+
+    if _mentions(archive, part, (b"hidden=",)):
+        _parse(archive, part, begun)
+    return found
+
+
+def _hidden(rows: int) -> tuple[ReleaseWarning, ...]:
+    if not rows:
+        return ()
+    are = "1 row of the sheet is" if rows == 1 else f"{rows} rows of the sheet are"
+    text = f"{are} hidden, and published as all others; take out of the data what is not meant"
+    return (ReleaseWarning(HIDDEN_ROWS, text),)
 
 
 def _listed(places: Sequence[str], count: int) -> str:
@@ -343,9 +379,9 @@ def _table(rows: list[list[Any]], path: str | Path, reading: Reading) -> pl.Data
     if top >= len(rows):
         raise InputError(f"file '{path}': has no row {reading.header}; correct --read header")
     width = max(_filled(row) for row in rows[top:])
-    header = with_first_named([_text(cell, reading) for cell in rows[top][:width]])
+    header = [_text(cell, reading) for cell in rows[top][:width]]
     full = (n for n, row in enumerate(rows, 1) if n > reading.header and "" not in row[:width])
-    check_names(header, str(path), next(full, 3))
+    header = check_names(header, str(path), next(full, 3))
     records = [row[:width] for row in rows[top + 1 :] if _filled(row)]
     findings, columns = [], {}
     for j, name in enumerate(header):

@@ -21,7 +21,7 @@ class ShownValues:
     """The values of one attribute that each class shows.
 
     classes, codes: (m,) int64, a class and the place in `texts` of a value that it shows.
-    texts: the distinct values; all that stand for none are the empty text.
+    texts: the distinct values as they are compared; all that stand for none are empty.
     """
 
     classes: np.ndarray
@@ -61,11 +61,18 @@ class Overlap:
 
     cells: (names,) int64, equal where people share all of their classes in the other releases;
         ABSENT for newcomers. elsewhere: (cells,) int64, how many people of each are not in the
-        table.
+        table. of_cell, of_class: (m,) int64, a cell and one of the old classes that its people
+        are in; several where they have several records, or are in several releases.
     """
 
     cells: np.ndarray
     elsewhere: np.ndarray
+    of_cell: np.ndarray
+    of_class: np.ndarray
+
+    def by_class(self, people: np.ndarray) -> np.ndarray:
+        """(classes,) float64, the people of each old class, from those of each cell."""
+        return np.bincount(self.of_class, weights=people[self.of_cell])
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.person_names import same_value
 
 
 @dataclass(frozen=True)
@@ -82,11 +83,14 @@ class SensitiveColumn:
         return replace(self, codes=codes, values=values, earlier=earlier, in_table=in_table)
 
     def code_of(self, label: str) -> int | None:
-        """The place of a value given by its text, None where it does not occur."""
+        """The place of a value given by any text of it, None where it does not occur."""
         known = self.labels
         if self.hierarchy is not None:
             known = self.hierarchy.labels[: self.values - self.missing] + self.labels
-        return known.index(label) if label in known else None
+        if label in known:
+            return known.index(label)
+        names = [same_value(one) for one in known]
+        return names.index(same_value(label)) if same_value(label) in names else None
 
 
 @dataclass(frozen=True)

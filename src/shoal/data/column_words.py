@@ -80,6 +80,11 @@ def looks_like_data(table: Table, names: list[str]) -> list[str]:
     ]
 
 
+def is_no_header(odd: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether so large a share of the names looks like data that the first line is a record."""
+    return 3 * len(odd) > 2 * len(names)
+
+
 def copied_columns(table: Table, names: Iterable[str], others: Sequence[str]) -> dict[str, str]:
     """Those columns that hold the very cells of one of the others, each with the first such.
 

@@ -23,7 +23,14 @@ from shoal.data import cores
 from shoal.data.findings import AttributeFinding, finding_about
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
-from shoal.data.numbers import FARTHEST, number_text, parse_numbers, position_unit
+from shoal.data.numbers import (
+    FARTHEST,
+    exact_text,
+    is_long,
+    number_text,
+    parse_numbers,
+    position_unit,
+)
 from shoal.data.person_names import person_name
 from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.data.schema import Attribute, Kind, Missing, Schema
@@ -225,13 +232,31 @@ def linear_domain(attribute: Attribute, values: np.ndarray) -> tuple[float, floa
 def span_ends(encoded: EncodedAttribute, start: int, end: int) -> tuple[str, str]:
     """The two ends of a span of positions of a linear attribute, on the grid of its domain.
 
-    They follow from the domain and the number of decimals alone, not from which values occur.
+    They follow from the domain and the number of decimals alone, not from which values occur; but
+    where a value has more digits than floats tell apart, they are at least as far out as it.
     """
     attribute = encoded.attribute
     if attribute.kind is Kind.ORDINAL:
         order = attribute.order or ()
         return order[start], order[end]
-    low, high = linear_domain(attribute, encoded.values)
+    return _around_long(encoded, start, end, *_grid_ends(encoded, start, end))
+
+
+def _around_long(
+    encoded: EncodedAttribute, start: int, end: int, lo: str, hi: str
+) -> tuple[str, str]:
+    """The ends, moved outward to the digits of outermost values that floats round."""
+    inside = np.searchsorted(encoded.positions[: encoded.present], (start, end + 1))
+    texts = encoded.texts[inside[0] : inside[1]]
+    outermost = {texts[0], texts[-1]} if texts else set()
+    for text in outermost:
+        if is_long([text])[0]:
+            lo, hi = min(lo, exact_text(text), key=Decimal), max(hi, exact_text(text), key=Decimal)
+    return lo, hi
+
+
+def _grid_ends(encoded: EncodedAttribute, start: int, end: int) -> tuple[str, str]:
+    low, high = linear_domain(encoded.attribute, encoded.values)
     unit = position_unit(encoded.values, high - low)
     if end >= encoded.end:
         end = math.ceil((high - low) / unit)

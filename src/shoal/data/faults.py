@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import polars as pl
 
@@ -9,8 +11,8 @@ from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedAttribute
-from shoal.data.numbers import mean_decimals, parse_numbers
-from shoal.data.release import PublishedColumn, Release, covers
+from shoal.data.numbers import is_long, mean_decimals, parse_numbers
+from shoal.data.release import PublishedColumn, Release, covers, digits_deny
 from shoal.data.schema import Attribute, Kind, Role, Schema
 from shoal.data.table import Table, as_text
 from shoal.data.truth import Truth
@@ -23,7 +25,10 @@ def cells_match_original(
     published: PublishedColumn, encoded: EncodedAttribute, truth: Truth, classes: Classes
 ) -> np.ndarray:
     """(n,) bool, whether each cell covers its true value and any mean is that of its class."""
-    covered = covers(published, encoded.value_of_code(), truth.aligned(encoded.codes))
+    codes = truth.aligned(encoded.codes)
+    covered = covers(published, encoded.value_of_code(), codes)
+    texts = [encoded.texts[rank] for rank in encoded.rank_of_code]
+    covered &= ~digits_deny(published, texts, codes, covered)
     if published.means is None:
         return covered
     shown, values = published.means[published.codes], truth.values(encoded)
@@ -84,7 +89,13 @@ def _differing(attribute: Attribute, released: Table, truth: Truth) -> np.ndarra
         return differs
     shown, kept = released.column(attribute.name), truth.original.column(attribute.name)
     values, expected = parse_numbers(shown.cells), parse_numbers(kept.cells)
-    return differs & ~(values[shown.codes] == expected[truth.aligned(kept.codes)])
+    codes = truth.aligned(kept.codes)
+    same = values[shown.codes] == expected[codes]
+    # floats of numbers with many digits are the same where the numbers are not
+    long = is_long(shown.cells)[shown.codes] | is_long(kept.cells)[codes]
+    for i in np.flatnonzero(differs & same & long).tolist():
+        same[i] = Decimal(shown.cells[shown.codes[i]]) == Decimal(kept.cells[codes[i]])
+    return differs & ~same
 
 
 def _differing_text(attribute: Attribute, released: Table, truth: Truth) -> np.ndarray:

@@ -57,6 +57,17 @@ def mean_decimals(texts: Iterable[str]) -> int:
     return min(longest + 2, zeros + 10, LEAST_DECIMAL)
 
 
+CERTAIN_DIGITS = 15
+"""Two different numbers of as many digits are never the same float."""
+
+
+def is_long(texts: Iterable[str]) -> np.ndarray:
+    """(texts,) bool, numbers whose digits a float may not tell apart from another's."""
+    numbers = pl.Series(list(texts), dtype=pl.String).str.replace(r"[eE].*", "")
+    digits = numbers.str.replace_all(r"\D", "").str.strip_chars_start("0")
+    return (digits.str.len_chars() > CERTAIN_DIGITS).to_numpy()
+
+
 EXACT_DIGITS = 800
 """Wide enough for any finite double beside any other, so that no end is ever rounded."""
 

@@ -1,4 +1,4 @@
-"""Names of people, such as the numbers of patients, as they are compared."""
+"""Names of people, such as the numbers of patients, and sensitive values, as they are compared."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import unicodedata
 import numpy as np
 import polars as pl
 
-from shoal.data.table import Column, as_text
+from shoal.data.table import Column, as_text, encode_text
 
 UNSEEN = (
-    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]"
+    "[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\U000e0000-\U000e0fff]"
 )
-"""Signs that nobody sees, such as a byte-order mark or a space of no width."""
+"""Signs that nobody sees: marks of direction, spaces of no width, fillers, tags and controls."""
 
 BLANKS = (
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
@@ -30,13 +32,33 @@ def person_name(cell: str) -> str:
 
     Two ways to write the same signs make nobody another person.
     """
-    if not cell.isascii():
+    if not (cell.isascii() and cell.isprintable()):
         cell = unicodedata.normalize("NFKC", _UNSEEN.sub("", cell))
     return cell.strip(BLANKS)
 
 
+def same_value(cell: str) -> str:
+    """A value as promises compare it: a person's name, whatever its case and runs of blanks."""
+    folded = person_name(cell).casefold()
+    return " ".join((folded if folded.isascii() else person_name(folded)).split())
+
+
+def values_of(column: Column) -> np.ndarray:
+    """(cells,) int64, which value each text is, numbered by first occurrence."""
+    number: dict[str, int] = {}
+    return np.array(
+        [number.setdefault(same_value(cell), len(number)) for cell in column.cells], np.int64
+    )
+
+
+def as_compared(cells: pl.Series) -> pl.Series:
+    """The values of a column as promises compare them."""
+    column = encode_text(cells)
+    return pl.Series(cells.name, [same_value(cell) for cell in column.cells]).gather(column.codes)
+
+
 def names_of(column: pl.Series) -> pl.Series:
-    """The same of a whole column."""
+    """The people that a column names."""
     seen = as_text(column).str.replace_all(UNSEEN, "")
     return seen.str.normalize("NFKC").str.strip_chars(BLANKS)
 

@@ -158,10 +158,10 @@ def rank_texts(cut: Cut, j: int, encoded: EncodedAttribute, render: Render) -> t
     texts: list[str] = []
     for number, lo, hi in zip(used.tolist(), first.tolist(), last.tolist(), strict=True):
         start, end = _ends(cut, j, encoded, number)
-        if lo >= encoded.present:
+        if lo == hi >= encoded.present:
             text = encoded.texts[lo]
         elif hi >= encoded.present:
-            # some have a value and some have none: nothing narrower covers both
+            # two texts for no value, or a value beside none: nothing narrower covers both
             text = render.suppressed
         elif start >= end and encoded.values[lo] == encoded.values[hi] and labels is None:
             text = _own_text(encoded, lo, render)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import cached_property
 from math import isfinite
 
@@ -13,7 +14,7 @@ import polars as pl
 
 from shoal.data import cores
 from shoal.data.classes import Classes
-from shoal.data.numbers import parse_numbers
+from shoal.data.numbers import is_long, parse_numbers
 from shoal.data.recoding import is_rounded
 from shoal.data.room import IN_MEMORY, blocks
 from shoal.data.schema import Attribute, Kind, Render, Schema, Shown
@@ -40,6 +41,7 @@ class PublishedColumn:
     observed_bounds: (2, cells) float64, least and greatest value behind each cell of an attribute
         that shows its means alone, NaN where the original is not at hand; None where cells say
         their spans themselves.
+    ends: lo and hi of numbers as they are written, "" for none; None of other attributes.
     """
 
     name: str
@@ -50,6 +52,7 @@ class PublishedColumn:
     widths: np.ndarray
     means: np.ndarray | None = None
     observed_bounds: np.ndarray | None = None
+    ends: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
     def with_values(self, values: np.ndarray, whole: float) -> PublishedColumn:
         """The same with what lies behind every mean, for a column that shows its means alone.
@@ -186,6 +189,7 @@ def read_columns(table: Table, schema: Schema) -> tuple[tuple[PublishedColumn, .
 def read_column(attribute: Attribute, column: Column, schema: Schema) -> PublishedColumn:
     """What each distinct cell of a published column says."""
     spans, means = _parted(column.cells) if attribute.shown is Shown.BOTH else (column.cells, None)
+    ends = None
     if attribute.opaque:
         lo, hi, whole = (
             np.full(len(column.cells), np.nan),
@@ -198,7 +202,8 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
         lo, hi = _ordinal_spans(attribute, column.cells, schema.render)
         whole = float(len(attribute.order or ()) - 1)
     elif attribute.kind is Kind.NUMBER:
-        lo, hi = _number_spans(spans, schema.render)
+        ends = _number_ends(spans, schema.render)
+        lo, hi = map(parse_numbers, ends)
         # a range alone gives no mean, so such a column can't hold it
         if attribute.shown is not Shown.RANGE:
             alone = (lo < hi) & (True if means is None else np.isnan(means))
@@ -226,7 +231,7 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
     if means is not None:
         means = np.where(np.isfinite(lo), np.where(np.isnan(means), lo, means), np.nan)
     return PublishedColumn(
-        attribute.name, column.codes, column.cells, lo, hi, widths, means, observed_bounds
+        attribute.name, column.codes, column.cells, lo, hi, widths, means, observed_bounds, ends
     )
 
 
@@ -408,14 +413,19 @@ def _parted(cells: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray]:
     return tuple(spans), means
 
 
-def _number_spans(cells: tuple[str, ...], render: Render) -> tuple[np.ndarray, np.ndarray]:
-    value = parse_numbers(cells)
+def _number_ends(cells: tuple[str, ...], render: Render) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The two ends of each cell as they are written, "" where it is neither number nor span."""
+    is_value = ~np.isnan(parse_numbers(cells))
     head, middle, tail = render.parts
     number = r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
     pattern = f"^{re.escape(head)}{number}{re.escape(middle)}{number}{re.escape(tail)}$"
-    ends = pl.Series(cells, dtype=pl.String).str.extract_groups(pattern).struct.unnest()
-    lo, hi = (parse_numbers(tuple(ends[name].fill_null("").to_list())) for name in ends.columns)
-    return np.where(np.isnan(value), lo, value), np.where(np.isnan(value), hi, value)
+    text = pl.Series(cells, dtype=pl.String)
+    ends = text.str.extract_groups(pattern).struct.unnest()
+    lo, hi = (
+        tuple(text.zip_with(pl.Series(is_value), ends[name].fill_null("")).to_list())
+        for name in ends.columns
+    )
+    return lo, hi
 
 
 def covers(published: PublishedColumn, values: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -435,6 +445,33 @@ def covers(published: PublishedColumn, values: np.ndarray, codes: np.ndarray) ->
             IN_MEMORY.gather(pairs, pair, covered[rows])
         return covered
     return spans_cover(published.lo[published.codes], published.hi[published.codes], values[codes])
+
+
+def digits_deny(
+    published: PublishedColumn, texts: Sequence[str], codes: np.ndarray, asked: np.ndarray
+) -> np.ndarray:
+    """(n,) bool, true numbers that lie outside their cell by digits that floats round off.
+
+    texts: of each distinct value. codes: (n,) which of them a record has. asked: (n,) bool, the
+    records that are judged; those whose floats lie within their cell.
+    """
+    denied = np.zeros(len(codes), dtype=bool)
+    if published.ends is None:
+        return denied
+    long_cell, long_value = is_long(published.ends[0]) | is_long(published.ends[1]), is_long(texts)
+    if not (long_cell.any() or long_value.any()):
+        return denied
+    rows = np.flatnonzero(asked & (long_cell[published.codes] | long_value[codes]))
+    pairs = codes[rows].astype(np.int64) * len(published.cells) + published.codes[rows]
+    distinct, place = np.unique(pairs, return_inverse=True)
+    outside = np.zeros(len(distinct), dtype=bool)
+    for i, pair in enumerate(distinct.tolist()):
+        value, cell = divmod(pair, len(published.cells))
+        lo, hi = (end[cell] for end in published.ends)
+        if lo and hi:  # else the mark, which covers everything
+            outside[i] = not Decimal(lo) <= Decimal(texts[value]) <= Decimal(hi)
+    denied[rows] = outside[place]
+    return denied
 
 
 def spans_cover(lo: np.ndarray, hi: np.ndarray, values: np.ndarray) -> np.ndarray:

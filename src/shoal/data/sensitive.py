@@ -10,6 +10,7 @@ import numpy as np
 from shoal.data.classes import SensitiveColumn
 from shoal.data.findings import AttributeFinding, finding_about
 from shoal.data.numbers import parse_numbers
+from shoal.data.person_names import same_value, values_of
 from shoal.data.room import IN_MEMORY, Room
 from shoal.data.schema import Attribute, Kind, Schema
 from shoal.data.table import Column, Table
@@ -65,7 +66,9 @@ def encode_sensitive(
 def _encoded(
     attribute: Attribute, column: Column, schema: Schema, room: Room
 ) -> tuple[SensitiveColumn | None, list[AttributeFinding]]:
-    missing = np.array([not schema.is_value(cell) for cell in column.cells], dtype=bool)
+    # a text that nobody can tell from one for no value is no value either
+    none = {same_value(cell) for cell in (*schema.missing_values, schema.render.suppressed)}
+    missing = np.array([same_value(cell) in none for cell in column.cells], dtype=bool)
     keys, distance, unfit = _keys(attribute, column)
     absent = ~np.isfinite(keys) & ~missing
     if absent.any():
@@ -124,4 +127,4 @@ def _keys(attribute: Attribute, column: Column) -> tuple[np.ndarray, str, str]:
         index_of = {label: i for i, label in enumerate(attribute.order or ())}
         keys = np.array([index_of.get(cell, np.nan) for cell in column.cells], dtype=np.float64)
         return keys, "ordered", "missing from its order"
-    return np.arange(len(column.cells), dtype=np.float64), "equal", ""
+    return values_of(column).astype(np.float64), "equal", ""

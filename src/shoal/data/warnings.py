@@ -11,6 +11,11 @@ OPEN_QUESTION = "open-question"
 PRESENCE_DISCLOSED = "presence-disclosed"
 SENSITIVE_UNPROMISED = "sensitive-unpromised"
 WRITTEN_ALIKE = "written-alike"
+NAMES_LIKE_DATA = "names-like-data"
+MOSTLY_ASIDE = "mostly-set-aside"
+EMPTY_ROWS = "empty-rows"
+ROWS_APART = "rows-apart"
+HIDDEN_ROWS = "hidden-rows"
 
 
 class ReleaseWarning(UserWarning):

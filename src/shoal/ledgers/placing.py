@@ -12,6 +12,7 @@ from shoal.data.classes import Classes
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
+from shoal.data.person_names import same_value
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.ledgers.increment import CandidateRecords
@@ -65,8 +66,12 @@ def view_of_records(
     name = _sensitive_attribute(policy, candidates)
     column = candidates.table.column(name)
     shown = _signatures_shown(ledger, policy, name) if earlier.any() else {}
-    texts = sorted({*column.cells, *(value for values in shown.values() for value in values)})
-    code = {text: i for i, text in enumerate(texts)}
+    every_text = sorted({*column.cells, *(value for values in shown.values() for value in values)})
+    text_of: dict[str, str] = {}  # of several ways to write a value, one
+    for text in every_text:
+        text_of.setdefault(same_value(text), text)
+    place, texts = {value: i for i, value in enumerate(text_of)}, list(text_of.values())
+    code = {text: place[same_value(text)] for text in every_text}
     signatures, index = _numbered_signatures(shown, code)
     cells = np.array([code[cell] for cell in column.cells], dtype=np.int32)
     view = LedgerView(
@@ -75,7 +80,7 @@ def view_of_records(
         signatures=signatures,
         sensitive=cells[column.codes][is_placed],
         values=len(texts),
-        no_value=frozenset(i for i, text in enumerate(texts) if not policy.is_value(text)),
+        no_value=frozenset(place[one] for one in policy.no_values & place.keys()),
         partition=partition_table,
     )
     return view, texts
@@ -86,7 +91,7 @@ def _numbered_signatures(
 ) -> tuple[tuple[tuple[int, ...], ...], dict[int, int]]:
     """Every set of values that occurs, by codes; and which of them each record has."""
     of_record = {
-        record: tuple(sorted(code[value] for value in values)) for record, values in shown.items()
+        record: tuple(sorted({code[value] for value in values})) for record, values in shown.items()
     }
     signatures = tuple(sorted(set(of_record.values())))
     index = {signature: i for i, signature in enumerate(signatures)}

@@ -31,6 +31,7 @@ from shoal.connectors.ledger.panel import PANEL_FILES
 from shoal.connectors.outputs import check_not_read
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
+from shoal.data.table import without_nobody
 from shoal.errors import InputError, LedgerError
 from shoal.ledgers.increment import TRANSIENT_FILES, DeferredRecords, write_known
 from shoal.ledgers.next_release import AuditedDraft, plan, write_and_audit
@@ -169,7 +170,7 @@ def republish_source(
                 raise refusal(audited.violations, method)
             runs = _write_private_state(planned, audited, method, ledger, draft.private)
             seconds = {"total": time.process_time() - started, "method": planned.seconds}
-            certificate = audited.certificate.extended(seconds=seconds)
+            certificate = audited.certificate.extended(seconds=seconds).warned(*source.remarks)
             (draft.published / CERTIFICATE).write_text(certificate.to_json())
             with table.putting(draft.published):
                 if not ledger.exists:
@@ -206,8 +207,9 @@ def increment_of(frame: Frame, policy: Policy) -> files.SourceFile:
     """The increment in a frame of any kind, recognized by the text of its cells; may be empty."""
     records = table_of(frame, allow_empty=True).frame
     text = as_text(records).write_csv()
-    records = original_frame(records, policy)
-    return files.SourceFile(records, hashlib.sha256(text.encode()).hexdigest())
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    remarks = without_nobody(records)[1]
+    return files.SourceFile(original_frame(records, policy), digest, remarks=remarks)
 
 
 def check_increment(source: files.SourceFile, policy: Policy) -> None:

@@ -15,9 +15,11 @@ from typing import Any, TypeAlias
 from pydantic import ValidationError
 
 from shoal.connectors import files
+from shoal.connectors.feeds import Fields
 from shoal.data.column_words import IDENTIFIER, words_of
 from shoal.data.encoding import EncodedTable
 from shoal.data.notation import Notation
+from shoal.data.person_names import same_value
 from shoal.data.schema import Render, Schema
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -468,6 +470,23 @@ class Policy:
         return [
             name for name, a in self.model.attributes.items() if a.role in ("quasi", "sensitive")
         ]
+
+    @property
+    def fields(self) -> Fields:
+        """What it says of the keys of JSON lines."""
+        declared = self.model.attributes
+        needed = (
+            name
+            for name, one in declared.items()
+            if one.role in ("quasi", "sensitive", "subject", "plain") or one.pseudonym is not None
+        )
+        return Fields(tuple(declared), frozenset(needed), self.model.other == "drop")
+
+    @property
+    def no_values(self) -> frozenset[str]:
+        """The texts for no value, as sensitive values are compared."""
+        none = (*self.model.missing_values, self.model.render.suppressed)
+        return frozenset(map(same_value, none))
 
     def is_value(self, cell: str) -> bool:
         """Whether a cell holds a value: not a text for a missing one, nor the suppression mark."""

@@ -82,10 +82,10 @@ def pseudonyms(series: pl.Series) -> pl.Series:
     where it is absent or shorter than 16 characters.
     """
     key = os.environ.get(KEY_VARIABLE, "")
-    if len(key) < 16:
+    if len(key.strip()) < 16:
         raise InputError(
             f"identifier '{series.name}': a keyed pseudonym needs a secret; set {KEY_VARIABLE} to"
-            " 16 characters or more"
+            " 16 characters or more, not counting blanks around them"
         )
     column = encode_text(as_text(series).alias(series.name))
     tokens = [

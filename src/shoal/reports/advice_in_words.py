@@ -385,6 +385,8 @@ def status_lines(status: StreamStatus) -> list[str]:
         f"longest wait {wait['longest']:,} records{allowed}",
         f"joined an earlier group: {_percent(status['reuse'])}",
     ]
+    if status.is_mostly_aside:
+        lines.insert(0, f"{status['mostly_aside']}: the source may have changed")
     for alarm in status.alarms:
         since = "" if alarm.since is None else f", {_time(alarm.since)}"
         lines.append(f"look at this: {alarm.kind}{since}: {alarm.text}")

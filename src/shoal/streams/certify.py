@@ -20,6 +20,7 @@ from shoal.data.people import UNITS, UNKNOWN, people_key
 from shoal.data.progress import Progress
 from shoal.data.schema import Render
 from shoal.data.table import Table
+from shoal.data.warnings import MOSTLY_ASIDE, ReleaseWarning
 from shoal.policy.policy import Policy
 from shoal.streams.core import StreamCore
 from shoal.streams.gate import Gate
@@ -108,10 +109,15 @@ def stream_certificate(
     read_and_written: the parts `input` and `output`. started: the process time when the run
     began.
     """
-    kinds = counters.kinds
+    kinds, aside = counters.kinds, counters.mostly_aside
+    warnings = list(measured["warnings"])
+    if aside:
+        text = f"{aside}: the source may have changed, see which records and why"
+        warnings.insert(0, ReleaseWarning(MOSTLY_ASIDE, text).report())
     method = {"name": policy.method_name, "parameters": policy.parameters_for("stream")}
     content = {
         **measured,
+        "warnings": warnings,
         "shoal": VERSION,
         "verb": VERB,
         "method": method,

@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.connectors.feeds import rows_of_json
+from shoal.connectors.feeds import ANY_FIELDS, Fields, rows_of_json
 from shoal.data.stream import Piece
 from shoal.errors import CheckpointError, InputError, MissingExtraError, PartyError
 
@@ -68,7 +68,8 @@ def client() -> Any:
 class TopicFeed:
     """The committed messages of a topic, in order."""
 
-    def __init__(self, text: str, following: bool = False) -> None:
+    def __init__(self, text: str, following: bool = False, fields: Fields = ANY_FIELDS) -> None:
+        self._fields = fields
         self._topic, self._following, kafka = Topic.of(text), following, client()
         self._kafka = kafka
         self._consumer = kafka.Consumer(
@@ -118,7 +119,7 @@ class TopicFeed:
             if at_end:
                 raise no_messages(self._topic)
         self._consumer.assign([self._at(self._offset)])
-        return names_in(lines[0], self._topic)
+        return self._fields.names(names_in(lines[0], self._topic))
 
     def _messages(self, most: int) -> tuple[list[bytes], int, bool]:
         """Messages, the offset after them, and whether the topic ends there."""
@@ -145,7 +146,7 @@ class TopicFeed:
     def read(self) -> Piece:
         """The next records."""
         lines, after, at_end = self._messages(MOST)
-        frame, places, bad, count = rows_of_json(lines, self.names)
+        frame, places, bad, count = rows_of_json(lines, self.names, self._fields)
         piece = Piece(
             frame, self._records + places, [(self._records + at, why) for at, why in bad], at_end
         )

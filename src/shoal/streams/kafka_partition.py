@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.connectors.feeds import rows_of_json
+from shoal.connectors.feeds import ANY_FIELDS, Fields, rows_of_json
 from shoal.data.person_names import names_of
 from shoal.data.stream import Piece
 from shoal.errors import InputError
@@ -38,8 +38,15 @@ class PartitionFeed:
     keyed: None where every record is a person of its own, who may be in any partition.
     """
 
-    def __init__(self, topic: Topic, partition: int, names: list[str], keyed: Keyed | None) -> None:
-        self._topic, self._partition, self._keyed = topic, partition, keyed
+    def __init__(
+        self,
+        topic: Topic,
+        partition: int,
+        names: list[str],
+        keyed: Keyed | None,
+        fields: Fields = ANY_FIELDS,
+    ) -> None:
+        self._topic, self._partition, self._keyed, self._fields = topic, partition, keyed, fields
         self.names = names
         self._offset, self._records, self._waiting = 0, 0, Arrived()
 
@@ -50,7 +57,7 @@ class PartitionFeed:
     def read(self) -> Piece:
         """The next records; raises InputError where a person could be in two partitions."""
         waiting, self._waiting = self._waiting, Arrived()
-        frame, places, bad, count = rows_of_json(waiting.lines, self.names)
+        frame, places, bad, count = rows_of_json(waiting.lines, self.names, self._fields)
         if self._keyed is not None and frame.height:
             keys = [waiting.keys[at] for at in places.tolist()]
             own = self._have_own_key(keys, frame[self._keyed.subject])

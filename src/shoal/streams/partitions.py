@@ -144,7 +144,7 @@ def _wanted(options: StreamOptions, policy: Policy, group: Group, partitions: in
     first_message = next((line for one in first for line in one.lines if line), None)
     if first_message is None:
         raise kafka.no_messages(group.source)
-    columns = kafka.names_in(first_message, group.source)
+    columns = policy.fields.names(kafka.names_in(first_message, group.source))
     partitioner = None if policy.subject is None else options.partitioner
     shared = SharedStream(
         group.source.name,
@@ -172,7 +172,7 @@ def _feed(shared: SharedStream, policy: Policy, group: Group, partition: int) ->
     keyed = None
     if policy.subject is not None and shared.partitioner is not None:
         keyed = Keyed(policy.subject, shared.partitioner, shared.partitions)
-    return PartitionFeed(group.source, partition, shared.columns, keyed)
+    return PartitionFeed(group.source, partition, shared.columns, keyed, policy.fields)
 
 
 class Share:

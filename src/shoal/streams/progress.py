@@ -11,13 +11,16 @@ from shoal.streams.core import Batch
 
 MOST_HISTORY = 400
 STRETCHES = 20
+LATELY = 1000  # records
 
 
 @dataclass
 class StreamCounters:
     """Counts since the beginning of the stream, over all runs.
 
-    history: stretches of records in the order in which they left, as `history_array`.
+    late: of the last records that came, at most LATELY, which were set aside, as their numbers.
+    window: how many they are. history: stretches of records in the order in which they left, as
+    `history_array`.
     """
 
     read: int = 0
@@ -29,6 +32,8 @@ class StreamCounters:
     longest: int = 0
     waited: int = 0
     closed: bool = False
+    late: list[int] = field(default_factory=list)
+    window: int = 0
     history: list[list[float]] = field(default_factory=list)
 
     @property
@@ -39,6 +44,22 @@ class StreamCounters:
     def mean_delay(self) -> float | None:
         """Further records that arrived before one left; None where none has left."""
         return self.waited / self.decided if self.decided else None
+
+    def came(self, positions: np.ndarray, bad: np.ndarray) -> None:
+        """Counts records. positions: (n,) of all of them in the source; bad: those set aside."""
+        places = self.read + np.searchsorted(np.sort(positions), bad)
+        self.read += len(positions)
+        self.bad += len(bad)
+        self.window = min(self.read, LATELY)
+        late = [*self.late, *places.tolist()]
+        self.late = [place for place in late if place >= self.read - LATELY]
+
+    @property
+    def mostly_aside(self) -> str:
+        """What to say first where more than half of the last records were set aside; else empty."""
+        if 2 * len(self.late) <= self.window:
+            return ""
+        return f"{len(self.late)} of the last {self.window} records were set aside"
 
     def add(self, batch: Batch, losses: np.ndarray) -> None:
         """Counts what a batch has decided. losses: (rows,) of each published row."""

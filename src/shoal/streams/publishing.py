@@ -157,8 +157,8 @@ class Publishing(ABC):
             raise _refused(bad)
         lines = [json.dumps({"record": at, "reason": why}) + "\n" for at, why in bad]
         self.outputs["dead_letters"].pending += "".join(lines).encode()
-        self._counters.read += len(piece.position) + len(piece.bad)
-        self._counters.bad += len(bad)
+        positions = np.append(piece.position, [at for at, _ in piece.bad]).astype(np.int64)
+        self._counters.came(positions, np.array([at for at, _ in bad], dtype=np.int64))
         return batch
 
     def _note_arrival(self, now: float, deadline: float) -> None:

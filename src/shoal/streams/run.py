@@ -79,9 +79,9 @@ def stream_file(
             return stream_partitions(options, policy, progress=progress, clock=clock)
         feed: Source
         if kafka.is_topic(options.source):
-            feed = kafka.TopicFeed(options.source, options.follow)
+            feed = kafka.TopicFeed(options.source, options.follow, policy.fields)
         else:
-            feed = feed_of(options.source, options.follow, options.record_lines)
+            feed = feed_of(options.source, options.follow, options.record_lines, policy.fields)
         stack.callback(feed.close)
         run = stack.enter_context(_run(options, policy, feed, clock))
         stack.callback(run.outputs.close)

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shoal.connectors.feeds import feed_of
+from shoal.connectors.feeds import Fields, feed_of
 from shoal.connectors.files import format_of
 from shoal.data.person_names import names_of
 from shoal.data.shared_room import new_file
@@ -159,9 +159,9 @@ def _require_one_format(folder: str, found: Sequence[NewFile]) -> None:
         )
 
 
-def column_names(path: str, record_lines: int) -> list[str]:
+def column_names(path: str, record_lines: int, fields: Fields) -> list[str]:
     """The columns of a file, in its order."""
-    feed = feed_of(path, False, record_lines)
+    feed = feed_of(path, False, record_lines, fields)
     try:
         return feed.names
     finally:
@@ -176,9 +176,10 @@ class Splitter:
     names: tuple[str, ...]
     record_lines: int
     folder: Path
+    fields: Fields
 
     def __call__(self, file: NewFile) -> Split:
-        feed = feed_of(file.path, False, self.record_lines)
+        feed = feed_of(file.path, False, self.record_lines, self.fields)
         pieces: list[Piece] = []
         try:
             if sorted(feed.names) != sorted(self.names):

@@ -184,7 +184,7 @@ class ShardedRun:
             raise InputError(
                 "--shards: is missing; say in how many shards a new stream is published, such as 4"
             )
-        names = column_names(first.path, self._options.record_lines)
+        names = column_names(first.path, self._options.record_lines, self._policy.fields)
         self._state = Committed(
             source=str(Path(self._options.source).resolve()),
             sink=str(Path(self._options.sink).resolve()),
@@ -244,7 +244,7 @@ class ShardedRun:
         sharding = Sharding(self._policy.subject, state.shards, self._policy.model.seed)
         lines, folder = self._options.record_lines, self._room.folder
         assert folder is not None
-        splitter = Splitter(sharding, tuple(state.names), lines, folder)
+        splitter = Splitter(sharding, tuple(state.names), lines, folder, self._policy.fields)
         splits = self._room.each(splitter, batch)
         try:
             state.require_new(splits, self._options.source)

@@ -158,7 +158,10 @@ def all_counted(all_of: Sequence[StreamCounters]) -> StreamCounters:
     def total(name: str) -> Any:
         return sum(getattr(one, name) for one in all_of)
 
+    worst = max(all_of, key=lambda one: len(one.late) / max(one.window, 1))
     return StreamCounters(
+        late=worst.late,
+        window=worst.window,
         **{name: total(name) for name in _ADDED},
         kinds={kind: sum(one.kinds[kind] for one in all_of) for kind in KINDS},
         longest=max(one.longest for one in all_of),

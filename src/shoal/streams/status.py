@@ -121,6 +121,7 @@ class StatusWriter:
                 "dropped": counters.kinds["drop"],
                 "set_aside": counters.bad,
             },
+            "mostly_aside": counters.mostly_aside,
             "clusters": counters.clusters,
             "loss": gate.loss / gate.rows if gate.rows else None,
             "wait": {

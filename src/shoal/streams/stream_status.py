@@ -30,6 +30,7 @@ USUAL_GAPS = 3  # times as long as usual without a commit: silent
 SOONEST = 5.0  # seconds; nobody is silent before
 RISING = 1.25  # times the loss since the start
 RUNNING, ENDED, STOPPED, BROKEN, FAILED = "running", "ended", "stopped", "broken", "failed"
+MOSTLY_ASIDE = "records set aside"
 COUNTS = ("came", "published", "decided", "reused", "loss")
 
 
@@ -127,7 +128,8 @@ def write_status(folder: Path, content: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Alarm:
-    """What to look at. kind: `broken promise`, `failed`, `silent`, `rising loss` or `bad records`.
+    """What to look at. kind: `records set aside` (most of the last), `broken promise`, `failed`,
+    `silent`, `rising loss` or `bad records`.
 
     since: seconds since 1970, None where it has no time.
     """
@@ -154,6 +156,11 @@ class StreamStatus:
     def holds(self) -> bool:
         """Whether every release so far keeps every promise."""
         return bool(self.content["verdict"]["holds"])
+
+    @property
+    def is_mostly_aside(self) -> bool:
+        """Whether more than half of the last records could not be taken."""
+        return bool(self.content.get("mostly_aside"))
 
 
 def stream_status(checkpoint: str | Path, *, now: float | None = None) -> StreamStatus:
@@ -198,6 +205,8 @@ def partitions_under(checkpoint: str | Path) -> list[Path]:
 def _alarms(content: Mapping[str, Any], now: float) -> list[Alarm]:
     at, state = float(content["at"]), content["state"]
     found = []
+    if content.get("mostly_aside"):
+        found.append(Alarm(MOSTLY_ASIDE, None, str(content["mostly_aside"])))
     if state == BROKEN:
         found.append(Alarm("broken promise", at, "a release broke a promise and was withheld"))
     if state == FAILED:

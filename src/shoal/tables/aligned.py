@@ -73,7 +73,7 @@ def old_cells_of(guard: BesideGuard, table: Table, policy: Policy) -> OldCells:
     assert policy.subject is not None
     named = table.column(policy.subject)
     overlap: Overlap = guard.overlap(named.cells)
-    return OldCells(guard, k, overlap.cells[named.codes], overlap.elsewhere)
+    return OldCells.of(guard, k, overlap, named.codes)
 
 
 def find_aligned(

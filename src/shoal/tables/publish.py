@@ -30,7 +30,7 @@ from shoal.data.faults import with_contradicted
 from shoal.data.formulas import formula_sentences
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
-from shoal.data.table import Table
+from shoal.data.table import Table, without_nobody
 from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding.columns import input_warnings
@@ -78,10 +78,11 @@ def publication(
     policy.require_answers()
     attack = asked_of(policy, AttackRequest(asked_attacks(request.attack)))
     progress = request.progress
-    table = original_table(table_of(frame), policy)
+    given = table_of(frame)
+    table = original_table(given, policy)
     plan = _existing(request.plan, policy, request.explain)
     draft = prepare(table, policy, progress, plan, request.explain, beside=request.beside)
-    remarks = input_warnings(table, policy)
+    remarks = [*without_nobody(given.frame)[1], *input_warnings(table, policy)]
     released = written_frame(draft.frame, policy, None)
     sensitive, both = None, released
     if draft.sensitive is not None:
@@ -181,11 +182,11 @@ def publish_file(
         target = CodedTarget(output_path, replace, require_together, progress, started)
         return Outcome(publish_coded(input_path, policy, target, room), None, None)
     source = read_original(input_path, policy)
-    table, digest = Table(source.frame), source.sha256
+    table, digest, source_remarks = Table(source.frame), source.sha256, source.remarks
     dialect = output_dialect(policy, input_path, source.dialect, output_path)
     del source
     draft = prepare(table, policy, progress, known, explain, files.is_typed(kind), beside)
-    remarks = input_warnings(table, policy)
+    remarks = [*source_remarks, *input_warnings(table, policy)]
     del table  # the quasi-identifiers' cells are no longer needed
     with ExitStack() as outputs:
         place = outputs.enter_context(release_draft(output_path, replace, second))

@@ -221,9 +221,12 @@ Address = tuple[str, int]
 
 
 def is_stranger(client: Address | None, server: Address) -> bool:
-    """Whether a connection is of another account's process; False where that can't be found out."""
-    user = None if client is None else user_of(client, server)
-    return user is not None and user not in (os.getuid(), ROOT)
+    """Whether a connection is of another account's process, or of one that the system does not
+    list; False where no system could tell.
+    """
+    if not any(table.exists() for table in TABLES):
+        return False
+    return client is None or user_of(client, server) not in (os.getuid(), ROOT)
 
 
 def user_of(client: Address, server: Address) -> int | None:

@@ -242,6 +242,26 @@ def test_a_forged_k_is_found_without_the_original(folder, given):
     assert "classes" in checks["measured again"].text
 
 
+def added(model: str, measured: float, **more):
+    """A promise that nobody asked, in the words of one that was kept."""
+    one = {"model": model, "attributes": ["disease"], "asked": measured, "measured": measured}
+    return lambda content: content["promises"].append(one | {"holds": True} | more)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c["promises"][1].update(asked=9, measured=9),  # there are three diseases
+        added("p-sensitive-k-anonymity", 4, k=4, k_measured=4),
+        added("t-closeness", 0.0),
+        added("beta-likeness", 0.0),
+    ],
+)
+def test_figures_that_no_people_behind_the_rows_could_have_are_found_from_the_file(folder, change):
+    forge(folder, change)
+    assert failed(checked(folder, policy=False, original=False)) == ["measured again"]
+
+
 def test_a_dossier_repeats_no_forged_k(folder, capsys):
     forge(folder, with_k(50))
     (folder / "context.yaml").write_text("version: 1\n")
@@ -375,6 +395,7 @@ def test_warnings_that_are_left_out_changed_or_invented_are_found(warned):
 
 WRITTEN = {
     "bytes": setting("output", "bytes", 7),
+    "no bytes": setting("output", "bytes", None),
     "format": setting("output", "format", "parquet"),
     "packed": setting("output", "format", "csv.gz"),
     "newline": setting("output", "dialect", "newline", "\r\n"),

@@ -42,11 +42,36 @@ def test_folders_that_hold_values_become_columns_of_text(tmp_path: Path) -> None
 
 def test_what_an_engine_keeps_beside_a_table_is_no_part_of_it(tmp_path: Path) -> None:
     _write(tmp_path, "year=1/a.parquet", age=[1])
-    _write(tmp_path, "_delta_log/a.parquet", age=[9])
+    _write(tmp_path, "_temporary/a.parquet", age=[9])
     _write(tmp_path, "year=1/.a.parquet", age=[9])
     _write(tmp_path, "_temporary/year=1/a.parquet", age=[9])
     (tmp_path / "year=1" / "_SUCCESS").touch()
     assert _read(tmp_path).rows() == [(1, "1")]
+
+
+@pytest.mark.parametrize(
+    ("log", "kind"),
+    [
+        ("_delta_log/0.json", "Delta Lake"),
+        (".hoodie/hoodie.properties", "Hudi"),
+        ("metadata/v1.metadata.json", "Iceberg"),
+    ],
+)
+@pytest.mark.parametrize("named", ["", "*.parquet"])
+def test_a_table_of_several_versions_is_refused(
+    tmp_path: Path, log: str, kind: str, named: str
+) -> None:
+    _write(tmp_path, "old.parquet", age=[1, 2])
+    (tmp_path / log).parent.mkdir()
+    (tmp_path / log).touch()
+    with pytest.raises(InputError, match=f"is a table of {kind}.*export its present state"):
+        _read(tmp_path / named)
+
+
+def test_a_folder_named_metadata_alone_is_no_table_of_versions(tmp_path: Path) -> None:
+    _write(tmp_path, "a.parquet", age=[1])
+    (tmp_path / "metadata").mkdir()
+    assert _read(tmp_path).height == 1
 
 
 def test_the_hash_is_that_of_the_lines_of_sha256sum(tmp_path: Path) -> None:

@@ -80,6 +80,20 @@ def test_blank_rows_and_columns_are_no_records(tmp_path):
     assert read(path).rows() == [("1", "2"), ("3", None)]
 
 
+def test_rows_that_may_be_nobody_are_counted(tmp_path):
+    def fill(made, sheet):
+        rows(["a", "b"], [1, 2], [3, 4], [None, None], ["Total", 6])(made, sheet)
+        sheet.set_row(2, options={"hidden": True})
+        sheet.set_row(3, options={"hidden": True})
+
+    source = files.read(book(tmp_path / "t.xlsx", fill))
+    said = {one.code: one.text for one in source.remarks}
+    assert said.keys() == {"empty-rows", "rows-apart", "hidden-rows"}
+    assert all(text.startswith("1 row") for text in said.values())
+    assert "Total" not in "".join(said.values())
+    assert not files.read(book(tmp_path / "u.xlsx", rows(["a"], [1], [2]))).remarks
+
+
 @pytest.mark.parametrize(
     ("fill", "says"),
     [

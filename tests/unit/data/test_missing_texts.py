@@ -186,3 +186,21 @@ def test_an_empty_cell_that_is_not_declared_missing_is_said_to_be_one(cells, say
     with pytest.raises(InputError) as refused:
         shoal.publish(pl.DataFrame({"a": cells}), policy)
     assert str(refused.value).startswith(f"attribute 'a': {says}")
+
+
+@pytest.mark.parametrize(("texts", "shown"), [(["n/a", ""], "*"), (["n/a", "n/a"], "n/a")])
+def test_a_class_that_mixes_texts_for_no_value_shows_the_mark(texts, shown):
+    frame = pl.DataFrame({"q": ["a", "b"] * 4 + texts * 2, "s": ["x", "y"] * 6})
+    asked = {
+        "version": 1,
+        "attributes": {
+            "q": {"role": "quasi", "hierarchy": {"tree": {"X": ["a", "b"]}}},
+            "s": {"role": "sensitive"},
+        },
+        "promises": [{"model": "k-anonymity", "k": 4}],
+        "missing_values": ["", "n/a"],
+        "render": {"order": "input"},
+    }
+    for method in ("full-domain", "mondrian"):
+        release = shoal.publish(frame, asked | {"method": {"name": method}})
+        assert release.data["q"].cast(pl.String).to_list()[-4:] == [shown] * 4

@@ -442,3 +442,51 @@ def test_a_weighted_sum_rounds_each_product_and_then_the_sum(pairs):
 def test_a_sum_is_the_same_under_every_python():
     assert exact_sum([0.1] * 10) / 10 == 0.1
     assert exact_sum([1e308, 1e308]) == float("inf")
+
+
+# Numbers of more digits than floats tell apart: ends and the audit go by text
+
+
+BIG = {
+    "version": 1,
+    "attributes": {"q": {"role": "quasi", "type": "number"}, "s": {"role": "sensitive"}},
+    "promises": [{"model": "k-anonymity", "k": 2}],
+    "method": {"name": "full-domain"},
+}
+LONG = [
+    ["1", "2", "3", "4", "9007199254740993", "6"],
+    ["9007199254740993", "9007199254740997", "9007199254741003", "9007199254741009"],
+    ["-9007199254740993", "0", "1", "2"],
+    ["0.12345678901234567890", "0.2", "0.3", "0.98765432109876543210"],
+]
+
+
+@pytest.mark.parametrize("method", ["full-domain", "mondrian"])
+@pytest.mark.parametrize("cells", LONG)
+def test_published_ends_cover_every_digit(cells, method):
+    frame = pl.DataFrame({"q": cells, "s": ["a", "b"] * (len(cells) // 2)})
+    asked = BIG | {"method": {"name": method}, "render": {"order": "input"}}
+    release = shoal_package.publish(frame, asked)
+    for shown, true in zip(release.data["q"].cast(pl.String), cells, strict=True):
+        lo, _, hi = shown.strip("[]").partition(", ")
+        assert Fraction(lo) <= Fraction(true) <= Fraction(hi or lo)
+    assert release.certificate["faults"] == {"uncovered": 0, "changed": 0}
+
+
+@pytest.mark.parametrize(
+    ("end", "uncovered"),
+    [("9007199254740992", 1), ("9007199254740993", 0), ("9007199254740993.0", 0)],
+)
+def test_the_audit_tells_ends_apart_that_are_one_float(end, uncovered):
+    frame = pl.DataFrame({"q": ["1", "9007199254740993"], "s": ["a", "b"]})
+    shown = frame.with_columns(q=pl.lit(f"[1, {end}]"))
+    found = shoal_package.audit(shown, BIG, original=frame)
+    assert found["faults"] == {"uncovered": uncovered, "changed": 0}
+
+
+def test_the_audit_tells_changed_numbers_apart_that_are_one_float():
+    asked = {**BIG["attributes"], "s": {"role": "sensitive", "type": "number"}}
+    frame = pl.DataFrame({"q": ["1", "1"], "s": ["9007199254740993", "41"]})
+    shown = frame.with_columns(s=pl.Series(["9007199254740992", "41.0"]))
+    found = shoal_package.audit(shown, BIG | {"attributes": asked}, original=frame)
+    assert found["faults"]["changed"] == 1

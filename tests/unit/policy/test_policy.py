@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import polars as pl
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.advise.check import sound_part
 from shoal.advise.propose import propose
+from shoal.connectors import files
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
@@ -300,6 +302,42 @@ def test_proposal_sees_dates_missing_values_and_missing_headers():
     assert content["missing_values"] == ["", "?", "NA"]
     with pytest.raises(shoal.InputError, match="look like data"):
         propose(Table(pl.DataFrame({"39": ["50"], "Private": ["Private"]})), 2)
+
+
+YEARS = {"pupil": [f"S{i}" for i in range(60)], "school": ["A", "B"] * 30}
+YEARS |= {str(year): ["1", "2", "3"] * 20 for year in (2019, 2020, 2021)}
+
+
+def test_names_that_are_numbers_are_said_and_not_refused():
+    """Three of five names may be years; they may be the first record as well."""
+    frame = pl.DataFrame(YEARS)
+    text = propose(frame, 2)
+    assert text.count("its name looks like a value") == 3
+    assert yaml.safe_load(text)["attributes"]["2019"]["role"] == "quasi"
+    asked = {"version": 1, "attributes": {"school": {"role": "quasi"}}, "other": "plain"}
+    asked["attributes"] |= {"pupil": {"role": "identifier"}}
+    asked["promises"] = [{"model": "k-anonymity", "k": 2}]
+    with pytest.warns(UserWarning, match="columns: 3 that the policy does not name") as caught:
+        shoal.publish(frame, asked)
+    assert not any("2019" in str(one.message) for one in caught)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="columns: ")
+        shoal.publish(frame, asked | {"other": "drop"})
+
+
+def test_a_first_column_without_a_name_is_that_of_names_of_rows(tmp_path):
+    """As R and pandas write them; commas behind all names are columns without a value."""
+    path = tmp_path / "t.csv"
+    path.write_text(",town,sex,,\n" + "".join(f"{i},A,{'MF'[i % 2]},,\n" for i in range(20)))
+    source = files.read(str(path))
+    assert source.frame.columns == ["column_1", "town", "sex", "column_4", "column_5"]
+    content = yaml.safe_load(propose(source.frame, 2))["attributes"]
+    assert [one["role"] for one in content.values()] == [
+        "identifier", "quasi", "quasi", "drop", "drop",
+    ]  # fmt: skip
+    path.write_text("id,,sex\n1,A,F\n")
+    with pytest.raises(shoal.InputError, match="column 2 has no name"):
+        files.read(str(path))
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,48 @@ def test_the_certificate_says_it_of_such_tables_alone():
     assert "written-alike" not in codes
 
 
+ALIKE = [
+    ("Asthma", "asthma"),
+    ("Z\u00f6liakie", "Zo\u0308liakie"),
+    ("back pain", " back\u00a0 pain"),
+    ("asthma", "asth\u200bma\U000e0061"),
+    ("HIV", "\uff28\uff29\uff36"),
+    ("Stra\u00dfe", "STRASSE"),
+    ("flu", " "),  # no value, and one that shows nothing
+]
+
+
+@pytest.mark.parametrize("method", ["rounded-partition", "mondrian", "full-domain"])
+@pytest.mark.parametrize("pair", ALIKE)
+def test_two_ways_to_write_a_disease_are_one_for_l(pair, method):
+    """`flu` and a blank are a value and none: two, but two texts for none are one."""
+    rows = pl.DataFrame({"age": ["30", "31", "40", "41"] * 4, "d": [*pair, *pair[::-1]] * 4})
+    asked = POLICY | {
+        "attributes": {"age": POLICY["attributes"]["age"], "d": {"role": "sensitive"}},
+        "promises": [POLICY["promises"][0], {**POLICY["promises"][1], "attribute": "d"}],
+        "method": {"name": method},
+    }
+    if pair[1] == " ":
+        rows = rows.with_columns(pl.col("d").replace("flu", ""))
+    with pytest.raises(library.InfeasibleError, match="the nearest that holds is l = 1"):
+        library.publish(rows, asked)
+    shown = rows.with_columns(age=pl.lit("[30, 41]"))
+    assert library.audit(shown, asked)["promises"][1]["measured"] == 1
+    other = rows.with_columns(d=pl.col("d").replace(pair[1], "gout"))
+    assert library.publish(other, asked).certificate["promises"][1]["measured"] == 2
+
+
+def test_a_value_that_a_promise_names_is_found_however_it_is_written():
+    rows = pl.DataFrame({"age": ["30", "31"] * 4, "d": ["HIV", "flu"] * 4})
+    promise = {"model": "alpha-k-anonymity", "attribute": "d", "alpha": 0.4, "k": 2}
+    asked = POLICY | {
+        "attributes": {"age": POLICY["attributes"]["age"], "d": {"role": "sensitive"}},
+        "promises": [promise | {"values": ["hiv "]}],
+    }
+    with pytest.raises(library.InfeasibleError):
+        library.publish(rows, asked)
+
+
 def test_policy_check_says_it_and_stays_sound(tmp_path):
     ROWS.write_csv(tmp_path / "rows.csv")
     (tmp_path / "policy.yaml").write_text(yaml.safe_dump(POLICY))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -893,3 +894,57 @@ def test_a_cluster_that_shows_nothing_shows_no_sensitive_value(tmp_path, monkeyp
     shown = pl.Series([*out["ill"][:at], "u", *out["ill"][at + 1 :]])
     out.with_columns(ill=shown).write_csv("out.csv")
     assert json.loads(shoal(*told).out)["records"]["withheld"] == 0
+
+
+# Keys of JSON lines that come and go: the policy says which are columns, not the first record
+
+PEOPLE = [
+    {"id": f"P{i}", "age": 18 + i % 60, "sex": "MF"[i % 2], "d": "abc"[i % 3]} for i in range(200)
+]
+DRIFT = {
+    "version": 1,
+    "attributes": {
+        "id": {"role": "subject"},
+        "age": {"role": "quasi", "type": "number", "domain": [0, 120]},
+        "sex": {"role": "quasi", "order": ["F", "M"]},
+        "d": {"role": "sensitive"},
+    },
+    "other": "drop",
+    "promises": [{"model": "k-anonymity", "k": 5}],
+}
+
+
+def without(key):
+    return lambda record: {name: cell for name, cell in record.items() if name != key}
+
+
+@pytest.mark.parametrize(
+    ("changed", "at", "other", "aside", "status"),
+    [
+        (lambda record: record | {"note": "x"}, range(50, 200), "drop", 0, 0),
+        (lambda record: record | {"note": "x"}, range(50, 200), "plain", 150, 1),
+        (lambda record: record | {"note": "x"}, range(50, 100), "plain", 50, 0),
+        (lambda record: record | {"tags": ["a", "b"]}, range(200), "drop", 0, 0),
+        (without("age"), [0], "drop", 1, 0),
+        (without("age"), [0], "plain", 1, 0),
+        (without("d"), range(120, 200), "drop", 80, 0),
+        (without("age"), range(200), "drop", 200, 1),
+    ],
+)
+def test_keys_that_come_and_go(tmp_path, monkeypatch, shoal, changed, at, other, aside, status):
+    monkeypatch.chdir(tmp_path)
+    lines = [changed(one) if i in {*at} else one for i, one in enumerate(PEOPLE)]
+    text = "\n".join(map(json.dumps, lines))
+    Path("in.jsonl").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    Path("p.json").write_text(json.dumps(DRIFT | {"other": other}))
+    command = ["stream", "in.jsonl", "-p", "p.json", "-o", "out.csv", "--checkpoint", "state"]
+    done = shoal(*command)
+    assert done.status == status
+    records = json.loads(Path("out.csv.certificate.json").read_text())["records"]
+    assert (records["in"], records["rejected"]) == (200, aside)
+    look = shoal("stream-status", "state")
+    assert look.status == status
+    said = f"{aside} of the last 200 records were set aside"
+    assert look.out.startswith(said) == done.err.startswith(f"shoal: {said}") == bool(status)
+    if not aside:  # a table of the same lines is read alike
+        assert shoal("publish", "in.jsonl", "-p", "p.json", "-o", "whole.csv", "-q").status == 0

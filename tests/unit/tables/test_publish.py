@@ -7,6 +7,8 @@ import json
 import re
 import subprocess
 import sys
+import warnings
+from pathlib import Path
 
 import pandas as pd
 import polars as pl
@@ -391,3 +393,42 @@ def test_postcodes_that_lost_their_zeros_are_refused():
     }
     with pytest.raises(library.InputError, match="leading zeros"):
         library.publish(frame, content)
+
+
+# Rows of empty cells, as a spreadsheet saves rows that were cleared, are nobody
+
+ROWS = [f"3{i % 3},{'MF'[i % 2]},{'abc'[i % 3]}" for i in range(24)]
+EMPTY = {"attributes": {"age": {"role": "quasi", "type": "number", "domain": [0, 120]}}}
+EMPTY["attributes"] |= {"sex": {"role": "quasi"}, "d": {"role": "sensitive"}}
+EMPTY |= {"version": 1, "promises": [{"model": "k-anonymity", "k": 4}], "seed": 7}
+
+
+@pytest.mark.parametrize(
+    ("more", "codes"),
+    [
+        ([",,", " ,,"], ["empty-rows"]),
+        ([",,", "99,,"], ["empty-rows", "rows-apart"]),
+        (["99,,"], []),
+    ],
+)
+def test_rows_without_any_value_are_nobody(tmp_path, monkeypatch, shoal, more, codes):
+    monkeypatch.chdir(tmp_path)
+    Path("p.yaml").write_text(json.dumps(EMPTY))
+    Path("t.csv").write_text("\n".join(["age,sex,d", *ROWS, *more]) + "\n")
+    done = shoal("publish", "t.csv", "-p", "p.yaml", "-o", "o.csv", "--report", "r.html")
+    assert done.status == 0
+    certificate = json.loads(Path("o.csv.certificate.json").read_text())
+    people = len(ROWS) + sum("9" in row for row in more)
+    assert certificate["records"]["in"] == certificate["subjects"] == people
+    told = [one for one in certificate["warnings"] if one["code"] in ("empty-rows", "rows-apart")]
+    assert [one["code"] for one in told] == codes
+    for one in told:
+        assert one["text"] in done.err
+        assert one["text"] in Path("r.html").read_text()
+    assert shoal("verify", "o.csv", "-p", "p.yaml", "--original", "t.csv").status == 0
+    frame = pl.read_csv("t.csv", infer_schema=False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        release = library.publish(frame, EMPTY)
+    assert release.data.height == people
+    assert {*codes} <= {getattr(one.message, "code", "") for one in caught}

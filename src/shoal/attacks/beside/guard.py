@@ -111,12 +111,15 @@ def _overlap(sources: Sequence[Source], names: Sequence[str]) -> Overlap:
     nobody = np.zeros(0, dtype=np.int64)
     table = Source(ReleaseBeside("table", distinct, nobody, nobody, 0), "INPUT")
     everybody = numbered([*sources, table])
-    cells, _ = profiles_of(everybody.places())
+    places = everybody.places()
+    cells, person = profiles_of(places)
+    pairs = places.of_items(np.isin(np.arange(len(cells)), person))
     own = everybody.numbers[-1]
     there = cells >= 0
     total = np.bincount(cells[there])
     inside = np.bincount(cells[own][cells[own] >= 0], minlength=len(total))
-    return Overlap(np.where(cells[own] >= 0, cells[own], ABSENT)[place], total - inside)
+    of_record = np.where(cells[own] >= 0, cells[own], ABSENT)[place]
+    return Overlap(of_record, total - inside, cells[pairs.items], pairs.classes)
 
 
 # Releases that are out, for an attacker who knows of one person only who is in which release.

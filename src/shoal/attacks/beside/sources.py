@@ -15,7 +15,7 @@ from shoal.auditor.ledger.reading import read_as_published, rows_of_release
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.identities import token_of
 from shoal.data.beside import ReleaseBeside, ShownValues
-from shoal.data.person_names import person_name
+from shoal.data.person_names import person_name, same_value
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
@@ -96,7 +96,7 @@ def _values(released: Table, labels: np.ndarray, policy: Policy) -> dict[str, Sh
         if roles.get(name, policy.model.other or "plain") in hidden:
             continue
         column = released.column(name)
-        texts = tuple(cell if policy.is_value(cell) else "" for cell in column.cells)
+        texts = tuple(same_value(cell) if policy.is_value(cell) else "" for cell in column.cells)
         place = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         code = np.array([place[text] for text in texts], dtype=np.int64)[column.codes]
         found[name] = ShownValues(labels[kept], code[kept], tuple(place))

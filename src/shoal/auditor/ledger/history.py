@@ -42,6 +42,7 @@ from shoal.connectors.ledger.identities import Identities, count_known
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.known_people import KnownPeople
+from shoal.data.person_names import as_compared, same_value
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.schema import Missing, Role, Schema
@@ -456,9 +457,10 @@ def _sensitive_values(frame: pl.DataFrame, schema: Schema) -> tuple[np.ndarray, 
     names = [a.name for a in schema.sensitive]
     if not names:
         return _hashes(frame, names), np.ones(frame.height, dtype=bool)
-    none = [*schema.missing_values, schema.render.suppressed]
-    is_none = pl.all_horizontal(pl.col(names).cast(pl.String).fill_null("").is_in(none))
-    return _hashes(frame, names), ~frame.select(is_none).to_series().to_numpy()
+    values = frame.select(as_compared(frame[name]) for name in names)
+    none = {same_value(text) for text in (*schema.missing_values, schema.render.suppressed)}
+    is_none = pl.all_horizontal(pl.col(names).is_in([*none]))
+    return _hashes(values, names), ~values.select(is_none).to_series().to_numpy()
 
 
 def _hashes(frame: pl.DataFrame, names: list[str]) -> np.ndarray:

@@ -7,11 +7,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from shoal.connectors import files
 from shoal.connectors.coded_files import CodedSource, read_coded
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.spread_files import read_spread
-from shoal.data.room import Room
+from shoal.data.room import Room, blocks
 from shoal.data.shared_room import SharedRoom
 from shoal.errors import InputError
 from shoal.policy.binding.files import certified_reading
@@ -48,9 +50,24 @@ def require_readable(policy: Policy, names: list[str]) -> None:
 def read_original_coded(path: str, policy: Policy, room: Room) -> CodedSource:
     """The table that a policy is for, piece by piece; raises InputError."""
     if isinstance(room, SharedRoom):
-        return _checked(read_spread(path, room), path, policy)
+        return _of_people(_checked(read_spread(path, room), path, policy))
     source = read_coded(path, files.format_to_read(path), reading_of(policy.model.read), room)
-    return _checked(source, path, policy)
+    return _of_people(_checked(source, path, policy))
+
+
+def _of_people(source: CodedSource) -> CodedSource:
+    """The source; raises InputError where a row has no value, since it is nobody."""
+    columns = [source.table.column(name) for name in source.table.names]
+    if not all("" in column.cells for column in columns):
+        return source
+    for rows in blocks(source.table.records):
+        empty = [column.codes[rows] == column.cells.index("") for column in columns]
+        if np.logical_and.reduce(empty).any():
+            raise InputError(
+                "memory: some rows have no value at all and are nobody; take them out of the data,"
+                " or leave out --memory"
+            )
+    return source
 
 
 def read_released_coded(

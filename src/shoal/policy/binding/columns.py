@@ -5,15 +5,18 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Container, Mapping
 
+import numpy as np
 import polars as pl
 
-from shoal.data.column_words import copied_columns, looks_like_data
+from shoal.data.column_words import copied_columns, is_no_header, looks_like_data
 from shoal.data.derived import PARTS
 from shoal.data.person.decision import who_is_a_person
+from shoal.data.person_names import values_of
 from shoal.data.table import Column, Table
 from shoal.data.two_tables import GROUP
-from shoal.data.warnings import PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
+from shoal.data.warnings import NAMES_LIKE_DATA, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
 from shoal.policy.consistency import quoted
+from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import nearest
 from shoal.policy.policy import Policy
 
@@ -101,12 +104,12 @@ def check_unnamed(table: Table, policy: Policy) -> list[str]:
     # only 'other: plain' would publish a copy
     is_published = policy.model.other == "plain"
     copies = copied_columns(table, unnamed, removed) if is_published else {}
-    return _check_header(odd) or check_copies(copies, policy)
+    return _check_header(odd, table.names) or check_copies(copies, policy)
 
 
-def _check_header(odd: list[str]) -> list[str]:
+def _check_header(odd: list[str], names: list[str]) -> list[str]:
     """A finding where columns that are left to `other` are named like data: no header."""
-    if not odd:
+    if not is_no_header(odd, names):
         return []
     return [
         f"columns: {len(odd)} that the policy does not name have names that look like data; "
@@ -198,10 +201,10 @@ def _bare(name: str) -> str:
     return "".join(sign for sign in folded if sign.isalnum())
 
 
-# Values that differ only by capitals or by blanks around them: `flu`, `Flu` and `flu `.
+# Values that differ only by capitals, by blanks or by signs that nobody sees: `flu`, `Flu`, `flu `.
 #
-# Nothing says whether they mean the same, so each counts as a value of its own: two of them are
-# enough for l = 2, and records that show them are not alike. Whoever publishes should know.
+# In a sensitive column they count as one value, unless a hierarchy lists them apart. In a
+# quasi-identifier records that show them are not alike. Whoever publishes should know.
 
 
 def written_alike(table: Table, policy: Policy) -> list[ReleaseWarning]:
@@ -215,15 +218,14 @@ def written_alike(table: Table, policy: Policy) -> list[ReleaseWarning]:
             continue
         values, texts = _counts(table.column(name), policy.model.missing_values)
         if values > texts:
-            what = (
-                "l counts each of them"
-                if attribute.role == "sensitive"
-                else "records with them are taken to differ"
-            )
+            what = "but records with them are taken to differ"
+            if attribute.role == "sensitive":
+                listed = attribute.hierarchy is not None
+                what = "but its hierarchy lists each" if listed else "and l counts them so"
             text = (
-                f"attribute '{name}': {values} of its values are only {texts} if capitals and the"
-                f" blanks around them are left out of account, but {what}; if they mean the same,"
-                " write them alike in the data, then publish"
+                f"attribute '{name}': {values} of its values are only {texts} if capitals, blanks"
+                f" and signs that nobody sees are left out of account, {what}; if they mean the"
+                " same, write them alike in the data, then publish"
             )
             found.append(ReleaseWarning(WRITTEN_ALIKE, text))
     return found
@@ -233,11 +235,9 @@ def _counts(column: Column, missing_values: list[str]) -> tuple[int, int]:
     """How many values look like another one, and how many texts these are."""
     if column.was_number:
         return 0, 0
-    values = pl.Series(column.cells, dtype=pl.String).filter(pl.Series(column.counts() > 0))
-    values = values.filter(~values.is_in(missing_values))
-    sizes = values.str.strip_chars().str.to_lowercase().value_counts()["count"]
-    several = sizes.filter(sizes > 1)
-    return int(several.sum()), len(several)
+    is_shown = [cell not in missing_values for cell in column.cells] & (column.counts() > 0)
+    sizes = np.bincount(values_of(column)[is_shown])
+    return int(sizes[sizes > 1].sum()), int((sizes > 1).sum())
 
 
 def input_warnings(table: Table, policy: Policy) -> list[ReleaseWarning]:
@@ -245,10 +245,25 @@ def input_warnings(table: Table, policy: Policy) -> list[ReleaseWarning]:
     is taken to be its own person, and values that look alike.
     """
     assumed = people_assumed(table) if policy.subject is None else []
-    return [*assumed, *written_alike(table, policy)]
+    return [*assumed, *written_alike(table, policy), *named_like_data(table, policy.model)]
 
 
 def people_assumed(table: Table) -> list[ReleaseWarning]:
     """Who else may be one person than every record."""
     found = who_is_a_person(table).candidates
     return [ReleaseWarning(PEOPLE_ASSUMED, str(candidate)) for candidate in found]
+
+
+def named_like_data(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
+    """A warning where columns that `other: plain` publishes may be named by a record; counts alone,
+    as such a name may be somebody's value.
+    """
+    unnamed = [name for name in table.names if name not in model.attributes]
+    odd = looks_like_data(table, unnamed) if model.other == "plain" else []
+    if not odd:
+        return []
+    text = (
+        f"columns: {len(odd)} that the policy does not name have names that look like data and are"
+        " published; if the first line is a record, put one with names on top"
+    )
+    return [ReleaseWarning(NAMES_LIKE_DATA, text)]

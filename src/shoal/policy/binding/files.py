@@ -33,7 +33,7 @@ from shoal.data.coded_table import CodedTable
 from shoal.data.formulas import escaped, formula_sentences, unescaped
 from shoal.data.numbers import MOST_EXACT
 from shoal.data.progress import Progress
-from shoal.data.table import Table, as_text
+from shoal.data.table import Table, as_text, without_nobody
 from shoal.data.two_tables import sensitive_path
 from shoal.errors import InputError
 from shoal.policy.binding import notation
@@ -53,10 +53,18 @@ _UTF8_WITH_MARK = "utf-8-sig"
 
 def read_original(path: str, policy: Policy, *, allow_empty: bool = False) -> files.SourceFile:
     """The table that a policy is for, numbers with points and dates in ISO; raises InputError."""
-    source = files.read(
-        path, _categorical(policy), allow_empty=allow_empty, reading=reading_of(policy.model.read)
+    declared = policy.model.attributes
+    reading = replace(
+        reading_of(policy.model.read),
+        dropped=frozenset(name for name, one in declared.items() if one.role == "drop"),
+        kept=frozenset(declared) if policy.model.other == "drop" else None,
     )
-    return replace(source, frame=original_frame(source.frame, policy))
+    source = files.read(path, _categorical(policy), allow_empty=allow_empty, reading=reading)
+    frame, remarks = without_nobody(source.frame)
+    if not frame.height and not allow_empty:
+        raise InputError(f"file '{path}': holds no records, only empty rows; give it some")
+    frame = original_frame(frame, policy)
+    return replace(source, frame=frame, remarks=(*source.remarks, *remarks))
 
 
 def read_beside(path: str, policy: Policy, what: str) -> Table:
@@ -80,7 +88,7 @@ def table_beside(table: Table, policy: Policy, what: str) -> Table:
 
 def original_frame(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """The same of a table that was read already; raises InputError with every column at fault."""
-    frame, findings = notation.read_original(frame, policy)
+    frame, findings = notation.read_original(without_nobody(frame)[0], policy)
     if findings:
         raise InputError.from_findings(findings)
     return frame

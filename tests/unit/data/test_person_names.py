@@ -1,0 +1,21 @@
+"""Two ways to write the same signs make nobody another person."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from shoal.data.person_names import names_of, person_name
+
+UNSEEN = (
+    "\0\x1b\x7f\x9f\u034f\u180b\u200b\u2065\u2800\u3164\uffa0\ufeff\ufff9\ufffb\U000e0001\U000e007f"
+)
+
+
+@pytest.mark.parametrize("sign", UNSEEN)
+def test_a_sign_that_nobody_sees_makes_no_second_person(sign):
+    """The same in both ways to compare names: cell by cell, and column by column."""
+    for name in (f"p{sign}1", f"{sign}p1", f"p1{sign}"):
+        assert person_name(name) == "p1"
+        assert names_of(pl.Series([name])).to_list() == ["p1"]
+    assert person_name("p 1") != "p1"
