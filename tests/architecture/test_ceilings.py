@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 95_500,
-    "logical lines": 58_200,
+    "lines": 95_600,
+    "logical lines": 58_300,
     "modules of more than 3 lines": 450,
     "lines of imports": 6_600,
     "percent of the biggest package": 11,
@@ -33,7 +33,7 @@ CEILINGS = {
     "'so many' and 'so much'": 90,
     "files of changes": 20,
     "words of docs": 85_500,
-    "lines of tests": 62_500,
+    "lines of tests": 63_200,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

@@ -33,6 +33,7 @@ class Reading:
     above it is passed over. decimal, dates: how a workbook's numbers and dates are written as text;
     dates: a strptime form, None for ISO. is_beside: whether it was said about another file, beside
     which this one lies: where it is UTF-8, or other marks part its names, it is read as found.
+    unpacked: the bytes that a compressed file may unpack to, where they were said.
     """
 
     encoding: str | None = None
@@ -42,6 +43,7 @@ class Reading:
     decimal: str = "."
     dates: str | None = None
     is_beside: bool = False
+    unpacked: int | None = None
 
 
 AS_FOUND = Reading()

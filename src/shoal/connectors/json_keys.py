@@ -22,7 +22,9 @@ def check_keys(content: bytes, frame: pl.DataFrame, where: str) -> None:
     texts = content.decode(errors="replace").split("\n")
     lines = pl.DataFrame({"text": texts}).with_row_index("line", offset=1)
     lines = lines.filter(pl.col("text").str.strip_chars() != "")
-    if lines.height == frame.height:  # with as many colons as values, no key is named twice
+    if (
+        frame.width and lines.height == frame.height
+    ):  # with as many colons as values, no key is named twice
         values = frame.select(pl.sum_horizontal(pl.all().is_not_null())).to_series()
         lines = lines.filter(pl.col("text").str.count_matches(r'"\s*:') > values)
     shapes = lines["text"].str.replace_all(PAIR, "${1}0")
