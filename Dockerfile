@@ -17,10 +17,11 @@ COPY constraints.txt pyproject.toml ./
 RUN python -m venv /opt/shoal \
     && python -c "import tomllib; print('\n'.join(tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']))" > needs.txt \
     && /opt/shoal/bin/pip install --constraint constraints.txt --requirement needs.txt
-COPY hatch_build.py README.md LICENSE ./
+COPY build-requirements.txt hatch_build.py README.md LICENSE ./
 COPY share share
 COPY src src
-RUN python -m pip wheel --no-deps --wheel-dir /wheels . \
+RUN python -m pip install --require-hashes --only-binary :all: --requirement build-requirements.txt \
+    && python -m pip wheel --no-build-isolation --no-deps --wheel-dir /wheels . \
     && /opt/shoal/bin/pip install --constraint constraints.txt "$(echo /wheels/shoal-*.whl)${EXTRAS}"
 
 FROM python:${PYTHON}-slim

@@ -1,9 +1,10 @@
-# Every target sets up what it needs in .venv (bench and mutants: .venv-bench, .venv-mutants), works twice in a row, and offline after the first time.
+# Every target sets up what it needs in .venv (bench, mutants, wheel: .venv-bench, .venv-mutants, .venv-build), works twice in a row, and offline after the first time.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench/bin
 MUTANTS := .venv-mutants/bin
+BUILD := .venv-build
 READY := $(VENV)/.ready
 # examples of a property: fewer than Hypothesis's hundred, for everybody's ten minutes
 export SHOAL_EXAMPLES ?= 30
@@ -87,9 +88,9 @@ soak-page: $(READY) ## leave a stream's page open for HOURS=24; watch its memory
 	SHOAL_LONG=1 SHOAL_HOURS=$(or $(HOURS),1) $(BIN)/python -m pytest -q tests/web/browser/test_watching.py
 
 fuzz: export POLARS_MAX_THREADS ?= 1
-fuzz: $(READY) ## random releases against an independent checker: N=20000 CORES=2 [SEED=...], or CASE=folder to run one again
-	cd tests && ../$(BIN)/python -m fuzz $(if $(CASE),$(abspath $(CASE)),$(if $(SEED),--seed $(SEED)) \
-		--tables $(or $(N),1000) --share --cores $(or $(CORES),1) --failures $(abspath fuzz-failures))
+fuzz: $(READY) ## random releases against an independent checker: N=20000 CORES=2 [SEED=...], CASE=folder to run one again, or HOSTILE=20000 damaged files and random words
+	cd tests && ../$(BIN)/python -m $(if $(HOSTILE),fuzz.hostile --count $(HOSTILE) $(if $(SEED),--seed $(SEED)),fuzz $(if $(CASE),$(abspath $(CASE)),$(if $(SEED),--seed $(SEED)) \
+		--tables $(or $(N),1000) --share --cores $(or $(CORES),1) --failures $(abspath fuzz-failures)))
 
 services: postgresql kafka spark ## servers for the tests that want one: all of the next three
 
@@ -114,13 +115,18 @@ pictures: $(READY) ## the pictures of shoal ui in docs/images, from the sample (
 	$(BIN)/python docs/_ext/tutorial_pictures.py
 
 wheel: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1580601600)
-wheel: $(READY) ## wheel and source archive in dist/, built twice to see that both are the same
+$(BUILD)/.ready: build-requirements.txt
+	@test -x $(BUILD)/bin/python || $(PYTHON) -m venv $(BUILD)
+	$(BUILD)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r $<
+	@touch $@
+
+wheel: $(BUILD)/.ready ## wheel and source archive in dist/, built twice to see that both are the same
 	@rm -rf dist build/again
-	$(BIN)/python -m hatchling build -d dist
-	@$(BIN)/python -m hatchling build -d build/again
+	$(BUILD)/bin/python -m hatchling build -d dist
+	@$(BUILD)/bin/python -m hatchling build -d build/again
 	@for file in dist/*; do cmp $$file build/again/$${file#dist/} || exit 1; done
-	@cd dist && $(abspath $(BIN))/python -c "import hashlib, pathlib; \
+	@cd dist && $(abspath $(BUILD))/bin/python -c "import hashlib, pathlib; \
 		[print(hashlib.sha256(p.read_bytes()).hexdigest(), p, sep='  ') for p in sorted(pathlib.Path().iterdir())]"
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) .venv-bench .venv-mutants mutants fuzz-failures .services demo build dist docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-bench .venv-mutants $(BUILD) mutants fuzz-failures .services demo build dist docs/_build .pytest_cache .mypy_cache .ruff_cache

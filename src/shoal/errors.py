@@ -113,6 +113,29 @@ class MissingExtraError(ShoalError):
         )
 
 
+def is_of_a_library(failed: BaseException) -> bool:
+    """Whether a library that reads and writes tables failed: Polars, or a panic of Rust, which is
+    no Exception and has a class of its own in every library.
+    """
+    kinds = {(kind.__module__, kind.__name__) for kind in type(failed).__mro__}
+    return ("polars.exceptions", "PolarsError") in kinds or any(
+        name == "PanicException" for _, name in kinds
+    )
+
+
+@contextmanager
+def library_errors_as(message: str) -> Iterator[None]:
+    """Convert what a library could not make sense of into an InputError with this message: its own
+    words may hold cells.
+    """
+    try:
+        yield
+    except BaseException as failed:
+        if not is_of_a_library(failed):
+            raise
+        raise InputError(message) from None
+
+
 @contextmanager
 def os_errors_as_input_errors(what: str, remedy: str) -> Iterator[None]:
     """Convert OSError into a one-line InputError; BrokenPipeError passes: its reader left."""

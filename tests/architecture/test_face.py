@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ GITHUB = ROOT / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 MANUAL = ROOT / "share" / "man" / "man1" / "shoal.1"
+LOCKED = "build-requirements.txt"
 WHEEL_SOURCES = ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "share", "src")
 
 
@@ -85,13 +87,13 @@ def test_every_make_target_that_is_named_exists():
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
-def test_a_workflow_may_read_only_and_names_the_major_version_of_every_action(workflow):
+def test_a_workflow_may_read_only_and_names_the_commit_or_major_version_of_every_action(workflow):
     content = yaml.safe_load(workflow.read_text())
     assert content["permissions"] == {"contents": "read"}
     assert "pull_request_target" not in workflow.read_text()
     for step in steps_of(workflow):
         if "uses" in step:
-            assert re.fullmatch(r"[\w-]+/[\w-]+@(release/)?v\d+", step["uses"])
+            assert re.fullmatch(r"[\w-]+/[\w-]+@([0-9a-f]{40}|(release/)?v\d+)", step["uses"])
         if step.get("uses", "").startswith("actions/checkout@"):
             assert step["with"]["persist-credentials"] is False
 
@@ -186,7 +188,7 @@ def test_what_the_image_copies_is_there_and_nothing_else_reaches_it():
     for line in re.findall(r"^COPY (?!--from)(.+)$", text_of("Dockerfile"), re.MULTILINE):
         copied |= set(line.split()[:-1])
     assert copied == {line[1:] for line in allowed if line.startswith("!")}
-    assert copied == {"constraints.txt", *WHEEL_SOURCES}
+    assert copied == {"constraints.txt", "build-requirements.txt", *WHEEL_SOURCES}
     assert all((ROOT / name).exists() for name in copied)
 
 
@@ -290,6 +292,29 @@ def wheels(tmp_path_factory) -> list[Path]:
         )
         built += (place / "dist").glob("*.whl")
     return built
+
+
+def test_what_a_release_is_built_with_is_pinned_by_hash_and_as_the_tests_have_it():
+    pinned = dict(
+        re.findall(r"^([\w-]+)==(\S+) --hash=sha256:[0-9a-f]{64}$", text_of(LOCKED), re.MULTILINE)
+    )
+    lines = [line for line in text_of(LOCKED).splitlines() if not line.startswith("#")]
+    assert len(pinned) == len(lines)
+    assert {f"{name}=={version}" for name, version in pinned.items()} <= {
+        line.partition(" ")[0] for line in text_of("constraints.txt").splitlines()
+    }
+    needed, seen = [Requirement("hatchling")], set()
+    while needed:
+        name = canonicalize_name(needed.pop().name)
+        if name not in seen:
+            seen.add(name)
+            asked = map(Requirement, metadata.requires(name) or [])
+            needed += [
+                one for one in asked if one.marker is None or one.marker.evaluate({"extra": ""})
+            ]
+    assert seen <= set(pinned)
+    for place in ("Makefile", "Dockerfile"):
+        assert "--require-hashes --only-binary :all: -" in text_of(place)
 
 
 def test_the_same_source_gives_the_same_wheel(wheels):

@@ -25,6 +25,7 @@ from shoal.connectors.folder_draft import listed_files
 from shoal.connectors.outputs import UNDELIMITED
 from shoal.data.regular_files import is_pipe
 from shoal.data.two_tables import COUNT, GROUP, sensitive_path
+from shoal.data.unpacking import unpacked
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
 
@@ -149,6 +150,8 @@ def _is_packed(path: Path) -> bool:
 
 def _content(path: Path, packed: bool, encoding: object) -> bytes:
     """What the file holds; its beginning alone where UTF-8 tells all texts apart."""
+    if packed and encoding != UTF8:
+        return unpacked(path.read_bytes(), f"file '{path}'")
     with gzip.open(path, "rb") if packed else open(path, "rb") as file:
         return bytes(file.read(HEAD if encoding == UTF8 else -1))
 

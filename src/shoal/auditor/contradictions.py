@@ -185,7 +185,9 @@ def _of_groups(
     ):
         yield f"{model}: its risk is not that of its groups"
     whole = all_together["count"]
-    if not promise["attributes"] and any(_differ(groups[key], all_together[key]) for key in groups):
+    if not promise["attributes"] and any(
+        _differ(groups[key], all_together[key]) for key in groups.keys() & all_together.keys()
+    ):
         yield f"{model}: over all quasi-identifiers, but its groups are not 'classes'"
     elif whole and groups["count"] and groups["count"] > whole:
         yield f"{model}: more groups over some quasi-identifiers than over all"

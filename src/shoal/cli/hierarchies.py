@@ -95,9 +95,11 @@ def _edit(text: str) -> dict[str, Any]:
     """One edit; raises InputError where it is not a mapping, without its labels."""
     import yaml
 
+    from shoal.policy.loading import SafeLoader
+
     try:
-        content = yaml.safe_load(text)
-    except yaml.YAMLError:
+        content = yaml.load(text, Loader=SafeLoader)
+    except (yaml.YAMLError, ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):
         raise InputError("edit: is not a mapping; write for instance '{put: Malta, under: Europe}'")

@@ -123,7 +123,13 @@ def status_of(arguments: list[str]) -> int:
             return 2
         _say(usage_sentence(usage, arguments), ())
         return 2
-    except Exception as bug:
+    except MemoryError:
+        _say(
+            "memory: there is not enough of it for this; give less data, or see --memory",
+            (),
+        )
+        return InputError.exit_status
+    except BaseException as bug:
         # compiled code gives a stop back in its own words, and Python 3.11 where a class is made
         if isinstance(bug.__cause__, KeyboardInterrupt):
             _say("interrupted; nothing was written", ())
@@ -136,6 +142,13 @@ def status_of(arguments: list[str]) -> int:
             return InputError.exit_status
         if os.environ.get("SHOAL_DEBUG") == "1":
             raise
+        if isinstance(bug, OSError) and bug.strerror is not None:
+            _say(
+                f"a file or folder: reading or writing failed ({bug.strerror}); check the names and"
+                " rights of all that the command reads and writes",
+                (),
+            )
+            return InputError.exit_status
         # an exception's own text may hold cell values, so only its kind is shown
         _say(
             f"internal error ({type(bug).__name__}); run again with SHOAL_DEBUG=1 and report the"

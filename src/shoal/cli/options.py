@@ -341,7 +341,7 @@ def _refuse_meaningless(read: Iterable[str], write: Iterable[str]) -> None:
 
 
 _OF_TEXT = {
-    "--read": ("encoding", "delimiter", "sheet", "header"),
+    "--read": ("encoding", "delimiter", "sheet", "header", "unpacked"),
     "--write": ("encoding", "delimiter", "formulas"),
 }
 """What an audit without a policy can follow: how text is written, not what it means."""

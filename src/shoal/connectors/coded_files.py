@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import shutil
+import os
+import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -23,7 +24,8 @@ from shoal.data.coded_table import Blank, CodedTable
 from shoal.data.regular_files import is_pipe, require_regular, unchanged
 from shoal.data.room import Room, blocks, needs_whole, spooled
 from shoal.data.table import Column
-from shoal.errors import InputError
+from shoal.data.unpacking import most_unpacked, require_room
+from shoal.errors import InputError, library_errors_as
 
 PARQUET_ROWS = 1 << 17
 """Records of a Parquet file that are held at once, beside what decoding them takes."""
@@ -67,19 +69,22 @@ def _read_regular(path: str | Path, kind: str, reading: Reading, room: Room) -> 
         is_packed = file.read(2) == b"\x1f\x8b"
     if not is_packed:
         return _read_delimited(Path(path), str(path), kind, reading, room)
-    with _unpacked(path, room) as plain:
+    with _unpacked(path, room, reading.unpacked) as plain:
         source = _read_delimited(plain, str(path), kind, reading, room)
     return replace(source, sha256=files.file_sha256(path))
 
 
 @contextmanager
-def _unpacked(path: str | Path, room: Room) -> Iterator[Path]:
+def _unpacked(path: str | Path, room: Room, allowed: int | None) -> Iterator[Path]:
     """A file that is compressed as a plain one, which has no name in any folder."""
+    most = most_unpacked(os.stat(path).st_size, allowed)
     with spooled(room.folder) as (plain, named):
         try:
             with gzip.open(path, "rb") as packed:
-                shutil.copyfileobj(packed, plain, 1 << 20)
-        except (gzip.BadGzipFile, EOFError):
+                while block := packed.read(1 << 20):
+                    require_room(plain.tell() + len(block), most, f"file '{path}'")
+                    plain.write(block)
+        except (gzip.BadGzipFile, EOFError, zlib.error):
             raise InputError(f"file '{path}': its compression is damaged; fetch it again") from None
         plain.flush()
         yield named
@@ -118,14 +123,15 @@ def frames_of(
         if b'"' in piece:
             rows.check_quotes(pieces.head + piece)
         try:
-            frame = pl.read_csv(
-                pieces.head + piece,
-                separator=dialect.delimiter,
-                infer_schema=False,
-                schema_overrides=list(dtypes),
-                low_memory=True,
-            )
-        except pl.exceptions.PolarsError:
+            with library_errors_as("is not a table"):
+                frame = pl.read_csv(
+                    pieces.head + piece,
+                    separator=dialect.delimiter,
+                    infer_schema=False,
+                    schema_overrides=list(dtypes),
+                    low_memory=True,
+                )
+        except InputError:
             rows.check()
             raise delimited.unreadable(path) from None
         delimited.name_columns(frame, header, path)
@@ -184,7 +190,7 @@ def _ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _read_parquet(path: str | Path, room: Room) -> CodedTable:
-    try:
+    with library_errors_as(f"file '{path}': is not a complete parquet file; write it again"):
         schema = dict(pl.read_parquet_schema(path))
         files.check_plain(pl.DataFrame(schema=schema), f"file '{path}'")
         growing = GrowingTable(schema, room)
@@ -193,8 +199,6 @@ def _read_parquet(path: str | Path, room: Room) -> CodedTable:
         scanned = pl.scan_parquet(path, glob=False, low_memory=True)
         for frame in scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True):
             growing.add(frame.select(texts))
-    except pl.exceptions.PolarsError:
-        raise InputError(f"file '{path}': is not a complete parquet file; write it again") from None
     return growing.table()
 
 

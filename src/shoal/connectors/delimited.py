@@ -20,7 +20,7 @@ import polars as pl
 from shoal.connectors import record_ends
 from shoal.connectors.dialect import ENCODINGS, UTF8, Dialect, Reading, as_utf8
 from shoal.data.findings import MOST_LISTED, listed_rows
-from shoal.errors import InputError
+from shoal.errors import InputError, library_errors_as
 
 _SEPARATORS = ",;\t|"
 _LOOKED_AT = 30  # lines that distinguish a title from the name of a column
@@ -176,15 +176,16 @@ def _cells(
     check_quotes(content, path, separator)
     try:
         categories = {name: pl.Categorical for name in header if name in categorical}
-        frame = pl.read_csv(
-            content,
-            separator=separator,
-            infer_schema=False,
-            schema_overrides=categories,
-            glob=False,
-            low_memory=True,
-        )
-    except pl.exceptions.PolarsError:
+        with library_errors_as("is not a table"):
+            frame = pl.read_csv(
+                content,
+                separator=separator,
+                infer_schema=False,
+                schema_overrides=categories,
+                glob=False,
+                low_memory=True,
+            )
+    except InputError:
         check_encoding(content, path, above)
         check_rows(content, path, separator, len(header))
         raise unreadable(path) from None

@@ -34,6 +34,7 @@ class Reading:
     dates: a strptime form, None for ISO. is_beside: whether it was said about another file, beside
     which this one lies: where it is UTF-8, or other marks part its names, it is read as found.
     dropped, kept: columns of which no cell is needed, and all that are; None for all others.
+    unpacked: the bytes that a compressed file may unpack to, where they were said.
     """
 
     encoding: str | None = None
@@ -45,6 +46,7 @@ class Reading:
     is_beside: bool = False
     dropped: frozenset[str] = frozenset()
     kept: frozenset[str] | None = None
+    unpacked: int | None = None
 
     def needs(self, name: str) -> bool:
         """Whether some cell of a column is asked for."""

@@ -16,6 +16,7 @@ import select
 import stat
 import sys
 import time
+import zlib
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -28,7 +29,7 @@ from shoal.connectors.delimited import is_utf8, with_outer_names
 from shoal.connectors.files import STANDARD, XLSX, check_plain, format_to_read
 from shoal.connectors.parquet_parts import is_many
 from shoal.data.stream import Piece
-from shoal.errors import CheckpointError, InputError
+from shoal.errors import CheckpointError, InputError, library_errors_as
 from shoal.protocols import Source
 
 PIECE = 8 << 20
@@ -166,7 +167,15 @@ class TextFeed:
     def _fresh(self, most: int) -> bytes | None:
         """More text; empty at the end of the file, None where a pipe has nothing for the moment."""
         if not self._is_pipe:
-            fresh = self._file.read(most)
+            try:
+                fresh = self._file.read(most)
+            except (OSError, EOFError, zlib.error) as failed:
+                why = "its compression is damaged; fetch it again"
+                raise (
+                    InputError(f"source '{self._path}': {why}")
+                    if isinstance(self._file, gzip.GzipFile)
+                    else _unreadable(self._path, failed)  # type: ignore[arg-type]
+                ) from None
             if not fresh and self._following:
                 self._require_still_there()
             return fresh
@@ -221,11 +230,21 @@ class TextFeed:
             raise InputError(
                 f"source '{self._path}': is empty; the first line must name the columns"
             )
-        if self._kind != ".tsv":
-            self._separator = max(
-                ",;\t|", key=lambda sep: len(next(csv.reader([text], delimiter=sep)))
+        if "\r" in text or "\0" in text:
+            raise InputError(
+                f"source '{self._path}': its first line holds a carriage return or a null"
+                " character; end lines with \\n or \\r\\n, and write UTF-8"
             )
-        self.names = with_outer_names(next(csv.reader([text], delimiter=self._separator)))
+        try:
+            rows = {sep: next(csv.reader([text], delimiter=sep)) for sep in ",;\t|"}
+        except csv.Error:
+            raise InputError(
+                f"source '{self._path}': its first line can't be read as column names; check its"
+                " quotes"
+            ) from None
+        if self._kind != ".tsv":
+            self._separator = max(rows, key=lambda sep: len(rows[sep]))
+        self.names = with_outer_names(rows[self._separator])
         repeated = sorted({name for name in self.names if self.names.count(name) > 1})
         if repeated or "" in self.names:
             raise InputError(
@@ -309,19 +328,20 @@ class TextFeed:
     def _plain_rows(self, text: bytes, found: Found, rows: np.ndarray) -> pl.DataFrame:
         if len(rows) < len(found):
             text = found.only(text, rows)
-        frame = pl.read_csv(
-            text,
-            has_header=False,
-            separator=self._separator,
-            infer_schema=False,
-            schema=dict.fromkeys(self.names, pl.String),
-            raise_if_empty=False,
+        mixed = (
+            f"source '{self._path}': its rows can't be separated; quote cells that hold line breaks"
         )
-        if frame.height != len(rows):
-            raise InputError(
-                f"source '{self._path}': its rows can't be separated; quote cells that hold line"
-                " breaks"
+        with library_errors_as(mixed):
+            frame = pl.read_csv(
+                text,
+                has_header=False,
+                separator=self._separator,
+                infer_schema=False,
+                schema=dict.fromkeys(self.names, pl.String),
+                raise_if_empty=False,
             )
+        if frame.height != len(rows):
+            raise InputError(mixed)
         if b'""' in text:  # an empty cell is an empty cell, in quotes or not
             frame = frame.with_columns(pl.all().replace("", None))
         return frame
@@ -483,19 +503,19 @@ class TableFeed:
 
     def __init__(self, path: str, kind: str) -> None:
         self._path, self._at = path, 0
+        self._incomplete = f"source '{path}': is not a whole {kind[1:]} file; write it again"
         try:
-            self._table = pl.scan_parquet(path) if kind == ".parquet" else pl.scan_ipc(path)
-            self.names = self._table.collect_schema().names()
-            with open(path, "rb") as file:
+            with library_errors_as(self._incomplete), open(path, "rb") as file:
+                self._table = pl.scan_parquet(path) if kind == ".parquet" else pl.scan_ipc(path)
+                self.names = self._table.collect_schema().names()
                 self._sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        except (OSError, pl.exceptions.PolarsError):
-            raise InputError(
-                f"source '{path}': is not a whole {kind[1:]} file; check the name and permissions"
-            ) from None
+        except OSError as failed:
+            raise _unreadable(path, failed) from None
 
     def read(self) -> Piece:
         """The next records."""
-        frame = self._table.slice(self._at, SLICE).collect()
+        with library_errors_as(self._incomplete):
+            frame = self._table.slice(self._at, SLICE).collect()
         check_plain(frame, f"source '{self._path}'")
         position = np.arange(self._at, self._at + frame.height)
         self._at += frame.height
@@ -564,6 +584,10 @@ def _opened(path: str) -> tuple[BinaryIO, bool]:
             return gzip.open(file), False  # type: ignore[return-value]
         return file, False
     except OSError as failed:
-        raise InputError(
-            f"source '{path}': can't be read ({failed.strerror}); check its name and rights"
-        ) from None
+        raise _unreadable(path, failed) from None
+
+
+def _unreadable(path: str, failed: OSError) -> InputError:
+    return InputError(
+        f"source '{path}': can't be read ({failed.strerror}); check its name and rights"
+    )

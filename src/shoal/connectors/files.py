@@ -29,9 +29,10 @@ from shoal.connectors.dialect import AS_FOUND, DELIMITED, Dialect, Reading, defa
 from shoal.connectors.json_keys import check_keys, objects
 from shoal.connectors.sweeping import DRAFT_BYTES, sweep
 from shoal.data import cores
-from shoal.data.regular_files import is_pipe, require_regular, sync, unchanged
+from shoal.data.regular_files import is_pipe, require_name, require_regular, sync, unchanged
+from shoal.data.unpacking import unpacked
 from shoal.data.warnings import ReleaseWarning
-from shoal.errors import InputError
+from shoal.errors import InputError, library_errors_as
 
 try:
     import fcntl
@@ -76,6 +77,7 @@ def format_of(path: str) -> str:
         return ".csv"
     if database.is_address(path):
         return f".{database.parse(path).kind}"
+    require_name(path)
     name = Path(path).name.lower()
     for suffix in FORMATS:
         if name.endswith(suffix):
@@ -424,23 +426,11 @@ def _write(
         delimited.write(frame, file, dialect or default_dialect(kind))
 
 
-def _unpacked(content: bytes, path: str) -> bytes:
-    if not content.startswith(b"\x1f\x8b"):
-        return content
-    try:
-        return gzip.decompress(content)
-    except (OSError, EOFError):
-        raise InputError(f"file '{path}': its compression is damaged; fetch it again") from None
-
-
 def _typed(path: str, kind: str) -> pl.DataFrame:
-    try:
-        with open(path, "rb") as file:  # a name is a name, whatever characters it holds
-            frame = pl.read_parquet(file) if kind == ".parquet" else pl.read_ipc(file)
-    except pl.exceptions.PolarsError:
-        raise InputError(
-            f"file '{path}': is not a complete {kind[1:]} file; write it again"
-        ) from None
+    incomplete = f"file '{path}': is not a complete {kind[1:]} file; write it again"
+    # a name is a name, whatever characters it holds
+    with library_errors_as(incomplete), open(path, "rb") as file:
+        frame = pl.read_parquet(file) if kind == ".parquet" else pl.read_ipc(file)
     check_plain(frame, f"file '{path}'")
     return frame
 
@@ -455,7 +445,7 @@ def _parsed(
 ) -> SourceFile:
     """The table in some bytes, or in a plain text file that is too large to be held twice."""
     if isinstance(content, bytes):
-        content = _unpacked(content, path)
+        content = unpacked(content, f"file '{path}'", reading.unpacked)
         if kind == ".jsonl":
             return SourceFile(_json_lines(content, path, reading), digest)
     frame, dialect = delimited.read(content, path, kind, categorical, reading)

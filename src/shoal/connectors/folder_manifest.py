@@ -14,6 +14,7 @@ from pathlib import Path
 
 from shoal.connectors.database.address import is_address
 from shoal.data.certificate import Certificate
+from shoal.data.regular_files import require_name
 from shoal.errors import InputError
 
 MANIFEST = "_shoal.json"
@@ -28,6 +29,7 @@ def is_folder(output_path: str) -> bool:
     """
     if is_address(output_path):
         return False
+    require_name(output_path)
     return output_path.endswith("/") or (Path(output_path) / MANIFEST).is_file()
 
 
@@ -40,6 +42,7 @@ def certificate_path(output_path: str) -> str:
     if bare.endswith((CERTIFICATE, f"/{MANIFEST}")):
         released = bare.removesuffix(CERTIFICATE).removesuffix(MANIFEST)
         raise InputError(f"file '{bare}': is the certificate of '{released}'; name that instead")
+    require_name(bare)
     beside = f"{bare}{CERTIFICATE}"
     if (Path(output_path) / MANIFEST).is_file():
         return f"{bare}/{MANIFEST}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from shoal.errors import InputError
+from shoal.errors import InputError, library_errors_as
 
 # a key with its colon, then its value; a line of plain values is read from left to right by it
 PAIR = r'("(?:[^"\\]|\\.)*"\s*:)\s*(?:"(?:[^"\\]|\\.)*"|[^",}\]\s]+)'
@@ -22,7 +22,9 @@ def check_keys(content: bytes, frame: pl.DataFrame, where: str, is_plain: bool =
     texts = content.decode(errors="replace").split("\n")
     lines = pl.DataFrame({"text": texts}).with_row_index("line", offset=1)
     lines = lines.filter(pl.col("text").str.strip_chars() != "")
-    if lines.height == frame.height:  # with as many colons as values, no key is named twice
+    if (
+        frame.width and lines.height == frame.height
+    ):  # with as many colons as values, no key is named twice
         values = frame.select(pl.sum_horizontal(pl.all().is_not_null())).to_series()
         lines = lines.filter(pl.col("text").str.count_matches(r'"\s*:') > values)
     shapes = lines["text"].str.replace_all(PAIR, "${1}0") if is_plain else lines["text"]
@@ -56,6 +58,7 @@ def objects(content: bytes) -> pl.DataFrame | None:
     if not content.strip():
         return pl.DataFrame()
     try:
-        return pl.read_ndjson(content, infer_schema_length=None)
-    except pl.exceptions.PolarsError:
+        with library_errors_as("is not JSON lines"):
+            return pl.read_ndjson(content, infer_schema_length=None)
+    except InputError:
         return None

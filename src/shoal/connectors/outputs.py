@@ -16,7 +16,7 @@ from shoal.connectors.delimited import delimiter_of
 from shoal.connectors.dialect import DELIMITED, Dialect
 from shoal.connectors.files import STANDARD
 from shoal.data.notation import PLAIN, Notation
-from shoal.data.regular_files import is_pipe
+from shoal.data.regular_files import is_pipe, require_name
 from shoal.data.schema import Render
 from shoal.data.two_tables import sensitive_path
 from shoal.errors import InputError
@@ -36,6 +36,7 @@ def signature_path(certificate: str | Path) -> str:
 
 def check_not_read(output_path: str, input_path: str, read_by_policy: Iterable[str]) -> None:
     """Raises InputError where a release or its certificate would overwrite a file that is read."""
+    require_name(input_path)
     if output_path == STANDARD:
         return
     if is_address(output_path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import posixpath
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
@@ -20,14 +21,14 @@ import polars as pl
 from shoal.connectors.delimited import check_names
 from shoal.connectors.dialect import Reading
 from shoal.data.table import nobody
+from shoal.data.unpacking import cells_of, most_cells, most_unpacked, require_room
 from shoal.data.warnings import HIDDEN_ROWS, ReleaseWarning
-from shoal.errors import InputError, MissingExtraError
+from shoal.errors import InputError, MissingExtraError, library_errors_as
 
 ROWS, COLUMNS, CHARACTERS = 1_048_575, 16_384, 32_767
 """What a sheet holds, below its first row; and a cell."""
 
-MOST_BYTES = 2 << 30
-"""A workbook that unpacks to more is refused."""
+DAMAGES = (zipfile.BadZipFile, expat.ExpatError, KeyError, OSError, EOFError, zlib.error)
 
 MOST_EXACT = 10**15
 """Whole numbers of more digits may have lost some: a spreadsheet keeps 15."""
@@ -63,13 +64,16 @@ def read(path: str | Path, reading: Reading) -> tuple[pl.DataFrame, tuple[Releas
     Raises InputError where it is not such a table, MissingExtraError without the extra.
     """
     calamine = _reader(path)
-    parts = _checked_parts(path)
+    parts = _checked_parts(path, reading.unpacked)
     try:
-        book = calamine.CalamineWorkbook.from_path(str(path))
+        with library_errors_as(str(_damaged(path))):
+            book = calamine.CalamineWorkbook.from_path(str(path))
         sheet = _sheet_name(book, path, reading.sheet, calamine.SheetVisibleEnum.Visible)
-        rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
+        _check_extent(path, parts, sheet)
+        with library_errors_as(str(_damaged(path))):
+            rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
         hidden = _check_cells(path, parts, sheet, rows, reading.header)
-    except (calamine.CalamineError, zipfile.BadZipFile, expat.ExpatError, KeyError, OSError):
+    except (*DAMAGES, calamine.CalamineError):
         raise _damaged(path) from None
     frame = _table(rows, path, reading)
     filled = [bool(_filled(row)) for row in rows[reading.header :]]
@@ -92,8 +96,11 @@ def _reader(path: str | Path) -> Any:
     return python_calamine
 
 
-def _checked_parts(path: str | Path) -> list[str]:
-    """The parts of the archive; raises InputError where it is none, or unpacks to too much."""
+def _checked_parts(path: str | Path, allowed: int | None = None) -> list[str]:
+    """The parts of the archive; raises InputError where it is none, or unpacks to too much.
+
+    allowed: the bytes that it may unpack to, where its reader has said.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
@@ -101,10 +108,8 @@ def _checked_parts(path: str | Path) -> list[str]:
         raise  # says nothing of the workbook
     except (zipfile.BadZipFile, OSError, NotImplementedError):
         raise _damaged(path) from None
-    if sum(part.file_size for part in parts) > MOST_BYTES:
-        raise InputError(
-            f"file '{path}': unpacks to more than {MOST_BYTES >> 30} GiB; export it as .csv"
-        )
+    most = most_unpacked(sum(part.compress_size for part in parts), allowed)
+    require_room(sum(part.file_size for part in parts), most, f"file '{path}'")
     names = [part.filename for part in parts]
     if len({*names}) < len(names):  # programs differ in which of two they read
         raise InputError(f"file '{path}': holds a part of its archive twice; save it again")
@@ -135,6 +140,24 @@ def _sheet_name(book: Any, path: str | Path, named: str | None, visible: Any) ->
 
 
 # What calamine shows as blank
+
+
+def _check_extent(path: str | Path, parts: Sequence[str], sheet: str) -> None:
+    """Raises InputError where far more cells lie between the corners of a sheet than it has."""
+    with zipfile.ZipFile(path) as archive:
+        size, written = cells_of(_blocks(archive, _part_of(archive, parts, sheet)))
+    if size > most_cells(written):
+        raise InputError(
+            f"file '{path}': its sheet reaches over {size} cells, of which {written} are written,"
+            " so that one stands far from the others; delete what is right of the table and below"
+            " it, or export it as .csv"
+        )
+
+
+def _blocks(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
+    with archive.open(part) as file:
+        while block := file.read(_BLOCK << 4):
+            yield block
 
 
 def _check_cells(
@@ -454,7 +477,10 @@ def write(frame: pl.DataFrame, file: BinaryIO) -> None:
     for j, name in enumerate(frame.columns):
         sheet.write_string(0, j, name)
         _write_column(sheet, j, frame[name], formats)
-    book.close()
+    try:
+        book.close()
+    except xlsxwriter.exceptions.FileCreateError as failed:
+        raise failed.args[0] from None  # what the disk refuses
 
 
 def _write_column(sheet: Any, j: int, column: pl.Series, formats: dict[Any, Any]) -> None:

@@ -118,6 +118,13 @@ def record(
     return keys
 
 
+def _and(*rules: Rule) -> Rule:
+    def each(found: Any, path: str) -> Iterator[str]:
+        yield from dict.fromkeys(finding for rule in rules for finding in rule(found, path))
+
+    return each
+
+
 def absent(found: Any, path: str) -> Iterator[str]:
     """The rule of a key that must not be there."""
     yield f"'{path}' does not belong there"
@@ -344,6 +351,7 @@ def _certificate(verb: str, by_release: bool, is_earlier: bool) -> Rule:
     required["utility"] = _utility(by_release or is_earlier)
     required["output"] = _output(verb, is_earlier)
     if not by_release:
+        required["classes"] = _and(SIZES, record({"count": WHOLE}))
         required["risk"] = record(dict.fromkeys(RISK, nullable(SHARE)), others=nullable(NUMBER))
     optional = {**dict.fromkeys(OWN - {*required}, absent), **OPTIONAL, "input": _input(verb)}
     if is_earlier:

@@ -43,9 +43,9 @@ def unescaped(frame: pl.DataFrame) -> pl.DataFrame:
 def _rewritten(frame: pl.DataFrame, where: Rewrite, change: Rewrite) -> pl.DataFrame:
     """The frame with its cells and names changed where they are to be."""
     columns = []
-    for name in frame.columns:
+    for name, dtype in frame.schema.items():
         text = pl.col(name)
-        if frame.schema[name] in _TEXTS:
+        if dtype in _TEXTS:
             text = text.cast(pl.String)
             text = pl.when(where(text)).then(change(text)).otherwise(text)
         (new,) = pl.select(

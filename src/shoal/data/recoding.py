@@ -311,7 +311,7 @@ def is_rounded(lo: float, hi: float, attribute: Attribute) -> bool:
     step = Decimal(str(attribute.round))
     least, greatest = attribute.domain
     return all(
-        end == outermost or not Decimal(str(end)) % step
+        end == outermost or not _EXACT.remainder(Decimal(str(end)), step)
         for end, outermost in ((lo, least), (hi, greatest))
     )
 

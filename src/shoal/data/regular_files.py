@@ -21,11 +21,26 @@ def path_text(path: object, what: str) -> str:
     return str(path)
 
 
+LONGEST_NAME = 255
+"""Bytes of a file's name; a path may have several such."""
+
+
+def require_name(path: str) -> None:
+    """Raises InputError for what no file can be called; addresses pass."""
+    is_long = any(len(os.fsencode(name)) > LONGEST_NAME for name in path.split("/"))
+    if "://" not in path and ("\0" in path or is_long):
+        raise InputError(
+            f"file: a name of more than {LONGEST_NAME} bytes, or with a null character, can't be a"
+            " file's; give it a shorter one"
+        )
+
+
 def require_regular(path: str | Path, what: str, or_pipe: bool = False) -> None:
     """Raises InputError where a path is a device, a socket or, unless `or_pipe`, a pipe.
 
     What does not exist, and folders, are left to whoever opens them: they know what to say.
     """
+    require_name(str(path))
     try:
         mode = os.stat(path).st_mode
     except OSError:

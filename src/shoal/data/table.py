@@ -91,7 +91,7 @@ class Table:
 
     def dtype(self, name: str) -> pl.DataType:
         """The type that a column came in."""
-        return self.frame.schema[name]
+        return self.frame[name].dtype
 
     def same_cells(self, one: str, other: str) -> bool:
         """Whether every record holds the same text in both columns."""
@@ -111,8 +111,8 @@ class Table:
 
         Others are encoded when they are asked for, by Polars, which uses all cores for each.
         """
-        new = [name for name in names if name not in self._columns]
-        new = [name for name in new if self.frame.schema[name] == pl.Categorical]
+        types = self.frame.schema  # which Polars makes anew for all columns when it is asked
+        new = [n for n in names if n not in self._columns and types[n] == pl.Categorical]
         encoded = cores.side_by_side(lambda n: encode_text(self.frame[n]), new, self.records)
         self._columns.update(zip(new, encoded, strict=True))
 

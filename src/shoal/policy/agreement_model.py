@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from functools import cached_property
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from pydantic import Field, field_validator
 
 from shoal.connectors.party.journal import MOST_NAME
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.numbers import parse_numbers
+from shoal.data.numbers import EXACT_DIGITS, parse_numbers
 from shoal.data.schema import Kind
 from shoal.data.table import Column
 from shoal.data.taxonomy import Taxonomy
@@ -339,7 +339,8 @@ class Domain:
         assert attribute.domain is not None
         low, high = (Decimal(repr(end)) for end in attribute.domain)
         step = Decimal(repr(attribute.grid or 1.0))
-        return cls(name, int((high - low) // step) + 1, numbers=(low, step))
+        with localcontext(prec=EXACT_DIGITS):
+            return cls(name, int((high - low) // step) + 1, numbers=(low, step))
 
     @property
     def taxonomy(self) -> Taxonomy:

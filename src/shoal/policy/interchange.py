@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from shoal.connectors.dialect import SOME_ENCODINGS, Reading, codec_of
 from shoal.data.notation import THOUSANDS, Notation
+from shoal.data.room import bytes_of
+from shoal.errors import InputError
 from shoal.policy.parameters import suggestion
 
 NEWLINES = {"\n": "\n", "\r\n": "\r\n", "lf": "\n", "crlf": "\r\n", r"\n": "\n", r"\r\n": "\r\n"}
@@ -61,6 +63,17 @@ class ReadOptions(_Options):
         le=10_000,
         description="The line, or row of a sheet, that names the columns; 1 if absent.",
     )
+    unpacked: str | None = Field(
+        None, description="What a compressed file may unpack to, such as 16GB."
+    )
+
+    @field_validator("unpacked")
+    @classmethod
+    def _is_size(cls, size: str | None) -> str | None:
+        try:
+            return size if size is None or bytes_of(size) else None
+        except InputError:
+            raise ValueError("must be a size, such as 16GB") from None
 
     @field_validator("thousands")
     @classmethod
@@ -124,9 +137,15 @@ def reading_of(read: ReadOptions, write: WriteOptions | None = None) -> Reading:
     encoding, delimiter = read.encoding, read.delimiter
     if write is not None:
         encoding, delimiter = write.encoding or encoding, write.delimiter or delimiter
+    unpacked = None if read.unpacked is None else bytes_of(read.unpacked)
     if write is not None:
-        return Reading(encoding, delimiter, decimal=read.decimal, dates=read.dates)
-    return Reading(encoding, delimiter, read.sheet, read.header, read.decimal, read.dates)
+        return Reading(
+            encoding, delimiter, decimal=read.decimal, dates=read.dates, unpacked=unpacked
+        )
+    return Reading(
+        *(encoding, delimiter, read.sheet, read.header, read.decimal, read.dates),
+        unpacked=unpacked,
+    )
 
 
 def reading_beside(read: ReadOptions) -> Reading:

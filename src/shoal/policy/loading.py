@@ -178,6 +178,12 @@ def _described(name: str, key: str, implementation: type) -> dict[str, Any]:
 REPEATED = "a key is named a second time"
 
 
+class _HalfCharacter(ValueError):
+    """A text that can't be written as UTF-8."""
+
+    problem = "half a character, such as \\ud800, stands alone"
+
+
 class _RepeatedKey(ValueError):
     """A JSON object with a key that is given twice."""
 
@@ -199,7 +205,54 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-class _UniqueKeys(yaml.SafeLoader):
+MOST_COPIES = 100_000
+"""Parts of a YAML file that its aliases may add to those that are written."""
+
+
+class SafeLoader(yaml.SafeLoader):
+    """PyYAML's safe loader, of content that its aliases do not multiply."""
+
+    def get_single_node(self) -> Any:
+        """The document as nodes; raises ComposerError where they would unfold to too many."""
+        return not_multiplied(super().get_single_node())
+
+
+def not_multiplied(document: Any) -> Any:
+    """A document's nodes; raises ComposerError where aliases add more than `MOST_COPIES` to them.
+
+    Before aliases are followed, every node is held once: so each is counted once, with all that it
+    unfolds to.
+    """
+    sizes: dict[int, int] = {}
+    begun: set[int] = set()
+    waiting = [] if document is None else [document]
+    while waiting:
+        node = waiting[-1]
+        parts = _parts(node)
+        if id(node) not in begun:
+            begun.add(id(node))
+            if any(id(part) in begun and id(part) not in sizes for part in parts):
+                raise _refused("an alias holds itself", node)
+            waiting += [part for part in parts if id(part) not in sizes]
+            continue
+        waiting.pop()
+        sizes[id(node)] = 1 + sum(sizes[id(part)] for part in parts)
+        if sizes[id(node)] > MOST_COPIES + len(begun):
+            raise _refused(f"aliases unfold to more than {MOST_COPIES} parts", node)
+    return document
+
+
+def _parts(node: Any) -> list[Any]:
+    if isinstance(node, yaml.MappingNode):
+        return [part for pair in node.value for part in pair]
+    return node.value if isinstance(node, yaml.SequenceNode) else []
+
+
+def _refused(problem: str, node: Any) -> yaml.composer.ComposerError:
+    return yaml.composer.ComposerError(None, None, problem, node.start_mark)
+
+
+class _UniqueKeys(SafeLoader):
     """YAML in which a key that is given twice is an error, not the last one's gain."""
 
 
@@ -242,6 +295,8 @@ def read_mapping(path: Path, what: str = "policy") -> dict[str, Any]:
             content = json.loads(text, object_pairs_hook=_unique)
         else:
             content = yaml.load(text, Loader=_UniqueKeys)
+        if "\\" in text and not is_text(content):
+            raise _HalfCharacter
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as wrong:
         raise InputError(f"{what} '{path}': {_syntax_error(wrong)}; fix the syntax") from None
     if not isinstance(content, dict):
@@ -250,6 +305,18 @@ def read_mapping(path: Path, what: str = "policy") -> dict[str, Any]:
             f"{_or_table(path)}"
         )
     return content
+
+
+def is_text(content: object) -> bool:
+    """Whether all texts in it can be written as UTF-8, as halves of characters can't."""
+    if isinstance(content, Mapping):
+        return all(is_text(part) for pair in content.items() for part in pair)
+    if isinstance(content, list):
+        return all(map(is_text, content))
+    try:
+        return not isinstance(content, str) or bool(content.encode() or True)
+    except UnicodeEncodeError:
+        return False
 
 
 def _or_table(path: Path) -> str:

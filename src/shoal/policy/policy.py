@@ -36,7 +36,7 @@ from shoal.policy.consistency import (
     unserved_options,
 )
 from shoal.policy.interchange import reading_beside
-from shoal.policy.loading import as_html, read_mapping, save
+from shoal.policy.loading import as_html, is_text, read_mapping, save
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import build, takes
 
@@ -187,6 +187,8 @@ class Policy:
         """
         if not isinstance(settings, Mapping | None):
             raise InputError("method: its parameters are a dict, such as {'cut': 'nearest'}")
+        if not is_text([name or "", settings]):
+            raise InputError("method: its name and parameters are text; give them in UTF-8")
         is_thorough = (settings or {}).get("refine") == "thorough"
         default = DEFAULT_OVER_HIERARCHIES if is_thorough else DEFAULT_METHOD
         method = dict(self.model.method or {"name": default})

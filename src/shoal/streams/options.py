@@ -11,6 +11,7 @@ from shoal.connectors import files
 from shoal.connectors.database.address import is_address
 from shoal.connectors.feeds import RECORD_LINES
 from shoal.connectors.outputs import certificate_path, refuse_table
+from shoal.data.regular_files import require_name
 from shoal.errors import InputError
 from shoal.streams import kafka
 from shoal.streams.kafka_partition import PARTITIONERS
@@ -91,6 +92,8 @@ class StreamOptions:
     def check(self) -> None:
         """Raises InputError with everything that can't be done."""
         refuse_table(self.source)
+        require_name(self.source)
+        require_name(self.sink)
         written = self.outputs
         findings = [
             *self._contradictions(written),

@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from shoal.data import certificate_shape as shape
 from shoal.data.regular_files import path_text
 from shoal.errors import CheckpointError
 
@@ -61,7 +62,7 @@ class StreamLog:
             ]
             gaps = [float(gap) for gap in kept["gaps"]]
             return cls(float(kept["started"]), minutes, events, gaps)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return cls(now)
 
     def note(self, kind: str, now: float, count: int | None = None) -> None:
@@ -163,6 +164,26 @@ class StreamStatus:
         return bool(self.content.get("mostly_aside"))
 
 
+_TIME = shape.value(
+    "seconds since 1970", lambda found: shape.is_number(found) and 0 <= found < 1e11
+)
+_SHAPE = shape.record(
+    {
+        "state": shape.TEXT,
+        "at": _TIME,
+        "verdict": shape.record({"releases": shape.WHOLE, "holds": shape.FLAG}),
+        "records": shape.record(
+            dict.fromkeys(("came", "published", "waiting", "suppressed", "set_aside"), shape.WHOLE)
+        ),
+        "wait": shape.record({"longest": shape.NUMBER, "allowed": shape.nullable(shape.NUMBER)}),
+        "recent": shape.record({"loss": shape.nullable(shape.NUMBER)}),
+        "loss": shape.nullable(shape.NUMBER),
+        "reuse": shape.nullable(shape.NUMBER),
+    }
+)
+"""What is shown of a status."""
+
+
 def stream_status(checkpoint: str | Path, *, now: float | None = None) -> StreamStatus:
     """How the stream of a checkpoint is doing: verdict, counts, loss, waits, events and alarms.
 
@@ -172,7 +193,7 @@ def stream_status(checkpoint: str | Path, *, now: float | None = None) -> Stream
     path = Path(path_text(checkpoint, "checkpoint")) / NAME
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        if content["schema"] != SCHEMA:
+        if content["schema"] != SCHEMA or [*_SHAPE(content, "")]:
             raise ValueError("another schema")
         moment = datetime.now(UTC).timestamp() if now is None else now
         return StreamStatus(content, tuple(_alarms(content, moment)))
@@ -187,7 +208,15 @@ def stream_status(checkpoint: str | Path, *, now: float | None = None) -> Stream
             f"checkpoint '{checkpoint}': has no {NAME}; name the folder of a stream's --checkpoint"
             " that has committed something"
         ) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ):
         raise CheckpointError(
             f"checkpoint '{checkpoint}': its {NAME} can't be read or is of another version; the"
             " next commit of its stream replaces it"

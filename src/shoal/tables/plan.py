@@ -109,12 +109,15 @@ class Plan:
             suppression = float(content["suppression"])
             if not 0 <= suppression <= 1 or len({frozenset(one) for one in rounds}) != 1:
                 raise ValueError
-            return cls(content["method"], suppression, rounds)
+            method = content["method"]
+            if not isinstance(method["name"], str) or not isinstance(method["parameters"], dict):
+                raise ValueError
+            return cls(method, suppression, rounds)
         except OSError as failed:
             raise InputError(
                 f"plan '{path}': can't be read ({failed.strerror}); check its name"
             ) from None
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise InputError(
                 f"plan '{path}': holds no plan of this version; save it again with --plan"
             ) from None

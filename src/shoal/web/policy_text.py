@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from shoal.errors import InputError
+from shoal.policy.loading import not_multiplied
 
 # Files of a project: private, written whole, and nowhere else.
 
@@ -95,7 +96,11 @@ def _saying_what_failed(path: Path) -> Iterator[None]:
         ) from None
 
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    def get_single_node(self) -> Any:
+        return not_multiplied(super().get_single_node())
+
+
 BY_LINE = ("attributes", "promises", "sign_off")
 WIDE = 10**9
 

@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from shoal.errors import InputError
+from shoal.policy.loading import SafeLoader
 from shoal.web import policy_text as files
 from shoal.web.policy_text import has_comments, is_ours, read, sha256, written
 
@@ -471,7 +472,7 @@ def _patched(text: str | None, change: Mapping[str, Any]) -> str | None:
 def _read(path: Path, written_at: int) -> Entry:
     """An entry, read once for as long as its file is the same."""
     try:
-        content = yaml.safe_load(path.read_text("utf-8"))
+        content = yaml.load(path.read_text("utf-8"), Loader=SafeLoader)
         return Entry(
             int(path.stem),
             str(content["at"]),

@@ -15,6 +15,7 @@ import pytest
 
 from shoal.connectors import files, workbooks
 from shoal.connectors.dialect import Reading
+from shoal.data import unpacking
 from shoal.errors import InputError, MissingExtraError
 
 xlsxwriter = pytest.importorskip("xlsxwriter", reason="the extra 'excel' is not installed")
@@ -233,7 +234,8 @@ def test_a_workbook_that_declares_entities_is_refused(tmp_path):
 
 def test_a_workbook_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
     path = book(tmp_path / "t.xlsx", rows(["a"], ["1"]))
-    monkeypatch.setattr(workbooks, "MOST_BYTES", 1000)
+    monkeypatch.setattr(unpacking, "FREE", 1000)
+    monkeypatch.setattr(unpacking, "RATIO", 1)
     with pytest.raises(InputError, match="unpacks to more than"):
         read(path)
 

@@ -13,7 +13,6 @@ import csv
 import gzip
 import io
 import os
-import zlib
 from collections import Counter
 from dataclasses import replace
 from itertools import chain, islice
@@ -26,6 +25,7 @@ from shoal.data.hierarchies.diagnostics import about, diagnose
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.paths import Paths
 from shoal.data.regular_files import require_regular
+from shoal.data.unpacking import unpacked
 from shoal.errors import InputError
 
 SEPARATORS = (";", "\t", "|", ",")  # in order of preference
@@ -145,17 +145,15 @@ def _text(path: Path, attribute: str, encoding: str | None) -> str:
     try:
         content = path.read_bytes()
         if path.suffix == ".gz":
-            content = gzip.decompress(content)
+            if not content.startswith(b"\x1f\x8b"):
+                raise gzip.BadGzipFile
+            content = unpacked(content, f"{about(attribute)}hierarchy '{path}'")
         return _decoded(content, encoding)
     except OSError as refused:
         why = refused.strerror or "is not a gzip file"
         raise InputError(
             f"{about(attribute)}can't read hierarchy '{path}' ({why}); paths are relative to the"
             " policy file"
-        ) from None
-    except (EOFError, zlib.error):
-        raise InputError(
-            f"{about(attribute)}hierarchy '{path}' is cut off; copy it again"
         ) from None
     except UnicodeDecodeError:
         known = "UTF-8" if encoding is None else f"UTF-8 or {encoding}"

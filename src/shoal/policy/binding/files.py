@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -35,6 +34,7 @@ from shoal.data.numbers import MOST_EXACT
 from shoal.data.progress import Progress
 from shoal.data.table import Table, as_text, without_nobody
 from shoal.data.two_tables import sensitive_path
+from shoal.data.unpacking import unpacked
 from shoal.errors import InputError
 from shoal.policy.binding import notation
 from shoal.policy.binding.notation import (
@@ -356,7 +356,7 @@ def certified_reading(path: str, asked: Reading) -> Reading | None:
     stated = reading_as_stated(output.get("dialect"))
     if _is_same(stated, asked) or files.table_sha256(path) != output.get("sha256"):
         return None
-    if _codec(stated) != UTF8 and not is_written_in(_content(path), _codec(stated)):
+    if _codec(stated) != UTF8 and not is_written_in(_content(path, asked), _codec(stated)):
         return None
     return stated
 
@@ -371,9 +371,9 @@ def _codec(reading: Reading) -> str:
     return (codec_of(reading.encoding) if reading.encoding else None) or UTF8
 
 
-def _content(path: str) -> bytes:
+def _content(path: str, asked: Reading) -> bytes:
     content = Path(path).read_bytes()
-    return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+    return unpacked(content, f"file '{path}'", asked.unpacked)
 
 
 # A release of two tables, read as one: each row with its group and a value of the group.

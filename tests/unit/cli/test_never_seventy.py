@@ -1,0 +1,119 @@
+"""What once was an internal error, status 70: each ends with 2 and one line that names it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from shoal.cli.main import status_of
+
+POLICY = {
+    "version": 1,
+    "attributes": {
+        "pid": {"role": "subject"},
+        "age": {"role": "quasi", "type": "number", "domain": [0, 99]},
+        "sex": {"role": "quasi", "hierarchy": {"tree": ["m", "f"]}},
+        "dis": {"role": "sensitive"},
+    },
+    "promises": [{"model": "k-anonymity", "k": 2}],
+}
+ROWS = "pid,age,sex,dis\n1,20,m,a\n2,30,f,b\n3,20,m,a\n4,21,f,b\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("c.csv").write_text(ROWS)
+    Path("p.json").write_text(json.dumps(POLICY))
+
+
+def refusal(command: str, capsys) -> str:
+    """What is said by a command that ends with 2 and leaves nothing."""
+    there = set(os.listdir())
+    capsys.readouterr()
+    assert status_of(command.split()) == 2
+    assert {name for name in os.listdir() if name != "ck"} <= there
+    said = capsys.readouterr().err
+    assert said.startswith("shoal: ")
+    assert said.count("\n") == 1
+    return said
+
+
+def changed(name: str, keys: list, value: object) -> None:
+    """One value of a JSON file, in place of what was there."""
+    content = part = json.loads(Path(name).read_text())
+    for key in keys[:-1]:
+        part = part[key]
+    part[keys[-1]] = value
+    Path(name).write_text(json.dumps(content))
+
+
+def test_lines_that_end_with_a_carriage_return_alone(capsys):
+    Path("c.csv").write_text(ROWS.replace("\n", "\r"), newline="")
+    assert "holds a carriage return" in refusal("stream c.csv -p p.json -o s.csv", capsys)
+
+
+def test_a_header_with_a_quote_that_stays_open(capsys):
+    Path("c.csv").write_text("a" * 140_000 + ",b\n1,2\n")
+    assert "check its quotes" in refusal("stream c.csv -p p.json -o s.csv", capsys)
+
+
+@pytest.mark.parametrize("verb", ["publish", "stream"])
+def test_a_name_that_no_file_can_have(verb, capsys):
+    command = f"{verb} c.csv -p p.json -o {'a' * 260}.csv"
+    assert "a name of more than 255 bytes" in refusal(command, capsys)
+    assert "255 bytes" in refusal(f"{verb} {'a' * 260}.csv -p p.json -o o.csv", capsys)
+
+
+def test_ends_are_rounded_however_narrow_the_step(capsys):
+    changed("p.json", ["attributes", "age", "round"], 1e-300)
+    assert status_of("publish c.csv -p p.json -o o.csv -q".split()) == 0
+    assert status_of("verify o.csv -p p.json --original c.csv".split()) == 0
+
+
+def test_a_workbook_that_the_disk_refuses(capsys):
+    pytest.importorskip("xlsxwriter")
+    if not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    from shoal.connectors import files
+    from shoal.errors import InputError
+
+    with pytest.raises(InputError, match="No space left on device"):
+        files.write(files.read("c.csv").frame, Path("/dev/full"), ".xlsx")
+
+
+def test_a_certificate_without_its_number_of_classes(capsys):
+    assert status_of("publish c.csv -p p.json -o o.csv -q".split()) == 0
+    changed("o.csv.certificate.json", ["classes", "count"], None)
+    assert "'classes.count' must be a whole number" in refusal("verify o.csv", capsys)
+
+
+def test_a_plan_whose_method_has_no_name(capsys):
+    planned = "publish c.csv -p p.json --method full-domain --plan o.plan -q -o"
+    assert status_of([*planned.split(), "o.csv"]) == 0
+    changed("o.plan", ["method"], {"parameters": {}})
+    assert "holds no plan of this version" in refusal(f"{planned} again.csv", capsys)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("records", {}), ("wait", 3), ("at", 1e300), ("loss", "much")]
+)
+def test_a_status_of_a_stream_that_says_something_else(key, value, capsys):
+    assert status_of("stream c.csv -p p.json -o s.csv --checkpoint ck -q".split()) == 0
+    changed("ck/status.json", [key], value)
+    assert "can't be read" in refusal("stream-status ck", capsys)
+
+
+def test_a_hierarchy_whose_name_holds_a_null_character(capsys):
+    changed("p.json", ["attributes", "sex", "hierarchy"], "a\0b")
+    assert "null character" in refusal("policy check p.json", capsys)
+
+
+def test_half_a_character(capsys):
+    changed("p.json", ["attributes", "sex", "hierarchy"], {"tree": ["\ud800", "m"]})
+    assert "half a character" in refusal("policy check p.json", capsys)
+    Path("p.json").write_text(json.dumps(POLICY))
+    assert "UTF-8" in refusal("publish c.csv -p p.json -o o.csv --method \udcff", capsys)

@@ -1,0 +1,89 @@
+"""Small files that unfold to much are refused before memory is taken for it."""
+
+from __future__ import annotations
+
+import gzip
+import tracemalloc
+import zipfile
+
+import polars as pl
+import pytest
+
+from shoal.connectors import files
+from shoal.connectors.dialect import Reading
+from shoal.data import unpacking
+from shoal.data.unpacking import FREE, RATIO, most_unpacked, unpacked
+from shoal.errors import InputError, library_errors_as
+from shoal.policy.loading import read_mapping
+
+BOMB = "x0: &x0 [a, b]\n" + "".join(
+    f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9)}]\n" for n in range(1, 10)
+)
+
+
+def test_a_small_file_that_unpacks_to_much_is_refused_before_memory_is_taken():
+    content = gzip.compress(bytes(2 * FREE), 9)
+    tracemalloc.start()
+    with pytest.raises(InputError, match="--read unpacked=16GB"):
+        unpacked(content, "file 'a.csv.gz'")
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert taken < FREE / 4
+
+
+def test_a_file_may_unpack_to_so_many_times_its_size_or_to_what_its_reader_says():
+    assert most_unpacked(10) == FREE
+    assert most_unpacked(FREE) == min(FREE * RATIO, unpacking.MOST)
+    assert most_unpacked(10, 5 * unpacking.MOST) == 5 * unpacking.MOST
+
+
+@pytest.mark.parametrize("suffix", [".csv.gz", ".jsonl.gz"])
+def test_a_table_is_read_where_its_reader_allows_what_it_unpacks_to(tmp_path, monkeypatch, suffix):
+    path = tmp_path / f"t{suffix}"
+    rows = b'{"a": "1"}\n' if suffix.startswith(".jsonl") else b"1\n"
+    path.write_bytes(gzip.compress((b"" if suffix.startswith(".jsonl") else b"a\n") + rows * 9999))
+    monkeypatch.setattr(unpacking, "FREE", 1000)
+    with pytest.raises(InputError, match="unpacks to more than"):
+        files.read(str(path))
+    assert files.read(str(path), reading=Reading(unpacked=1 << 20)).frame.height == 9999
+
+
+@pytest.mark.parametrize("text", [BOMB, "a: &a [*a]\n", "a: &a {b: *a}\n", BOMB + "b: {<<: *x9}\n"])
+def test_aliases_that_unfold_to_too_many_parts_or_to_themselves_are_refused(tmp_path, text):
+    path = tmp_path / "p.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"line \d+ can't be understood: (an )?alias"):
+        read_mapping(path)
+
+
+def test_a_few_aliases_are_followed(tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text("a: &a {b: 1}\nc: *a\nd: {<<: *a, e: 2}\n")
+    assert read_mapping(path) == {"a": {"b": 1}, "c": {"b": 1}, "d": {"b": 1, "e": 2}}
+
+
+@pytest.mark.parametrize("place", ["XFD1048576", "ZZ100000", "A1048576"])
+def test_a_cell_far_from_the_others_is_counted_before_a_range_is_made(tmp_path, place):
+    path = tmp_path / "t.xlsx"
+    files.write(pl.DataFrame({"age": ["1"], "ill": ["x"]}), path, ".xlsx")
+    with zipfile.ZipFile(path) as book:
+        parts = {name: book.read(name) for name in book.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    far = f'<row r="{place.lstrip("XFDZA")}"><c r="{place}"><v>1</v></c></row></sheetData>'
+    parts[sheet] = parts[sheet].replace(b"</sheetData>", far.encode())
+    with zipfile.ZipFile(path, "w") as book:
+        for name, content in parts.items():
+            book.writestr(name, content)
+    if place.startswith("A"):  # one column, all of whose rows are few enough
+        assert files.read_as(path, ".xlsx").frame.height == 2
+        return
+    with pytest.raises(InputError, match="stands far from the others"):
+        files.read_as(path, ".xlsx")
+
+
+def test_a_panic_of_a_library_is_an_error_of_the_input_and_others_pass():
+    panic = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
+    with pytest.raises(InputError, match="is damaged"), library_errors_as("is damaged"):
+        raise panic("a cell")
+    with pytest.raises(KeyboardInterrupt), library_errors_as("is damaged"):
+        raise KeyboardInterrupt
