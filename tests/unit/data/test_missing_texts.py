@@ -180,11 +180,13 @@ def test_an_empty_cell_that_is_not_declared_missing_is_said_to_be_one(cells, say
     policy = {
         "version": 1,
         "attributes": {"a": {"role": "quasi"}},
+        "other": "plain",
         "missing_values": ["n/a"],
         "promises": [{"model": "k-anonymity", "k": 2}],
     }
     with pytest.raises(InputError) as refused:
-        shoal.publish(pl.DataFrame({"a": cells}), policy)
+        # a row without any value would be nobody
+        shoal.publish(pl.DataFrame({"a": cells, "b": ["y"] * len(cells)}), policy)
     assert str(refused.value).startswith(f"attribute 'a': {says}")
 
 

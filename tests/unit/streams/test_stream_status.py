@@ -156,7 +156,10 @@ def content(**more: object) -> dict:
         "recent": {"loss": 0.2},
         "loss": 0.2,
         "log": {"events": []},
-        "verdict": {"holds": True},
+        "verdict": {"holds": True, "releases": 3},
+        "records": dict.fromkeys(("came", "published", "waiting", "suppressed", "set_aside"), 0),
+        "wait": {"longest": 0, "allowed": None},
+        "reuse": None,
         **more,
     }
 

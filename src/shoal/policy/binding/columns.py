@@ -245,7 +245,8 @@ def input_warnings(table: Table, policy: Policy) -> list[ReleaseWarning]:
     is taken to be its own person, and values that look alike.
     """
     assumed = people_assumed(table) if policy.subject is None else []
-    return [*assumed, *written_alike(table, policy), *named_like_data(table, policy.model)]
+    named = named_like_data(table, policy.model)
+    return [*assumed, *written_alike(table, policy), *named]
 
 
 def people_assumed(table: Table) -> list[ReleaseWarning]:
