@@ -19,10 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 97_450,
-    "logical lines": 59_490,
+    "lines": 97_470,
+    "logical lines": 59_500,
     "modules of more than 3 lines": 459,
-    "lines of imports": 6_680,
+    "lines of imports": 6_685,
     "percent of the biggest package": 11,
     "files that name a format or scheme": 49,
     "parameters annotated with Policy": 326,
@@ -33,7 +33,7 @@ CEILINGS = {
     "'so many' and 'so much'": 90,
     "files of changes": 20,
     "words of docs": 86_200,
-    "lines of tests": 63_930,
+    "lines of tests": 63_940,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

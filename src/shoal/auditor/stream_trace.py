@@ -22,10 +22,11 @@ from shoal.auditor.trace_rules import (
     wrong_rows,
 )
 from shoal.connectors import files
-from shoal.connectors.feeds import RECORD_LINES, Fields, feed_of
+from shoal.connectors.feeds import RECORD_LINES, feed_of
 from shoal.connectors.outputs import describe_file, remove_stale_signature
 from shoal.data.encoding import encode
 from shoal.data.progress import Progress
+from shoal.data.schema import Fields
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError

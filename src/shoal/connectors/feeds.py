@@ -28,6 +28,7 @@ from shoal.connectors import record_ends
 from shoal.connectors.delimited import is_utf8, with_outer_names
 from shoal.connectors.files import STANDARD, XLSX, check_plain, format_to_read
 from shoal.connectors.parquet_parts import is_many
+from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.errors import CheckpointError, InputError, library_errors_as
 from shoal.protocols import Source
@@ -51,26 +52,6 @@ SLICE = 65_536
 
 
 BOM = b"\xef\xbb\xbf"
-
-
-@dataclass(frozen=True)
-class Fields:
-    """What a policy says of the keys of JSON lines, whatever the first record has.
-
-    named: the columns that it names. needed: those without which a record is set aside. drops:
-    whether it drops all others.
-    """
-
-    named: tuple[str, ...] = ()
-    needed: frozenset[str] = frozenset()
-    drops: bool = False
-
-    def names(self, first: list[str]) -> list[str]:
-        """The columns of a stream: those of its first record and, if that has any, the policy's."""
-        if not set(first) & set(self.named):
-            return first  # another table's policy
-        kept = [name for name in first if name in self.named or not self.drops]
-        return kept + [name for name in self.named if name in self.needed and name not in first]
 
 
 ANY_FIELDS = Fields()

@@ -128,3 +128,23 @@ class Schema:
 
     def __getitem__(self, name: str) -> Attribute:
         return next(a for a in self.attributes if a.name == name)
+
+
+@dataclass(frozen=True)
+class Fields:
+    """What a policy says of the keys of JSON lines, whatever the first record has.
+
+    named: the columns that it names. needed: those without which a record is set aside. drops:
+    whether it drops all others.
+    """
+
+    named: tuple[str, ...] = ()
+    needed: frozenset[str] = frozenset()
+    drops: bool = False
+
+    def names(self, first: list[str]) -> list[str]:
+        """The columns of a stream: those of its first record and, if that has any, the policy's."""
+        if not set(first) & set(self.named):
+            return first  # another table's policy
+        kept = [name for name in first if name in self.named or not self.drops]
+        return kept + [name for name in self.named if name in self.needed and name not in first]

@@ -208,7 +208,7 @@ def increment_of(frame: Frame, policy: Policy) -> files.SourceFile:
     records = table_of(frame, allow_empty=True).frame
     text = as_text(records).write_csv()
     digest = hashlib.sha256(text.encode()).hexdigest()
-    remarks = without_nobody(records)[1]
+    records, remarks = without_nobody(records)
     return files.SourceFile(original_frame(records, policy), digest, remarks=remarks)
 
 

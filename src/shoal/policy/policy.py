@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
@@ -19,7 +19,7 @@ from shoal.data.column_words import IDENTIFIER, words_of
 from shoal.data.encoding import EncodedTable
 from shoal.data.notation import Notation
 from shoal.data.person_names import same_value
-from shoal.data.schema import Render, Schema
+from shoal.data.schema import Fields, Render, Schema
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
@@ -38,9 +38,6 @@ from shoal.policy.interchange import reading_beside
 from shoal.policy.loading import as_html, is_text, read_mapping, save
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import build, takes
-
-if TYPE_CHECKING:
-    from shoal.connectors.feeds import Fields
 
 DEFAULT_METHOD = "rounded-partition"
 DEFAULT_OVER_HIERARCHIES = "lattice-peeling"  # and for long searches
@@ -484,8 +481,6 @@ class Policy:
             for name, one in declared.items()
             if one.role in ("quasi", "sensitive", "subject", "plain") or one.pseudonym is not None
         )
-        from shoal.connectors.feeds import Fields
-
         return Fields(tuple(declared), frozenset(needed), self.model.other == "drop")
 
     @property

@@ -14,7 +14,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.connectors.feeds import ANY_FIELDS, Fields, rows_of_json
+from shoal.connectors.feeds import ANY_FIELDS, rows_of_json
+from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.errors import CheckpointError, InputError, MissingExtraError, PartyError
 

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.connectors.feeds import ANY_FIELDS, Fields, rows_of_json
+from shoal.connectors.feeds import ANY_FIELDS, rows_of_json
 from shoal.data.person_names import names_of
+from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.errors import InputError
 from shoal.streams.kafka import Topic

@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shoal.connectors.feeds import Fields, feed_of
+from shoal.connectors.feeds import feed_of
 from shoal.connectors.files import format_of
 from shoal.data.person_names import names_of
+from shoal.data.schema import Fields
 from shoal.data.shared_room import new_file
 from shoal.data.stream import Piece
 from shoal.data.table import as_text

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Container, Mapping
 
-import numpy as np
 import polars as pl
 
 from shoal.data.column_words import copied_columns, is_no_header, looks_like_data
 from shoal.data.derived import PARTS
 from shoal.data.person.decision import who_is_a_person
-from shoal.data.person_names import values_of
+from shoal.data.person_names import same_value
 from shoal.data.table import Column, Table
 from shoal.data.two_tables import GROUP
 from shoal.data.warnings import NAMES_LIKE_DATA, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
@@ -235,9 +235,10 @@ def _counts(column: Column, missing_values: list[str]) -> tuple[int, int]:
     """How many values look like another one, and how many texts these are."""
     if column.was_number:
         return 0, 0
-    is_shown = [cell not in missing_values for cell in column.cells] & (column.counts() > 0)
-    sizes = np.bincount(values_of(column)[is_shown])
-    return int(sizes[sizes > 1].sum()), int((sizes > 1).sum())
+    used = zip(column.cells, column.counts().tolist(), strict=True)
+    shown = [cell for cell, count in used if count and cell not in missing_values]
+    alike = [size for size in Counter(map(same_value, shown)).values() if size > 1]
+    return sum(alike), len(alike)
 
 
 def input_warnings(table: Table, policy: Policy) -> list[ReleaseWarning]:

@@ -63,7 +63,7 @@ def read_original(path: str, policy: Policy, *, allow_empty: bool = False) -> fi
     frame, remarks = without_nobody(source.frame)
     if not frame.height and not allow_empty:
         raise InputError(f"file '{path}': holds no records, only empty rows; give it some")
-    frame = _as_declared(frame, policy)
+    frame = original_frame(frame, policy)
     return replace(source, frame=frame, remarks=(*source.remarks, *remarks))
 
 
@@ -87,14 +87,9 @@ def table_beside(table: Table, policy: Policy, what: str) -> Table:
 
 
 def original_frame(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """A table that was read already, as the policy reads it; raises InputError with every column at
-    fault.
+    """Records that were read already, numbers with points and dates in ISO; raises InputError with
+    every column at fault.
     """
-    return _as_declared(without_nobody(frame)[0], policy)
-
-
-def _as_declared(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Numbers with points and dates in ISO; raises InputError with every column at fault."""
     frame, findings = notation.read_original(frame, policy)
     if findings:
         raise InputError.from_findings(findings)
@@ -103,7 +98,7 @@ def _as_declared(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 def original_table(table: Table, policy: Policy) -> Table:
     """The same of a table."""
-    return _same_or(table, original_frame(table.frame, policy))
+    return _same_or(table, original_frame(without_nobody(table.frame)[0], policy))
 
 
 def _same_or(table: Table, frame: pl.DataFrame) -> Table:
