@@ -66,7 +66,7 @@ def encode_sensitive(
 def _encoded(
     attribute: Attribute, column: Column, schema: Schema, room: Room
 ) -> tuple[SensitiveColumn | None, list[AttributeFinding]]:
-    # a text that nobody can tell from one for no value is no value either
+    # a text that looks like one for a missing value is missing, too
     none = {same_value(cell) for cell in (*schema.missing_values, schema.render.suppressed)}
     missing = np.array([same_value(cell) in none for cell in column.cells], dtype=bool)
     keys, distance, unfit = _keys(attribute, column)

@@ -74,7 +74,7 @@ class People:
 
 
 class PersonColumn:
-    """A column by its name and cells. rows: some, by whose cells it is told how it is written."""
+    """A column by its name and cells. rows: some rows, whose cells show how it is written."""
 
     def __init__(self, table: Table, title: str, rows: np.ndarray) -> None:
         self._table = table
@@ -139,7 +139,7 @@ class PersonColumn:
         return numbers.fill_null(np.nan).to_numpy()[place]
 
     def whole_numbers(self) -> np.ndarray:
-        """(codes,) int64 of what each code stands for, -1 where it is no whole number."""
+        """(codes,) int64 of what each code stands for, -1 where it is not a whole number."""
         texts = pl.Series(self._table.column(self.title).cells, dtype=pl.String)
         return texts.str.strip_chars(BLANKS).cast(pl.Int64, strict=False).fill_null(-1).to_numpy()
 

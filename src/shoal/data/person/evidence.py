@@ -33,7 +33,7 @@ YEARS = 5  # by which ages of one person may differ: people grow older
 class Evidence:
     """What other columns say of a candidate.
 
-    personal: by personal column, how steady it is; steady: the same of all that are steady.
+    personal, steady: by column, how steady each personal and each steady column is.
     crossing: steady columns that cross. profiles: how many profiles of steady columns there are
     where far fewer than values; 0 where they are as many as chance makes.
     """
