@@ -7,33 +7,31 @@ from typing import Annotated
 
 import typer
 
+from shoal.cli.options import argument, option
 from shoal.cli.progress import shown
 
 
 def reproduce(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME",
-            help="A paper, or 'all': crp, fads, fusion, joint, rounded-partition, tcloseness.",
+        argument(
+            "NAME", "A paper, or 'all': crp, fads, fusion, joint, rounded-partition, tcloseness."
         ),
     ],
-    out: Annotated[
-        Path, typer.Option("--out", help="Folder; each paper gets a folder in it.")
-    ] = Path("reproduced"),
+    out: Annotated[Path, option("--out", "Folder; each paper gets a folder in it.")] = Path(
+        "reproduced"
+    ),
     quick: Annotated[
-        bool, typer.Option("--quick", help="A small setting on made-up data, in seconds.")
+        bool, option("--quick", "A small setting on made-up data, in seconds.")
     ] = False,
     data: Annotated[
         Path | None,
-        typer.Option(
-            "--data", metavar="DIR", help="The data sets; else SHOAL_DATA or ../shared/data."
-        ),
+        option("--data DIR", "The data sets; else SHOAL_DATA or ../shared/data."),
     ] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Measure everything anew, finished runs too.")
+        bool, option("--fresh", "Measure everything anew, finished runs too.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    quiet: Annotated[bool, option("-q, --quiet", "No progress.")] = False,
 ) -> None:
     """Repeat a paper's experiments: its tables and figures, and a verdict on each of its claims.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from shoal.cli.options import grouped
+from shoal.cli.options import grouped, option
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,43 +37,33 @@ class Guard:
 
     beside: Annotated[
         list[str] | None,
-        typer.Option(
-            "--beside",
-            metavar="FILE|LEDGER",
-            help="A release of the same people: nobody may be singled out by both; repeatable.",
+        option(
+            "--beside FILE|LEDGER",
+            "A release of the same people: nobody may be singled out by both; repeatable.",
         ),
     ] = None
     beside_policy: Annotated[
         list[str] | None,
-        typer.Option(
-            "--beside-policy", metavar="FILE", help="The policy of each --beside but ledgers."
-        ),
+        option("--beside-policy FILE", "The policy of each --beside but ledgers."),
     ] = None
     beside_original: Annotated[
         list[str] | None,
-        typer.Option(
-            "--beside-original", metavar="FILE", help="The original of each --beside but ledgers."
-        ),
+        option("--beside-original FILE", "The original of each --beside but ledgers."),
     ] = None
     beside_trace: Annotated[
         list[str] | None,
-        typer.Option(
-            "--beside-trace",
-            metavar="FILE",
-            help="The trace of each --beside but ledgers, '-' for tables.",
-        ),
+        option("--beside-trace FILE", "The trace of each --beside but ledgers, '-' for tables."),
     ] = None
     attacker: Annotated[
         str | None,
-        typer.Option(
-            "--attacker",
-            metavar="presence|own",
-            help="With --beside: knows who is in which release (default), or of one person only.",
+        option(
+            "--attacker presence|own",
+            "With --beside: knows who is in which release (default), or of one person only.",
         ),
     ] = None
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="With --beside: guards those who are missing here, too."),
+        option("--strict", "With --beside: guards those who are missing here, too."),
     ] = False
 
     @property
@@ -91,8 +81,8 @@ class Guard:
             "--beside-original": self.beside_original or [],
             "--beside-trace": self.beside_trace or [],
         }
-        for option, values in given.items():
-            is_optional = option == "--beside-trace" and not values
+        for name, values in given.items():
+            is_optional = name == "--beside-trace" and not values
             if len(values) != len(files) and not is_optional:
                 releases = (
                     "1 release of --beside that is not a ledger"
@@ -100,7 +90,7 @@ class Guard:
                     else f"{len(files)} releases of --beside that are not ledgers"
                 )
                 raise InputError(
-                    f"{option}: {len(values)} for {releases}; give one for each, in the same order"
+                    f"{name}: {len(values)} for {releases}; give one for each, in the same order"
                 )
         policies, originals, traces = (iter(values) for values in given.values())
         return [
@@ -119,9 +109,9 @@ class Guard:
 
     def built(self, progress: Progress) -> BesideGuard | None:
         """The releases as they were read; None where there are none."""
-        for option, given in (("--strict", self.strict), ("--attacker", self.attacker)):
+        for name, given in (("--strict", self.strict), ("--attacker", self.attacker)):
             if given and not self.beside:
-                raise InputError(f"{option}: is about other releases; name them with --beside")
+                raise InputError(f"{name}: is about other releases; name them with --beside")
         if not self.releases:
             return None
         from shoal.attacks.beside.guard import Against, guard_of_files
@@ -201,29 +191,23 @@ class Named:
 
     with_: Annotated[
         list[str] | None,
-        typer.Option(
-            WITH,
-            metavar="FILE|LEDGER",
-            help=(
-                "Another release of the same people, judged together; repeatable. Its -p,"
-                " --original and --trace stand behind it."
-            ),
+        option(
+            f"{WITH} FILE|LEDGER",
+            "Another release of the same people, judged together; repeatable. Its -p,"
+            " --original and --trace stand behind it.",
         ),
     ] = None
     attacker: Annotated[
         str | None,
-        typer.Option(
-            "--attacker",
-            metavar="presence|own",
-            help="With --with: knows who is in which release (default), or of one person only.",
+        option(
+            "--attacker presence|own",
+            "With --with: knows who is in which release (default), or of one person only.",
         ),
     ] = None
     same: Annotated[
         list[str] | None,
-        typer.Option(
-            "--same",
-            metavar="A=B",
-            help="With --with: columns of one attribute that never changes; repeatable.",
+        option(
+            "--same A=B", "With --with: columns of one attribute that never changes; repeatable."
         ),
     ] = None
 
@@ -301,49 +285,34 @@ class Attacks:
 
     attack: Annotated[
         list[str] | None,
-        typer.Option(
-            "--attack",
-            metavar="all|NAME,...",
-            help="Try these attacks; an audit needs --original.",
-        ),
+        option("--attack all|NAME,...", "Try these attacks; an audit needs --original."),
     ] = None
     control: Annotated[
         str | None,
-        typer.Option(
-            "--control", metavar="FILE", help="People who are not in the release, for comparison."
-        ),
+        option("--control FILE", "People who are not in the release, for comparison."),
     ] = None
     external: Annotated[
         str | None,
-        typer.Option(
-            "--external", metavar="FILE", help="A list of people that an attacker may hold."
-        ),
+        option("--external FILE", "A list of people that an attacker may hold."),
     ] = None
     earlier: Annotated[
         list[str] | None,
-        typer.Option(
-            "--earlier", metavar="FILE", help="Another release of the same people; repeatable."
-        ),
+        option("--earlier FILE", "Another release of the same people; repeatable."),
     ] = None
     earlier_policy: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--earlier-policy", metavar="FILE", help="The policy of each --earlier, if another."
-        ),
+        option("--earlier-policy FILE", "The policy of each --earlier, if another."),
     ] = None
     earlier_trace: Annotated[
         list[str] | None,
-        typer.Option(
-            "--earlier-trace",
-            metavar="FILE",
-            help="The trace of each --earlier, where these are streams of the same records.",
+        option(
+            "--earlier-trace FILE",
+            "The trace of each --earlier, where these are streams of the same records.",
         ),
     ] = None
     folds: Annotated[
         int | None,
-        typer.Option(
-            "--folds", help="How often other people are left out as the control; 1.", min=1, max=5
-        ),
+        option("--folds", "How often other people are left out as the control; 1.", min=1, max=5),
     ] = None
 
     @property

@@ -24,7 +24,7 @@ from shoal.cli.attacks import (
     with_others,
 )
 from shoal.cli.key import Sign, opened
-from shoal.cli.options import grouped, with_engine, with_memory, with_threads
+from shoal.cli.options import argument, grouped, option, with_engine, with_memory, with_threads
 from shoal.cli.progress import show_warnings, shown
 from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
@@ -50,53 +50,40 @@ def audit(
     context: typer.Context,
     released: Annotated[
         str | None,
-        typer.Argument(
-            metavar="RELEASED",
-            help="The released table, ours or not; else --ledger (or the table in a database that"
+        argument(
+            "RELEASED",
+            "The released table, ours or not; else --ledger (or the table in a database that"
             " the ledger writes, with --ledger) or --transcript.",
         ),
     ] = None,
     policy: Annotated[
         Path | None,
-        typer.Option(
-            "-p", "--policy", help="The policy (YAML, JSON or TOML); a ledger has its own."
-        ),
+        option("-p, --policy", "The policy (YAML, JSON or TOML); a ledger has its own."),
     ] = None,
     ledger: Annotated[
         Path | None,
-        typer.Option(
-            "--ledger", metavar="DIR", help="Audit all releases of a ledger, alone and together."
-        ),
+        option("--ledger DIR", "Audit all releases of a ledger, alone and together."),
     ] = None,
     original: Annotated[
         str | None,
-        typer.Option(
-            "--original", help="The table it was made of: counts people and checks every cell."
-        ),
+        option("--original", "The table it was made of: counts people and checks every cell."),
     ] = None,
     trace: Annotated[
         str | None,
-        typer.Option("--trace", help="Of a stream: what became of each record; needs --original."),
+        option("--trace", "Of a stream: what became of each record; needs --original."),
     ] = None,
     reference: Annotated[
         str | None,
-        typer.Option(
-            "--reference",
-            metavar="TABLE",
-            help="Of a stream: the table that t-closeness was declared to.",
-        ),
+        option("--reference TABLE", "Of a stream: the table that t-closeness was declared to."),
     ] = None,
     record_lines: Annotated[
         int | None,
-        typer.Option(
-            "--record-lines", help="Of a stream: what its --record-lines was; 100 if none.", min=1
-        ),
+        option("--record-lines", "Of a stream: what its --record-lines was; 100 if none.", min=1),
     ] = None,
     downstream: Annotated[
         bool,
-        typer.Option(
-            "--downstream",
-            help="Train on the release, test on --original; random counts. Extra: ml.",
+        option(
+            "--downstream", "Train on the release, test on --original; random counts. Extra: ml."
         ),
     ] = False,
     k: options.K = None,
@@ -104,15 +91,11 @@ def audit(
     read: options.Read = None,
     write: options.Write = None,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", help="Write the certificate to this file.")
+        str | None, option("-o, --output", "Write the certificate to this file.")
     ] = None,
     transcript: Annotated[
         Path | None,
-        typer.Option(
-            "--transcript",
-            metavar="DIR",
-            help="Prove that a fusion's messages say no more than its table.",
-        ),
+        option("--transcript DIR", "Prove that a fusion's messages say no more than its table."),
     ] = None,
     require_together: options.RequireTogether = False,
     attacks: Attacks = NO_ATTACKS,

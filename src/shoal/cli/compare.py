@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
-from shoal.cli.options import grouped
+from shoal.cli.options import argument, grouped, option
 from shoal.cli.progress import shown
 from shoal.data.printable import printable
 from shoal.errors import InfeasibleError, InputError
@@ -24,22 +24,14 @@ METHODS = (
 class Points:
     """Which methods are compared at which k."""
 
-    methods: Annotated[
-        str | None, typer.Option("--methods", metavar="NAME[:PARAM=VALUE],...", help=METHODS)
-    ] = None
+    methods: Annotated[str | None, option("--methods NAME[:PARAM=VALUE],...", METHODS)] = None
     ks: Annotated[
         str | None,
-        typer.Option(
-            "--ks",
-            metavar="K,K,...",
-            help="Values of k; 5, 10, 25, 50 and the policy's when left out.",
-        ),
+        option("--ks K,K,...", "Values of k; 5, 10, 25, 50 and the policy's when left out."),
     ] = None
     skip: Annotated[
         list[str] | None,
-        typer.Option(
-            "--skip", metavar="K:METHOD", help="A point that is measured already; repeatable."
-        ),
+        option("--skip K:METHOD", "A point that is measured already; repeatable."),
     ] = None
 
 
@@ -48,33 +40,29 @@ EVERY_POINT = Points()
 
 @grouped("points", Points)
 def compare(
-    input_path: Annotated[
-        str, typer.Argument(metavar="INPUT", help="The table; '-' reads CSV from standard input.")
-    ],
+    input_path: Annotated[str, argument("INPUT", "The table; '-' reads CSV from standard input.")],
     policy: options.PolicyFile,
     points: Points = EVERY_POINT,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", help="The rows as JSON; '-' prints them.")
+        str | None, option("-o, --output", "The rows as JSON; '-' prints them.")
     ] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", hidden=True, help="Not here: see --methods.")
+        list[str] | None, option("--set", "Not here: see --methods.", hidden=True)
     ] = None,
     seed: options.Seed = None,
     read: options.Read = None,
     attack: Annotated[
         bool,
-        typer.Option("--attack", help="Also try attacks on each release, beside its loss."),
+        option("--attack", "Also try attacks on each release, beside its loss."),
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the rows as JSON instead of the table.")
+        bool, option("--json", "Print the rows as JSON instead of the table.")
     ] = False,
     report: Annotated[
         Path | None,
-        typer.Option(
-            "--report", metavar="FILE.html", help="Write the table and its curves as a page."
-        ),
+        option("--report FILE.html", "Write the table and its curves as a page."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    quiet: Annotated[bool, option("-q, --quiet", "No progress.")] = False,
 ) -> None:
     """Compare methods and values of k on one table: loss, risk, time and every promise, measured;
     recommends one of them. Publishes nothing.

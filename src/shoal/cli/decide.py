@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.options import argument, option
 from shoal.cli.progress import answer, shown
 from shoal.data.printable import printable
 from shoal.errors import InputError
@@ -17,28 +18,23 @@ from shoal.errors import InputError
 
 
 def estimate(
-    records: Annotated[int, typer.Option("--records", metavar="N", help="Records of the table.")],
-    quasi: Annotated[int, typer.Option("--quasi", metavar="N", help="Its quasi-identifiers.")],
-    k: Annotated[int, typer.Option("--k", metavar="N", help="How many must look alike.")] = 10,
-    other: Annotated[
-        int, typer.Option("--other", metavar="N", help="Columns that are published as they are.")
-    ] = 1,
+    records: Annotated[int, option("--records N", "Records of the table.")],
+    quasi: Annotated[int, option("--quasi N", "Its quasi-identifiers.")],
+    k: Annotated[int, option("--k N", "How many must look alike.")] = 10,
+    other: Annotated[int, option("--other N", "Columns that are published as they are.")] = 1,
     values: Annotated[
         int | None,
-        typer.Option(
-            "--values",
-            metavar="N",
-            help="Distinct values of each quasi-identifier; default few, as a census has them.",
+        option(
+            "--values N",
+            "Distinct values of each quasi-identifier; default few, as a census has them.",
         ),
     ] = None,
     cores: Annotated[
         int | None,
-        typer.Option(
-            "--cores", metavar="N", help="Estimate the time on so many cores, too; default: yours."
-        ),
+        option("--cores N", "Estimate the time on so many cores, too; default: yours."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    as_json: Annotated[bool, option("--json", "Print the figures as JSON.")] = False,
+    quiet: Annotated[bool, option("-q, --quiet", "No progress.")] = False,
 ) -> None:
     """Tell what publishing a large table would take on this machine: seconds, memory and disk.
     Publishes an invented table to measure it, and reads none of yours.
@@ -57,21 +53,17 @@ def estimate(
 
 
 def attacker_view(
-    released: Annotated[str, typer.Argument(metavar="RELEASED", help="The released table.")],
+    released: Annotated[str, argument("RELEASED", "The released table.")],
     policy: options.PolicyFile,
-    original: Annotated[
-        str, typer.Option("--original", metavar="FILE", help="The table it was made from.")
-    ],
+    original: Annotated[str, option("--original FILE", "The table it was made from.")],
     row: Annotated[
         str,
-        typer.Option(
-            "--row", metavar="N", help="A row, from 1, or 'most-exposed' or 'most-distorted'."
-        ),
+        option("--row N", "A row, from 1, or 'most-exposed' or 'most-distorted'."),
     ] = "most-exposed",
     read: options.Read = None,
     write: options.Write = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    as_json: Annotated[bool, option("--json", "Print it as JSON.")] = False,
+    quiet: Annotated[bool, option("-q, --quiet", "No progress.")] = False,
 ) -> None:
     """Show what an attacker who knows one person's quasi-identifiers sees of them in a release. It
     prints values of the table: on your own screen only.
@@ -99,21 +91,18 @@ LONG = 10
 
 @options.with_overrides
 def levels(
-    input_path: Annotated[
-        str, typer.Argument(metavar="INPUT", help="The table; '-' reads CSV from standard input.")
-    ],
+    input_path: Annotated[str, argument("INPUT", "The table; '-' reads CSV from standard input.")],
     policy: options.PolicyFile,
     at: Annotated[
         list[str] | None,
-        typer.Option(
-            "--at",
-            metavar="COLUMN:LEVEL",
-            help="The level of a column, repeatable; columns that are not named are at level 0.",
+        option(
+            "--at COLUMN:LEVEL",
+            "The level of a column, repeatable; columns that are not named are at level 0.",
         ),
     ] = None,
     overrides: options.Overrides = options.NO_OVERRIDES,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    as_json: Annotated[bool, option("--json", "Print the figures as JSON.")] = False,
+    quiet: Annotated[bool, option("-q, --quiet", "No progress.")] = False,
 ) -> None:
     """Measure the loss and safety of levels of a global recoding, and of those one step coarser or
     finer. Publishes nothing.
@@ -151,13 +140,11 @@ def _named(text: str) -> tuple[str, int]:
 
 @options.with_overrides
 def marginal(
-    input_path: Annotated[
-        str, typer.Argument(metavar="INPUT", help="The table; '-' reads CSV from standard input.")
-    ],
+    input_path: Annotated[str, argument("INPUT", "The table; '-' reads CSV from standard input.")],
     policy: options.PolicyFile,
     overrides: options.Overrides = options.NO_OVERRIDES,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    as_json: Annotated[bool, option("--json", "Print the figures as JSON.")] = False,
+    quiet: Annotated[bool, option("-q, --quiet", "No progress.")] = False,
 ) -> None:
     """Measure what each quasi-identifier costs: its own loss, and what the other columns would lose
     in a release without it. Publishes in memory, once for each; writes nothing.

@@ -10,7 +10,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.key import opened
-from shoal.cli.options import grouped, policy_of_release
+from shoal.cli.options import argument, grouped, option, policy_of_release
 from shoal.cli.progress import shown
 from shoal.errors import InputError
 
@@ -19,12 +19,10 @@ from shoal.errors import InputError
 class ContextForms:
     """What is printed of a context file, instead of a dossier."""
 
-    template: Annotated[
-        bool, typer.Option("--template", help="Print an empty context file, and end.")
-    ] = False
+    template: Annotated[bool, option("--template", "Print an empty context file, and end.")] = False
     schema: Annotated[
         bool,
-        typer.Option("--schema", help="Print the JSON Schema of a context file, and end."),
+        option("--schema", "Print the JSON Schema of a context file, and end."),
     ] = False
 
 
@@ -34,18 +32,15 @@ class Signatures:
 
     trust: Annotated[
         list[str] | None,
-        typer.Option(
-            "--trust",
-            metavar="PUB.pem",
-            help="A public key, or a folder of *.pub.pem: one of them must have signed the"
+        option(
+            "--trust PUB.pem",
+            "A public key, or a folder of *.pub.pem: one of them must have signed the"
             " release; repeatable. Extra: sign.",
         ),
     ] = None
     sign: Annotated[
         Path | None,
-        typer.Option(
-            "--sign", metavar="KEY", help="Sign D.json with this private key. Extra: sign."
-        ),
+        option("--sign KEY", "Sign D.json with this private key. Extra: sign."),
     ] = None
 
 
@@ -57,47 +52,38 @@ NO_SIGNATURES = Signatures()
 @grouped("signatures", Signatures)
 @grouped("forms", ContextForms)
 def dossier(
-    released: Annotated[
-        str | None, typer.Argument(metavar="RELEASED", help="The released table.")
-    ] = None,
+    released: Annotated[str | None, argument("RELEASED", "The released table.")] = None,
     certificate: Annotated[
         Path | None,
-        typer.Argument(metavar="[CERT]", help="Its certificate; else RELEASED.certificate.json."),
+        argument("[CERT]", "Its certificate; else RELEASED.certificate.json."),
     ] = None,
     context: Annotated[
         Path | None,
-        typer.Option(
-            "--context", help="What no certificate can know: who, why, under which controls."
-        ),
+        option("--context", "What no certificate can know: who, why, under which controls."),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o", "--output", metavar="D.html", help="The page; D.json is written beside it."
-        ),
+        option("-o, --output D.html", "The page; D.json is written beside it."),
     ] = None,
     policy: Annotated[
         Path | None,
-        typer.Option(
-            "-p", "--policy", help="The policy (of a fusion: its agreement): measures again."
-        ),
+        option("-p, --policy", "The policy (of a fusion: its agreement): measures again."),
     ] = None,
     overrides: options.Overrides = options.NO_OVERRIDES,
     original: Annotated[
         str | None,
-        typer.Option("--original", help="The table it was made of: tells the initial risk."),
+        option("--original", "The table it was made of: tells the initial risk."),
     ] = None,
     profile: Annotated[
         list[str] | None,
-        typer.Option(
-            "--profile",
-            metavar="NAME",
-            help="Whose clauses are listed; repeatable. By default all: appi, ehds, ema-hc,"
+        option(
+            "--profile NAME",
+            "Whose clauses are listed; repeatable. By default all: appi, ehds, ema-hc,"
             " gbt-42460, hipaa-expert, iso-27559.",
         ),
     ] = None,
     complete: Annotated[
-        bool, typer.Option("--complete", help="Exit status 1 while something is open.")
+        bool, option("--complete", "Exit status 1 while something is open.")
     ] = False,
     forms: ContextForms = NO_FORMS,
     signatures: Signatures = NO_SIGNATURES,

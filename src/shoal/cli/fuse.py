@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from shoal.cli import options
 from shoal.cli.key import Sign, opened
+from shoal.cli.options import argument, option
 from shoal.cli.progress import listed, show_warnings, shown
 from shoal.errors import InputError
 from shoal.reports.text import fusion_summary
@@ -18,9 +19,7 @@ from shoal.reports.text import fusion_summary
 # shoal party init, show, run
 
 
-Keys = Annotated[
-    Path, typer.Option("--keys", metavar="DIR", help="The folder with NAME.key and NAME.crt.")
-]
+Keys = Annotated[Path, option("--keys DIR", "The folder with NAME.key and NAME.crt.")]
 
 
 class _RunByDefault(TyperGroup):
@@ -51,7 +50,7 @@ app = typer.Typer(
 
 @app.command("init")
 def init(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="This party's name.")],
+    name: Annotated[str, argument("NAME", "This party's name.")],
     keys: Keys = Path(),
     quiet: options.Quiet = False,
 ) -> None:
@@ -76,7 +75,7 @@ def init(
 
 @app.command("show")
 def show(
-    parties: Annotated[str, typer.Argument(metavar="PARTIES.yaml", help="The agreement.")],
+    parties: Annotated[str, argument("PARTIES.yaml", "The agreement.")],
 ) -> None:
     """Print the agreement's hash, which every party signs off."""
     from shoal.policy.agreement import Agreement
@@ -86,38 +85,30 @@ def show(
 
 @app.command("run")
 def run(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Which of the parties this is.")],
-    parties: Annotated[str, typer.Argument(metavar="PARTIES.yaml", help="The agreement.")],
+    name: Annotated[str, argument("NAME", "Which of the parties this is.")],
+    parties: Annotated[str, argument("PARTIES.yaml", "The agreement.")],
     output: Annotated[
-        str | None, typer.Option("-o", "--output", help="The release; a helper writes none.")
+        str | None, option("-o, --output", "The release; a helper writes none.")
     ] = None,
     keys: Keys = Path(),
     folder: Annotated[
         Path | None,
-        typer.Option(
-            "--folder", metavar="DIR", help="Where the journal is kept; by default NAME.journal."
-        ),
+        option("--folder DIR", "Where the journal is kept; by default NAME.journal."),
     ] = None,
     agreed: Annotated[
         str | None,
-        typer.Option("--agreed", metavar="HASH", help="The agreement's hash that was signed off."),
+        option("--agreed HASH", "The agreement's hash that was signed off."),
     ] = None,
     transcript: Annotated[
         Path | None,
-        typer.Option(
-            "--transcript", metavar="DIR", help="Keep every message for 'shoal audit --transcript'."
-        ),
+        option("--transcript DIR", "Keep every message for 'shoal audit --transcript'."),
     ] = None,
     ledger: Annotated[
         Path,
-        typer.Option(
-            "--ledger",
-            metavar="DIR",
-            help="The folder of NAME.ledger, where the agreement says 'before'.",
-        ),
+        option("--ledger DIR", "The folder of NAME.ledger, where the agreement says 'before'."),
     ] = Path(),
     patience: Annotated[
-        float, typer.Option("--patience", help="Seconds to wait for the other parties.", min=1)
+        float, option("--patience", "Seconds to wait for the other parties.", min=1)
     ] = 600.0,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -151,15 +142,11 @@ def run(
 
 
 def fuse(
-    parties: Annotated[
-        str, typer.Argument(metavar="PARTIES.yaml", help="The agreement of all parties.")
-    ],
-    output: Annotated[str, typer.Option("-o", "--output", help="The fused release.")],
+    parties: Annotated[str, argument("PARTIES.yaml", "The agreement of all parties.")],
+    output: Annotated[str, option("-o, --output", "The fused release.")],
     transcript: Annotated[
         Path | None,
-        typer.Option(
-            "--transcript", metavar="DIR", help="Keep every message for 'shoal audit --transcript'."
-        ),
+        option("--transcript DIR", "Keep every message for 'shoal audit --transcript'."),
     ] = None,
     k: options.K = None,
     method: options.Method = None,

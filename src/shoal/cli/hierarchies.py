@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options
+from shoal.cli.options import argument, option
 from shoal.cli.progress import shown
 from shoal.data.printable import printable
 from shoal.errors import InputError
@@ -21,13 +22,13 @@ app = typer.Typer(help="Match hierarchy tables to columns, and edit them.", no_a
 
 @app.command("match")
 def match(
-    data: Annotated[str, typer.Argument(metavar="DATA", help="The table.")],
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of hierarchy tables.")],
+    data: Annotated[str, argument("DATA", "The table.")],
+    folder: Annotated[Path, argument("DIR", "A folder of hierarchy tables.")],
     policy: Annotated[
-        Path | None, typer.Option("-p", "--policy", help="Match the columns of its roles alone.")
+        Path | None, option("-p, --policy", "Match the columns of its roles alone.")
     ] = None,
     read: options.Read = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    as_json: Annotated[bool, option("--json", "Print it as JSON.")] = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Say which table of a folder fits which column, by the values that both have, how many rows
@@ -50,22 +51,16 @@ def match(
 
 @app.command("edit")
 def edit(
-    table: Annotated[Path, typer.Argument(metavar="FILE", help="The hierarchy table.")],
+    table: Annotated[Path, argument("FILE", "The hierarchy table.")],
     edits: Annotated[
         list[str],
-        typer.Argument(
-            metavar="EDIT...", help="Edits in their order, such as '{put: Malta, under: Europe}'."
-        ),
+        argument("EDIT...", "Edits in their order, such as '{put: Malta, under: Europe}'."),
     ],
-    output: Annotated[
-        str, typer.Option("-o", "--output", help="The edited table; '-' prints it.")
-    ] = "-",
+    output: Annotated[str, option("-o, --output", "The edited table; '-' prints it.")] = "-",
     data: Annotated[
-        str | None, typer.Option("--data", help="For 'rare': the table whose rows are counted.")
+        str | None, option("--data", "For 'rare': the table whose rows are counted.")
     ] = None,
-    column: Annotated[
-        str | None, typer.Option("--column", help="For 'rare': the column of --data.")
-    ] = None,
+    column: Annotated[str | None, option("--column", "For 'rare': the column of --data.")] = None,
     read: options.Read = None,
 ) -> None:
     """Edit a hierarchy: put a value under a node, make a new group or step, rename, move, take a

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shoal.cli.options import argument, option
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,9 +21,7 @@ LEAST_CHARACTERS = 12  # of a passphrase that is accepted without a word
 
 Sign = Annotated[
     Path | None,
-    typer.Option(
-        "--sign", metavar="KEY", help="Sign the certificate with this private key. Extra: sign."
-    ),
+    option("--sign KEY", "Sign the certificate with this private key. Extra: sign."),
 ]
 
 app = typer.Typer(help="Make keys to sign certificates with.", no_args_is_help=True)
@@ -30,11 +29,9 @@ app = typer.Typer(help="Make keys to sign certificates with.", no_args_is_help=T
 
 @app.command("new")
 def new(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Writes NAME.pem, private, and NAME.pub.pem.")
-    ],
+    name: Annotated[str, argument("NAME", "Writes NAME.pem, private, and NAME.pub.pem.")],
     unprotected: Annotated[
-        bool, typer.Option("--unprotected", help="No passphrase: whoever has the file can sign.")
+        bool, option("--unprotected", "No passphrase: whoever has the file can sign.")
     ] = False,
 ) -> None:
     """Make an Ed25519 key pair and print its fingerprint. The passphrase is asked for twice, or
@@ -49,12 +46,8 @@ def new(
 
 
 def sign(
-    released: Annotated[
-        str, typer.Argument(metavar="FILE", help="The release; signs FILE.certificate.json.")
-    ],
-    key: Annotated[
-        Path, typer.Option("--key", metavar="KEY", help="The private key, in PEM. Extra: sign.")
-    ],
+    released: Annotated[str, argument("FILE", "The release; signs FILE.certificate.json.")],
+    key: Annotated[Path, option("--key KEY", "The private key, in PEM. Extra: sign.")],
 ) -> None:
     """Sign the certificate of a release: writes FILE.certificate.json.sig, 64 bytes.
     Refused where a promise does not hold."""

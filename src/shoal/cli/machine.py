@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import options
-from shoal.cli.options import Quiet
+from shoal.cli.options import Quiet, argument, option
 from shoal.cli.progress import listed
 
 # shoal sweep
@@ -17,9 +17,7 @@ from shoal.cli.progress import listed
 def sweep(
     outputs: Annotated[
         list[str],
-        typer.Argument(
-            metavar="OUTPUT...", help="Outputs of publish, or folders that hold some.", min=1
-        ),
+        argument("OUTPUT...", "Outputs of publish, or folders that hold some.", min=1),
     ],
     quiet: options.Quiet = False,
 ) -> None:
@@ -45,15 +43,14 @@ def _counted(drafts: int) -> str:
 def warmup(
     verbs: Annotated[
         list[str] | None,
-        typer.Option(
-            "--verb",
-            metavar="VERB",
-            help="Only what this verb needs: publish, stream, republish or fuse; repeatable.",
+        option(
+            "--verb VERB",
+            "Only what this verb needs: publish, stream, republish or fuse; repeatable.",
         ),
     ] = None,
     every_method: Annotated[
         bool,
-        typer.Option("--all", help="Every method, not only those that run where none is named."),
+        option("--all", "Every method, not only those that run where none is named."),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -74,16 +71,12 @@ def warmup(
 def sample(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME", help="Which generator: bank, patients, purchases or wearables."
-        ),
+        argument("NAME", "Which generator: bank, patients, purchases or wearables."),
     ],
-    output: Annotated[str, typer.Option("-o", "--output", help="Where to write the table.")],
-    n: Annotated[int, typer.Option("-n", help="How many records.", min=1)] = 1000,
-    seed: Annotated[
-        int, typer.Option("--seed", help="The same seed gives the same table.", min=0)
-    ] = 0,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing.")] = False,
+    output: Annotated[str, option("-o, --output", "Where to write the table.")],
+    n: Annotated[int, option("-n", "How many records.", min=1)] = 1000,
+    seed: Annotated[int, option("--seed", "The same seed gives the same table.", min=0)] = 0,
+    quiet: Annotated[bool, option("-q, --quiet", "Say nothing.")] = False,
 ) -> None:
     """Write a table of invented people, with a policy that fits it beside it."""
     from shoal.samples import write_sample
@@ -94,10 +87,10 @@ def sample(
 
 
 def methods(
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    as_json: Annotated[bool, option("--json", "Print everything as JSON.")] = False,
     every: Annotated[
         bool,
-        typer.Option("--all", help="The papers' comparators, too, where they are installed."),
+        option("--all", "The papers' comparators, too, where they are installed."),
     ] = False,
 ) -> None:
     """List the methods to choose from: verb, paper, parameters with defaults and ranges, and every

@@ -6,7 +6,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -19,123 +19,109 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from shoal.policy.policy import Policy
 
+Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
-# The option of verbs that work on several cores.
+
+def option(form: str, help: str, **more: Any) -> Any:
+    """An option in the form in which the manual shows it, such as '-o, --output FILE'."""
+    words = form.split()
+    flags = [word.rstrip(",") for word in words if word.startswith("-")]
+    metavar = " ".join(words[len(flags) :]) or None
+    return typer.Option(*flags, metavar=metavar, help=help, **more)
+
+
+def argument(form: str, help: str, **more: Any) -> Any:
+    """An argument by its name in the manual."""
+    return typer.Argument(metavar=form, help=help, **more)
+
+
+# Options that hold for a whole command: what they set stands around it.
+
+
+def _around(
+    name: str, annotation: Any, entered: Callable[[Any], AbstractContextManager[Any]]
+) -> Decorator:
+    """A decorator that gives a command an option, behind its others, and runs it within that."""
+
+    def with_option(command: Callable[..., None]) -> Callable[..., None]:
+        kind = inspect.Parameter.KEYWORD_ONLY
+        one = inspect.Parameter(name, kind, default=None, annotation=annotation)
+        parameters = inspect.signature(command, eval_str=True).parameters.values()
+
+        @wraps(command)
+        def within(**given: Any) -> None:
+            with entered(given.pop(name, None)):
+                command(**given)
+
+        return _with_parameters(within, [*parameters, one])
+
+    return with_option
+
+
+def _with_parameters(
+    command: Callable[..., None], parameters: list[inspect.Parameter]
+) -> Callable[..., None]:
+    """A command that Typer takes to have these parameters."""
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    return command
+
+
+def _on_threads(threads: int | None) -> AbstractContextManager[None]:
+    if threads is not None and "polars" not in sys.modules:
+        os.environ.setdefault(POLARS_THREADS, str(threads))  # it counts cores when it is loaded
+    from shoal.data import cores
+
+    return cores.using(threads)
+
+
+def _within_memory(memory: str | None) -> AbstractContextManager[None]:
+    from shoal.data import room
+
+    return room.using(memory)
+
+
+def _on_engine(engine: str | None) -> AbstractContextManager[None]:
+    from shoal.connectors import engines
+
+    return engines.using(engine)
 
 
 POLARS_THREADS = "POLARS_MAX_THREADS"
-
 Threads = Annotated[
     int | None,
-    typer.Option(
-        "--threads",
-        metavar="N",
-        min=1,
-        help="How many threads may work at once; default the process's cores.",
-    ),
+    option("--threads N", "How many threads may work at once; default the process's cores.", min=1),
 ]
-
-
-def with_threads(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with the option --threads, behind its others; it works on so many threads."""
-    signature = inspect.signature(command, eval_str=True)
-    option = inspect.Parameter(
-        "threads", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Threads
-    )
-    parameters = [*signature.parameters.values(), option]
-
-    @wraps(command)
-    def on_threads(threads: int | None = None, **given: Any) -> None:
-        if threads is not None and "polars" not in sys.modules:
-            os.environ.setdefault(POLARS_THREADS, str(threads))  # it counts cores when it is loaded
-        from shoal.data import cores
-
-        with cores.using(threads):
-            command(**given)
-
-    on_threads.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    on_threads.__annotations__ = {one.name: one.annotation for one in parameters}
-    return on_threads
-
-
-# The option of verbs that can keep to a limit on memory.
-
-
 Memory = Annotated[
     str | None,
-    typer.Option(
-        "--memory",
-        metavar="SIZE",
-        help="How much memory may be used, such as 700MB; more lies in nameless files (TMPDIR).",
+    option(
+        "--memory SIZE",
+        "How much memory may be used, such as 700MB; more lies in nameless files (TMPDIR).",
     ),
 ]
-
-
-def with_memory(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with the option --memory, behind its others; it keeps to that limit."""
-    signature = inspect.signature(command, eval_str=True)
-    option = inspect.Parameter(
-        "memory", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Memory
-    )
-    parameters = [*signature.parameters.values(), option]
-
-    @wraps(command)
-    def within(memory: str | None = None, **given: Any) -> None:
-        from shoal.data import room
-
-        with room.using(memory):
-            command(**given)
-
-    within.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    within.__annotations__ = {one.name: one.annotation for one in parameters}
-    return within
-
-
-# The option of verbs whose work an engine can spread over many machines.
-
-
 Engine = Annotated[
     str | None,
-    typer.Option(
-        "--engine",
-        metavar="spark",
-        help="Who works on the files of a folder: Spark's executors. Extra: spark.",
+    option(
+        "--engine spark",
+        "Who works on the files of a folder: Spark's executors. Extra: spark.",
     ),
 ]
-
-
-def with_engine(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with the option --engine, behind its others."""
-    signature = inspect.signature(command, eval_str=True)
-    option = inspect.Parameter(
-        "engine", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Engine
-    )
-    parameters = [*signature.parameters.values(), option]
-
-    @wraps(command)
-    def on_engine(engine: str | None = None, **given: Any) -> None:
-        from shoal.connectors import engines
-
-        with engines.using(engine):
-            command(**given)
-
-    on_engine.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    on_engine.__annotations__ = {one.name: one.annotation for one in parameters}
-    return on_engine
+with_threads = _around("threads", Threads, _on_threads)
+with_memory = _around("memory", Memory, _within_memory)
+with_engine = _around("engine", Engine, _on_engine)
 
 
 # Options that belong together, as one parameter of a command.
 
 
-def grouped(name: str, group: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def grouped(name: str, group: type) -> Decorator:
     """Puts the fields of a dataclass, options each, in the place of a command's parameter."""
     names = [field.name for field in fields(group)]
     options = inspect.signature(group, eval_str=True).parameters.values()
 
     def with_options(command: Callable[..., None]) -> Callable[..., None]:
-        signature = inspect.signature(command, eval_str=True)
         parameters: list[inspect.Parameter] = []
-        for parameter in signature.parameters.values():
+        for parameter in inspect.signature(command, eval_str=True).parameters.values():
             parameters += options if parameter.name == name else [parameter]
 
         @wraps(command)
@@ -143,55 +129,45 @@ def grouped(name: str, group: type) -> Callable[[Callable[..., None]], Callable[
             values = group(**{option: given.pop(option) for option in names})
             command(**given, **{name: values})
 
-        taken.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        taken.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        return taken
+        return _with_parameters(taken, parameters)
 
     return with_options
 
 
-PolicyFile = Annotated[
-    Path, typer.Option("-p", "--policy", help="The policy (YAML, JSON or TOML).")
-]
-K = Annotated[int | None, typer.Option("--k", help="Overrides the policy's k.")]
+PolicyFile = Annotated[Path, option("-p, --policy", "The policy (YAML, JSON or TOML).")]
+K = Annotated[int | None, option("--k", "Overrides the policy's k.")]
 Method = Annotated[
-    str | None, typer.Option("--method", help="Overrides the policy's method; see 'shoal methods'.")
+    str | None, option("--method", "Overrides the policy's method; see 'shoal methods'.")
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set", metavar="PARAM=VALUE", help="Sets a parameter of the method; repeatable."
-    ),
+    option("--set PARAM=VALUE", "Sets a parameter of the method; repeatable."),
 ]
 Read = Annotated[
     list[str] | None,
-    typer.Option(
-        "--read",
-        metavar="KEY=VALUE",
-        help="How the input is written, such as encoding=cp1252, decimal=,; repeatable.",
+    option(
+        "--read KEY=VALUE",
+        "How the input is written, such as encoding=cp1252, decimal=,; repeatable.",
     ),
 ]
 Write = Annotated[
     list[str] | None,
-    typer.Option(
-        "--write",
-        metavar="KEY=VALUE",
-        help="How the release is written, such as encoding=utf-8, delimiter=;; repeatable.",
+    option(
+        "--write KEY=VALUE",
+        "How the release is written, such as encoding=utf-8, delimiter=;; repeatable.",
     ),
 ]
-Seed = Annotated[int | None, typer.Option("--seed", help="Overrides the policy's seed.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the certificate on standard output.")]
-Report = Annotated[
-    Path | None, typer.Option("--report", metavar="FILE.html", help="Write a report to hand on.")
-]
+Seed = Annotated[int | None, option("--seed", "Overrides the policy's seed.")]
+Json = Annotated[bool, option("--json", "Print the certificate on standard output.")]
+Report = Annotated[Path | None, option("--report FILE.html", "Write a report to hand on.")]
 RequireTogether = Annotated[
     bool,
-    typer.Option(
+    option(
         "--require-together",
-        help="Fails unless the largest k holds over all quasi-identifiers together.",
+        "Fails unless the largest k holds over all quasi-identifiers together.",
     ),
 ]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no summary.")]
+Quiet = Annotated[bool, option("-q, --quiet", "No progress, no summary.")]
 
 PAGES = (".html", ".htm")
 
@@ -276,24 +252,20 @@ class ReleasedColumns:
 
     qi: Annotated[
         list[str] | None,
-        typer.Option(
-            "--qi", metavar="A,B", help="Without a policy: columns that an attacker could know."
-        ),
+        option("--qi A,B", "Without a policy: columns that an attacker could know."),
     ] = None
     subject: Annotated[
-        str | None, typer.Option("--subject", help="With --qi: the column that names the person.")
+        str | None, option("--subject", "With --qi: the column that names the person.")
     ] = None
     sensitive: Annotated[
         list[str] | None,
-        typer.Option("--sensitive", metavar="C,D", help="With --qi: sensitive columns."),
+        option("--sensitive C,D", "With --qi: sensitive columns."),
     ] = None
     l: Annotated[
         int | None,
-        typer.Option("--l", help="With --sensitive or --with: least number of distinct values."),
+        option("--l", "With --sensitive or --with: least number of distinct values."),
     ] = None
-    t: Annotated[
-        float | None, typer.Option("--t", help="With --sensitive: the bound of t-closeness.")
-    ] = None
+    t: Annotated[float | None, option("--t", "With --sensitive: the bound of t-closeness.")] = None
 
     def given(self) -> dict[str, object]:
         """What is given, by option."""

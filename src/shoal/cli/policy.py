@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.options import argument, option
 from shoal.cli.progress import shown
 from shoal.data.printable import printable
 from shoal.errors import InputError
@@ -22,21 +23,18 @@ app = typer.Typer(help="Propose, validate and describe policies.", no_args_is_he
 
 @app.command("init")
 def init(
-    data: Annotated[str, typer.Argument(metavar="DATA", help="The table to write a policy for.")],
-    output: Annotated[
-        str, typer.Option("-o", "--output", help="The policy file; '-' prints it.")
-    ] = "-",
-    k: Annotated[int, typer.Option("--k", help="The k to promise.", min=2)] = 10,
+    data: Annotated[str, argument("DATA", "The table to write a policy for.")],
+    output: Annotated[str, option("-o, --output", "The policy file; '-' prints it.")] = "-",
+    k: Annotated[int, option("--k", "The k to promise.", min=2)] = 10,
     hierarchies: Annotated[
         Path | None,
-        typer.Option(
-            "--hierarchies",
-            metavar="DIR",
-            help="A folder of hierarchy tables, matched to columns by names and values.",
+        option(
+            "--hierarchies DIR",
+            "A folder of hierarchy tables, matched to columns by names and values.",
         ),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say why each role, and who is alone with what.")
+        bool, option("--explain", "Say why each role, and who is alone with what.")
     ] = False,
     read: options.Read = None,
     quiet: options.Quiet = False,
@@ -84,13 +82,11 @@ def _write(text: str, output: str) -> None:
 
 @app.command("check")
 def check(
-    policy: Annotated[Path, typer.Argument(metavar="POLICY", help="The policy file.")],
-    data: Annotated[str | None, typer.Argument(metavar="DATA", help="The table it is for.")] = None,
+    policy: Annotated[Path, argument("POLICY", "The policy file.")],
+    data: Annotated[str | None, argument("DATA", "The table it is for.")] = None,
     show_values: Annotated[
         bool,
-        typer.Option(
-            "--show-values", help="Print the values that are at fault: on your own screen only."
-        ),
+        option("--show-values", "Print the values that are at fault: on your own screen only."),
     ] = False,
     read: options.Read = None,
 ) -> None:

@@ -5,23 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from shoal.cli import options
+from shoal.cli.options import argument, option
 from shoal.cli.progress import answer, shown
 
 # shoal risk
 
 
 def risk(
-    input_path: Annotated[
-        str, typer.Argument(metavar="INPUT", help="The table; '-' reads CSV from standard input.")
-    ],
+    input_path: Annotated[str, argument("INPUT", "The table; '-' reads CSV from standard input.")],
     policy: options.PolicyFile,
     k: options.K = None,
     read: options.Read = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    as_json: Annotated[bool, option("--json", "Print the figures as JSON.")] = False,
+    quiet: Annotated[bool, option("-q, --quiet", "No progress.")] = False,
 ) -> None:
     """Count how many people of a table are alone by what others could know, what each column gives
     away, and who hides among how many already. Publishes nothing, shows no cell.
@@ -36,23 +33,19 @@ def risk(
 
 
 def profile(
-    input_path: Annotated[
-        str, typer.Argument(metavar="INPUT", help="The table; '-' reads CSV from standard input.")
-    ],
+    input_path: Annotated[str, argument("INPUT", "The table; '-' reads CSV from standard input.")],
     policy: Annotated[
         Path | None,
-        typer.Option("-p", "--policy", help="A policy: what follows if rows are taken for people."),
+        option("-p, --policy", "A policy: what follows if rows are taken for people."),
     ] = None,
     qi: Annotated[
         list[str] | None,
-        typer.Option(
-            "--qi", metavar="A,B", help="Instead of a policy: columns that others could know."
-        ),
+        option("--qi A,B", "Instead of a policy: columns that others could know."),
     ] = None,
-    k: Annotated[int, typer.Option("--k", help="With --qi: the k to try.", min=2)] = 10,
+    k: Annotated[int, option("--k", "With --qi: the k to try.", min=2)] = 10,
     read: options.Read = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    as_json: Annotated[bool, option("--json", "Print the figures as JSON.")] = False,
+    quiet: Annotated[bool, option("-q, --quiet", "No progress.")] = False,
 ) -> None:
     """Count what every column of a table holds, and who may be one person in it. Shows no cell."""
     from shoal.advise.profile import profile as profiled

@@ -10,7 +10,7 @@ import typer
 from shoal.cli import options
 from shoal.cli.attacks import NO_ATTACKS, NO_GUARD, Attacks, Guard, with_attacks, with_guard
 from shoal.cli.key import Sign, opened
-from shoal.cli.options import with_engine, with_memory, with_threads
+from shoal.cli.options import argument, option, with_engine, with_memory, with_threads
 from shoal.cli.progress import listed, published_already, show_warnings, shown
 from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
@@ -26,49 +26,37 @@ from shoal.reports.text import summary
 def publish(
     input_path: Annotated[
         str,
-        typer.Argument(
-            metavar="INPUT",
-            help="The table: a file, a folder, one in a database; '-' reads CSV.",
-        ),
+        argument("INPUT", "The table: a file, a folder, one in a database; '-' reads CSV."),
     ],
     policy: options.PolicyFile,
     output: Annotated[
         str,
-        typer.Option(
-            "-o",
-            "--output",
-            help="The release: a file, 'out/' for a folder of Parquet, a table in a database, '-'.",
+        option(
+            "-o, --output",
+            "The release: a file, 'out/' for a folder of Parquet, a table in a database, '-'.",
         ),
     ],
     overrides: options.Overrides = options.NO_OVERRIDES,
     plan: Annotated[
         str | None,
-        typer.Option(
-            "--plan",
-            metavar="FILE",
-            help="Applies the plan in FILE if it exists, else saves it there.",
-        ),
+        option("--plan FILE", "Applies the plan in FILE if it exists, else saves it there."),
     ] = None,
     explain: Annotated[
         bool,
-        typer.Option(
-            "--explain",
-            help="Says why records and columns were given up, and what would be cheaper.",
+        option(
+            "--explain", "Says why records and columns were given up, and what would be cheaper."
         ),
     ] = False,
     require_together: options.RequireTogether = False,
     replace: Annotated[
         bool,
-        typer.Option(
-            "--replace", help="Puts it in place of an earlier release of that folder or table."
-        ),
+        option("--replace", "Puts it in place of an earlier release of that folder or table."),
     ] = False,
     metadata: Annotated[
         str | None,
-        typer.Option(
-            "--metadata",
-            metavar="KIND,...",
-            help="Describes the release: datapackage, csvw, croissant, spdx, openlineage.",
+        option(
+            "--metadata KIND,...",
+            "Describes the release: datapackage, csvw, croissant, spdx, openlineage.",
         ),
     ] = None,
     attacks: Attacks = NO_ATTACKS,

@@ -11,6 +11,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.key import Sign, opened
+from shoal.cli.options import argument, option
 from shoal.cli.progress import listed, published_already, show_warnings, shown
 from shoal.errors import InputError
 from shoal.reports.text import prospect_text, rehearsal_text, summary
@@ -23,22 +24,18 @@ if TYPE_CHECKING:
 
 
 app = typer.Typer(help="Read and verify a ledger of releases.", no_args_is_help=True)
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The ledger.")]
+Folder = Annotated[Path, argument("DIR", "The ledger.")]
 
 
 @app.command("verify")
 def verify(
     ledger: Annotated[
         str,
-        typer.Argument(
-            metavar="DIR", help="The ledger, or the table in a database that it writes."
-        ),
+        argument("DIR", "The ledger, or the table in a database that it writes."),
     ],
     noted: Annotated[
         str | None,
-        typer.Option(
-            "--noted", metavar="HASH", help="A hash noted earlier: the chain must hold it."
-        ),
+        option("--noted HASH", "A hash noted earlier: the chain must hold it."),
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -63,12 +60,10 @@ def _whole_chain(releases: int, head: str) -> str:
 @app.command("export")
 def export(
     ledger: Folder,
-    output: Annotated[
-        str, typer.Option("-o", "--output", help="The table; '-' writes CSV to standard output.")
-    ],
+    output: Annotated[str, option("-o, --output", "The table; '-' writes CSV to standard output.")],
     release: Annotated[
         int | None,
-        typer.Option("--release", metavar="N", help="As of this release; else the last."),
+        option("--release N", "As of this release; else the last."),
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -87,45 +82,32 @@ def export(
 def republish(
     increment: Annotated[
         str,
-        typer.Argument(
-            metavar="INCREMENT", help="The new records; '-' reads CSV from standard input."
-        ),
+        argument("INCREMENT", "The new records; '-' reads CSV from standard input."),
     ],
     policy: options.PolicyFile,
-    ledger: Annotated[
-        Path, typer.Option("--ledger", metavar="DIR", help="The ledger; begun if it is not there.")
-    ],
+    ledger: Annotated[Path, option("--ledger DIR", "The ledger; begun if it is not there.")],
     output: Annotated[
         str | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="TABLE",
-            help=(
-                "A table in a database that takes the releases, too: 'sqlite:///FILE?table=NAME' or"
-                " 'postgresql://...'. Each is committed with its certificate, once."
-            ),
+        option(
+            "-o, --output TABLE",
+            "A table in a database that takes the releases, too: 'sqlite:///FILE?table=NAME' or"
+            " 'postgresql://...'. Each is committed with its certificate, once.",
         ),
     ] = None,
     allow_leaks: Annotated[
         bool,
-        typer.Option(
-            "--allow-leaks", help="Publish although the history breaks; the certificate says so."
-        ),
+        option("--allow-leaks", "Publish although the history breaks; the certificate says so."),
     ] = False,
     what_if: Annotated[
         bool,
-        typer.Option("--what-if", help="Show what each method would do with it; publish nothing."),
+        option("--what-if", "Show what each method would do with it; publish nothing."),
     ] = False,
     earlier: Annotated[
         list[str] | None,
-        typer.Option(
-            "--earlier",
-            metavar="FILE",
-            help=(
-                "With --what-if: an increment before this one, in order; repeatable. Shows how much"
-                " of all of them 'sticky' publishes of people who come again."
-            ),
+        option(
+            "--earlier FILE",
+            "With --what-if: an increment before this one, in order; repeatable. Shows how much"
+            " of all of them 'sticky' publishes of people who come again.",
         ),
     ] = None,
     overrides: options.Overrides = options.NO_OVERRIDES,
@@ -133,9 +115,7 @@ def republish(
     as_json: options.Json = False,
     report: Annotated[
         Path | None,
-        typer.Option(
-            "--report", metavar="FILE.html", help="Write a report over the whole history."
-        ),
+        option("--report FILE.html", "Write a report over the whole history."),
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
-from shoal.cli.options import with_engine
+from shoal.cli.options import argument, option, with_engine
 from shoal.cli.progress import listed, published_already, show_warnings, shown
 from shoal.data.warnings import MOSTLY_ASIDE
 from shoal.errors import InputError
@@ -20,10 +20,8 @@ from shoal.reports.text import summary
 
 
 def stream_status(
-    checkpoint: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The stream's --checkpoint folder.")
-    ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
+    checkpoint: Annotated[Path, argument("DIR", "The stream's --checkpoint folder.")],
+    as_json: Annotated[bool, option("--json", "Print all of it as JSON.")] = False,
 ) -> None:
     """Say how a running stream is doing, by its last commit: verdict, counts, loss, waits, and what
     to look at. Reads no record, and the stream does not notice. Exit status 1 where a release broke
@@ -56,82 +54,61 @@ def stream_status(
 def stream(
     source: Annotated[
         str,
-        typer.Argument(metavar="SOURCE", help="The records; '-' reads CSV from standard input."),
+        argument("SOURCE", "The records; '-' reads CSV from standard input."),
     ],
     policy: options.PolicyFile,
-    output: Annotated[
-        str, typer.Option("-o", "--output", metavar="SINK", help="Where rows go; '-' writes CSV.")
-    ],
+    output: Annotated[str, option("-o, --output SINK", "Where rows go; '-' writes CSV.")],
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
-            "--checkpoint", metavar="DIR", help="Keeps all state; the same command resumes."
-        ),
+        option("--checkpoint DIR", "Keeps all state; the same command resumes."),
     ] = None,
     trace: Annotated[
         str | None,
-        typer.Option(
-            "--trace", metavar="FILE", help="What became of every record (JSON lines); private."
-        ),
+        option("--trace FILE", "What became of every record (JSON lines); private."),
     ] = None,
     dead_letters: Annotated[
         str | None,
-        typer.Option(
-            "--dead-letters", metavar="FILE", help="Where bad records are listed, by place."
-        ),
+        option("--dead-letters FILE", "Where bad records are listed, by place."),
     ] = None,
     on_bad: Annotated[
-        str, typer.Option("--on-bad", help="dead-letter sets bad records aside; stop ends.")
+        str, option("--on-bad", "dead-letter sets bad records aside; stop ends.")
     ] = "dead-letter",
     reference: Annotated[
         str | None,
-        typer.Option(
-            "--reference", metavar="TABLE", help="Shows domains and values the policy leaves open."
-        ),
+        option("--reference TABLE", "Shows domains and values the policy leaves open."),
     ] = None,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Wait for more when the file ends.")
-    ] = False,
+    follow: Annotated[bool, option("--follow", "Wait for more when the file ends.")] = False,
     deadline: Annotated[
         float | None,
-        typer.Option(
-            "--deadline", metavar="SECONDS", help="Release records after so long, too.", min=0
-        ),
+        option("--deadline SECONDS", "Release records after so long, too.", min=0),
     ] = None,
     record_lines: Annotated[
         int,
-        typer.Option(
-            "--record-lines",
-            help="Lines of a CSV record at most; beyond, a quote was left open.",
-            min=1,
+        option(
+            "--record-lines", "Lines of a CSV record at most; beyond, a quote was left open.", min=1
         ),
     ] = 100,
     partitioner: Annotated[
         str,
-        typer.Option(
+        option(
             "--partitioner",
-            help="How producers map keys to a topic's partitions: murmur2 (Java) or crc32.",
+            "How producers map keys to a topic's partitions: murmur2 (Java) or crc32.",
         ),
     ] = "murmur2",
     shards: Annotated[
         int | None,
-        typer.Option(
-            "--shards",
-            metavar="N",
-            help="With --engine: streams that people are divided among; fixed at the start.",
+        option(
+            "--shards N",
+            "With --engine: streams that people are divided among; fixed at the start.",
         ),
     ] = None,
     durability: Annotated[
         str,
-        typer.Option(
-            "--durability", help="What a commit survives: power (of the machine) or process."
-        ),
+        option("--durability", "What a commit survives: power (of the machine) or process."),
     ] = "power",
     measured: Annotated[
         str,
-        typer.Option(
-            "--measure", help="The certificate: of the whole file, or by release in flat memory."
-        ),
+        option("--measure", "The certificate: of the whole file, or by release in flat memory."),
     ] = "whole",
     overrides: options.Overrides = options.NO_OVERRIDES,
     as_json: options.Json = False,

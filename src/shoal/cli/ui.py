@@ -8,20 +8,19 @@ from typing import Annotated
 
 import typer
 
+from shoal.cli.options import argument, option
 from shoal.errors import InputError, MissingExtraError
 
 
 def ui(
     folder: Annotated[
-        Path, typer.Argument(metavar="[FOLDER]", help="The project; made where it is not there.")
+        Path, argument("[FOLDER]", "The project; made where it is not there.")
     ] = Path("shoal-project"),
     tables: Annotated[
         Path,
-        typer.Option("--tables", metavar="DIR", help="Below which tables may be opened."),
+        option("--tables DIR", "Below which tables may be opened."),
     ] = Path(),
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Only print the page's address.")
-    ] = False,
+    no_browser: Annotated[bool, option("--no-browser", "Only print the page's address.")] = False,
 ) -> None:
     """Open the steward's page of a project in your browser: from a table to a signed release, step
     by step. Only this computer can reach it.

@@ -9,42 +9,37 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
-from shoal.cli.options import policy_of_release, with_memory
+from shoal.cli.options import argument, option, policy_of_release, with_memory
 from shoal.cli.progress import shown
 
 
 @with_memory
 @options.with_overrides
 def verify(
-    released: Annotated[str, typer.Argument(metavar="FILE", help="The released table.")],
+    released: Annotated[str, argument("FILE", "The released table.")],
     certificate: Annotated[
         Path | None,
-        typer.Argument(metavar="[CERT]", help="Its certificate; else FILE.certificate.json."),
+        argument("[CERT]", "Its certificate; else FILE.certificate.json."),
     ] = None,
     policy: Annotated[
         Path | None,
-        typer.Option(
-            "-p",
-            "--policy",
-            help="The policy (of a fusion: its agreement): measures again.",
-        ),
+        option("-p, --policy", "The policy (of a fusion: its agreement): measures again."),
     ] = None,
     overrides: options.Overrides = options.NO_OVERRIDES,
     original: Annotated[
         str | None,
-        typer.Option("--original", help="The table it was made of: compares its hash."),
+        option("--original", "The table it was made of: compares its hash."),
     ] = None,
     trust: Annotated[
         list[str] | None,
-        typer.Option(
-            "--trust",
-            metavar="PUB.pem",
-            help="A public key, or a folder of *.pub.pem: one of them must have signed;"
+        option(
+            "--trust PUB.pem",
+            "A public key, or a folder of *.pub.pem: one of them must have signed;"
             " repeatable. Extra: sign.",
         ),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the checks as JSON instead of lines.")
+        bool, option("--json", "Print the checks as JSON instead of lines.")
     ] = False,
     quiet: options.Quiet = False,
 ) -> None:
