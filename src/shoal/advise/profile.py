@@ -29,7 +29,7 @@ from shoal.data.numbers import parse_numbers
 from shoal.data.partition import Partition
 from shoal.data.person.decision import who_is_a_person
 from shoal.data.progress import Progress, no_progress
-from shoal.data.table import Table
+from shoal.data.table import Table, without_nobody
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding.columns import check_columns
 from shoal.policy.binding.files import Source, original_table, read_source
@@ -75,7 +75,7 @@ def profile(
     said = options.model_dump(exclude_unset=True)
     found = notation_in(written, said)
     said |= found.read
-    frame = as_read(written.frame, read_options(said).notation)
+    frame = as_read(without_nobody(written.frame)[0], read_options(said).notation)
     table = written if frame is written.frame else Table(frame)
     _check_named(quasi, table.names)
     cells = cells_of(table, progress)

@@ -25,7 +25,7 @@ from shoal.connectors.frames import Frame, table_of
 from shoal.data.column_words import is_no_header, looks_like_data
 from shoal.data.person.decision import who_is_a_person
 from shoal.data.progress import Progress, no_progress, tell
-from shoal.data.table import Table
+from shoal.data.table import Table, without_nobody
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.interchange import ReadOptions, reading_of
@@ -106,7 +106,7 @@ def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
     found = notation_in(table, said)
     said |= found.read
     notation = read_options(said).notation
-    frame = as_read(table.frame, notation)
+    frame = as_read(without_nobody(table.frame)[0], notation)
     table = table if frame is table.frame else Table(frame)
     columns = cells_of(table, progress)
     guesses = {name: guess_of(column) for name, column in columns.items()}

@@ -365,3 +365,11 @@ def test_any_table_gets_a_policy_that_fits_it(frame):
     expected = ("promise 'k-anonymity'", "records without a subject", "record without a subject")
     faults = [finding.message for finding in library.check(content, frame)]
     assert [fault for fault in faults if not any(one in fault for one in expected)] == []
+
+
+def test_rows_of_empty_cells_are_nobody():
+    """As a spreadsheet saves rows whose cells were cleared: no part of any figure."""
+    people = pl.DataFrame({"age": [30, 40, 50] * 10, "sex": ["f", "m"] * 15})
+    cleared = pl.concat([people, pl.DataFrame({"age": [None] * 5, "sex": [None, " "] + [""] * 3})])
+    assert propose_policy(cleared).text == propose_policy(people).text
+    assert library.profile(cleared).to_dict() == library.profile(people).to_dict()
