@@ -18,6 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.data.parameters import parameter
 from shoal.data.space import Space
 from shoal.protocols import StreamMethod, StreamPromises
 from shoal.streams.methods import castle
@@ -38,12 +39,8 @@ class BCastle(StreamMethod):
     delta: int = field(default=10_000, metadata=DELTA)
     beta: int = field(default=50, metadata=BETA)
     mu: int = field(default=100, metadata=MU)
-    alpha: int = field(
-        default=0,
-        metadata={
-            "help": "people from which on a candidate cluster is full, 0 for 2k",
-            "low": 0,
-        },
+    alpha: int = parameter(
+        "people from which on a candidate cluster is full, 0 for 2k", default=0, low=0
     )
     keep: int = field(default=1000, metadata=KEEP)
     leftovers: str = field(default="star", metadata=STAR_OR_DROP)

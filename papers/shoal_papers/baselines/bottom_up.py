@@ -23,13 +23,14 @@ that has too few people for one class joins its nearest class in the end.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.data.classes import Classes
 from shoal.data.matrix import Matrix
+from shoal.data.parameters import parameter
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises
 from shoal.search.kernels import cuts, nearest_class
@@ -56,24 +57,15 @@ class BottomUp(Partitioner):
         "Xu, Wang, Pei, Wang, Shi, Fu. Utility-based anonymization using local recoding. KDD 2006."
     )
 
-    neighbour: str = field(
+    neighbour: str = parameter(
+        "what a group wants least of in a union: loss added, loss in all, or width of the box",
         default="added",
-        metadata={
-            "help": (
-                "what a group wants least of in a union: loss added, loss in all, or width of"
-                " the box"
-            ),
-            "choices": tuple(RULES),
-        },
+        choices=tuple(RULES),
     )
-    block: int = field(
+    block: int = parameter(
+        "records searched together, 4k at least: larger is slower and loses less; 0 is all",
         default=32768,
-        metadata={
-            "help": (
-                "records searched together, 4k at least: larger is slower and loses less; 0 is all"
-            ),
-            "low": 0,
-        },
+        low=0,
     )
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:

@@ -15,7 +15,7 @@ stand out.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -23,6 +23,7 @@ import numpy as np
 
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
+from shoal.data.parameters import parameter
 from shoal.errors import InfeasibleError
 from shoal.protocols import Promises, Recoder
 from shoal.search.distinct_rows import on_distinct_rows
@@ -37,13 +38,11 @@ class Datafly(Recoder):
     name: ClassVar[str] = "datafly"
     paper: ClassVar[str] = "Sweeney 2002"
 
-    suppression: float | None = field(
+    suppression: float | None = parameter(
+        "greatest share of records suppressed; not set is the paper's: k records",
         default=None,
-        metadata={
-            "help": "greatest share of records suppressed; not set is the paper's: k records",
-            "low": 0.0,
-            "high": 1.0,
-        },
+        low=0.0,
+        high=1.0,
     )
 
     @on_distinct_rows()

@@ -31,6 +31,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.data.parameters import parameter
 from shoal.data.partition import Partition
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
@@ -66,16 +67,12 @@ class Faanst(StreamMethod):
         " 2010, LNCS 6514. A reconstruction."
     )
 
-    delta: int = field(default=10_000, metadata={"help": "records in a window", "low": 2})
-    tau: float = field(
-        default=0.5,
-        metadata={"help": "clusters that lose less are used again", "low": 0.0, "high": 1.0},
+    delta: int = parameter("records in a window", default=10_000, low=2)
+    tau: float = parameter("clusters that lose less are used again", default=0.5, low=0.0, high=1.0)
+    delay: str = parameter(
+        "who is forced out before the next window", default="passive", choices=DELAYS
     )
-    delay: str = field(
-        default="passive",
-        metadata={"help": "who is forced out before the next window", "choices": DELAYS},
-    )
-    rounds: int = field(default=20, metadata={"help": "rounds of k-means at most", "low": 1})
+    rounds: int = parameter("rounds of k-means at most", default=20, low=1)
     keep: int = field(default=1000, metadata=KEEP)
     snap: int = field(default=0, metadata=SNAP)
     tick: int = field(default=1, metadata=TICK)

@@ -25,6 +25,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.data.parameters import parameter
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
 from shoal.protocols import StreamMethod, StreamPromises
@@ -53,10 +54,8 @@ class FadsTuple(StreamMethod):
         " streams. Knowledge-Based Systems 46, 2013."
     )
 
-    delta: int = field(default=2000, metadata={"help": "records that wait at most", "low": 2})
-    lifetime: int = field(
-        default=200, metadata={"help": "records for which a cluster may be used again", "low": 0}
-    )
+    delta: int = parameter("records that wait at most", default=2000, low=2)
+    lifetime: int = parameter("records for which a cluster may be used again", default=200, low=0)
     leftovers: str = field(
         default="star",
         metadata=STAR_OR_DROP,

@@ -20,7 +20,7 @@ Counts over some of the attributes are asked of the sets that hold them all.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from typing import ClassVar
@@ -29,6 +29,7 @@ import numpy as np
 
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
+from shoal.data.parameters import parameter
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Promises, Recoder
 from shoal.search.distinct_rows import on_distinct_rows
@@ -49,14 +50,9 @@ class Incognito(Recoder):
     name: ClassVar[str] = "incognito"
     paper: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan 2005"
 
-    metric: str = field(default="loss", metadata={"help": "what is made least", "choices": METRICS})
-    suppression: float = field(
-        default=0.0,
-        metadata={
-            "help": "greatest share of records that may be suppressed",
-            "low": 0.0,
-            "high": 1.0,
-        },
+    metric: str = parameter("what is made least", default="loss", choices=METRICS)
+    suppression: float = parameter(
+        "greatest share of records that may be suppressed", default=0.0, low=0.0, high=1.0
     )
 
     @on_distinct_rows()

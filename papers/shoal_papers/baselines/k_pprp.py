@@ -31,6 +31,7 @@ import numpy as np
 
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
+from shoal.data.parameters import parameter
 from shoal.data.partition import Partition
 from shoal.protocols import Promises, Republisher
 from shoal.search.kernels import nearest_class
@@ -58,15 +59,11 @@ class KPprp(Republisher):
         " together."
     )
 
-    arrivals: str = field(
+    arrivals: str = parameter(
+        "how new people join a published class: at least k together; any number (which"
+        " exposes them); or at least k as a class of their own beside it, others waiting",
         default="together",
-        metadata={
-            "help": (
-                "how new people join a published class: at least k together; any number (which"
-                " exposes them); or at least k as a class of their own beside it, others waiting"
-            ),
-            "choices": ("together", "any", "subclass"),
-        },
+        choices=("together", "any", "subclass"),
     )
     by: str = field(default="rounded-partition", metadata=BY)
 

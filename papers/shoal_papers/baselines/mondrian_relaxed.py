@@ -16,12 +16,13 @@ Reading: hierarchies are ordered by their leaves in depth-first order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.data.matrix import Matrix
+from shoal.data.parameters import parameter
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises
 from shoal.search.kernels import cuts
@@ -37,15 +38,11 @@ class MondrianRelaxed(Partitioner):
         "LeFevre, DeWitt, Ramakrishnan. Mondrian multidimensional k-anonymity. ICDE 2006."
     )
 
-    ties: str = field(
+    ties: str = parameter(
+        "which records equal to the median go left: the earlier in the order that earlier "
+        "cuts left, or the lower on the other attributes, the widest first",
         default="rows",
-        metadata={
-            "help": (
-                "which records equal to the median go left: the earlier in the order that earlier "
-                "cuts left, or the lower on the other attributes, the widest first"
-            ),
-            "choices": ("rows", "codes"),
-        },
+        choices=("rows", "codes"),
     )
 
     def decides_locally(self, over_trees: bool) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from shoal.data.parameters import parameter
 from shoal.fusion.methods.party_tds import AHEAD, PAPER, SCORE, TdsRule
 from shoal.protocols import FusionMethod
 from shoal.search.specialization import SCORES
@@ -41,10 +42,8 @@ class PartyTdsStepwise(TdsRule, FusionMethod):
     only_new: ClassVar[bool] = False
     ahead: ClassVar[int] = 1
 
-    score: str = field(
+    score: str = parameter(
+        "what makes a specialization good: gain ratio, gain, or gain per loss",
         default="gain-ratio",
-        metadata={
-            "help": "what makes a specialization good: gain ratio, gain, or gain per loss",
-            "choices": SCORES,
-        },
+        choices=SCORES,
     )

@@ -27,6 +27,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.data.parameters import parameter
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, State
 from shoal.protocols import StreamMethod, StreamPromises
@@ -51,16 +52,11 @@ class Sky(StreamMethod):
     )
 
     delta: int = field(default=10_000, metadata=DELTA)
-    c0: float = field(
-        default=1.0,
-        metadata={"help": "regions kept, in units of 8 * delta / k", "low": 1.0},
-    )
-    cut: str = field(
+    c0: float = parameter("regions kept, in units of 8 * delta / k", default=1.0, low=1.0)
+    cut: str = parameter(
+        "where numbers are cut: in the middle, or at the median of who was published",
         default="middle",
-        metadata={
-            "help": "where numbers are cut: in the middle, or at the median of who was published",
-            "choices": ("middle", "median"),
-        },
+        choices=("middle", "median"),
     )
     leftovers: str = field(default="star", metadata=STAR_OR_DROP)
     snap: int = field(default=0, metadata=SNAP)

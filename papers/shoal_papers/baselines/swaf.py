@@ -28,6 +28,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from shoal.data.parameters import parameter
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, State
 from shoal.protocols import StreamMethod, StreamPromises
@@ -57,12 +58,10 @@ class Swaf(StreamMethod):
 
     delta: int = field(default=10_000, metadata=DELTA)
     c0: float = field(default=1.0, metadata=C0)
-    split: str = field(
+    split: str = parameter(
+        "where the window is cut: at the median, or in the widest gap near it, as KIDS",
         default="median",
-        metadata={
-            "help": "where the window is cut: at the median, or in the widest gap near it, as KIDS",
-            "choices": ("median", "density"),
-        },
+        choices=("median", "density"),
     )
     leftovers: str = field(default="star", metadata=STAR_OR_DROP)
     snap: int = field(default=0, metadata=SNAP)

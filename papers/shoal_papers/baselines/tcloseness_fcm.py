@@ -21,6 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.matrix import Matrix
+from shoal.data.parameters import parameter
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises
 from shoal.search.points import BLOCK, SCALE, sensitive_points
@@ -44,13 +45,8 @@ class TClosenessFcm(Partitioner):
         "JCST 33(6), 2018. A reconstruction."
     )
 
-    fuzzifier: float = field(
-        default=2.0,
-        metadata={
-            "help": "how far records are shared between centres: near 1 hardly",
-            "low": 1.1,
-            "high": 10.0,
-        },
+    fuzzifier: float = parameter(
+        "how far records are shared between centres: near 1 hardly", default=2.0, low=1.1, high=10.0
     )
     scale: str = field(default="deviation", metadata=SCALE)
     block: int = field(default=1 << 14, metadata=BLOCK)

@@ -22,12 +22,13 @@ with less than a sixteenth on one side gives way to a cut into equal halves at t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.data.matrix import Matrix
+from shoal.data.parameters import parameter
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises
 from shoal.search.kernels import cuts
@@ -61,22 +62,13 @@ class TopDownGreedy(Partitioner):
         "Xu, Wang, Pei, Wang, Shi, Fu. Utility-based anonymization using local recoding. KDD 2006."
     )
 
-    assignment: str = field(
+    assignment: str = parameter(
+        "what a record looks at to choose a side: records times box, box alone, or seeds",
         default="weighted",
-        metadata={
-            "help": (
-                "what a record looks at to choose a side: records times box, box alone, or seeds"
-            ),
-            "choices": tuple(RULES),
-        },
+        choices=tuple(RULES),
     )
-    rounds: int = field(
-        default=6,
-        metadata={
-            "help": "searches for the farthest record that make a pair",
-            "low": 1,
-            "high": 100,
-        },
+    rounds: int = parameter(
+        "searches for the farthest record that make a pair", default=6, low=1, high=100
     )
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:

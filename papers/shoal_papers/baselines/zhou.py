@@ -23,6 +23,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.data.parameters import parameter
 from shoal.data.space import Space
 from shoal.data.stream import Arrivals, State
 from shoal.protocols import StreamMethod, StreamPromises
@@ -45,9 +46,8 @@ class Zhou(StreamMethod):
 
     delta: int = field(default=10_000, metadata=DELTA)
     c0: float = field(default=1.0, metadata=C0)
-    mu: int = field(
-        default=100,
-        metadata={"help": "published clusters whose mean loss decides what is good", "low": 1},
+    mu: int = parameter(
+        "published clusters whose mean loss decides what is good", default=100, low=1
     )
     leftovers: str = field(default="star", metadata=STAR_OR_DROP)
     snap: int = field(default=0, metadata=SNAP)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,6 +29,7 @@ from shoal.data.attack_scene import AttackScene, ShownRelease
 from shoal.data.boxes import Axis, Boxes
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import weighted_sum
+from shoal.data.parameters import parameter
 from shoal.errors import MissingExtraError
 from shoal.protocols import Attack
 
@@ -54,18 +55,15 @@ class Inference(Attack):
         " unified framework for quantifying privacy risk in synthetic data. PETS 2023."
     )
 
-    tolerance: float = field(
+    tolerance: float = parameter(
+        "how far off a number may be guessed, as a share of its released range",
         default=0.05,
-        metadata={
-            "help": "how far off a number may be guessed, as a share of its released range",
-            "low": 0.0,
-            "high": 1.0,
-        },
+        low=0.0,
+        high=1.0,
     )
 
-    learned: bool = field(
-        default=False,
-        metadata={"help": "also an attacker that learns (gradient boosting); needs the extra ml"},
+    learned: bool = parameter(
+        "also an attacker that learns (gradient boosting); needs the extra ml", default=False
     )
 
     def run(self, scene: AttackScene) -> dict[str, Any]:

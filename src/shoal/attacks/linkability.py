@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from shoal.attacks.counts import counted, exact, mean_of, people_in
 from shoal.attacks.covering import covering_pairs, drawn, most_drawn
 from shoal.data.attack_scene import AttackScene, ExternalList, People
 from shoal.data.boxes import Boxes
+from shoal.data.parameters import parameter
 from shoal.errors import InputError
 from shoal.protocols import Attack
 
@@ -34,14 +35,9 @@ class Linkability(Attack):
         " others. PETS 2023."
     )
 
-    known: tuple[str, ...] = field(
+    known: tuple[str, ...] = parameter(
+        "what lists know, columns joined by +, lists parted by commas; all columns by default",
         default=(),
-        metadata={
-            "help": (
-                "what lists know, columns joined by +, lists parted by commas; all columns by"
-                " default"
-            )
-        },
     )
 
     def run(self, scene: AttackScene) -> dict[str, Any]:

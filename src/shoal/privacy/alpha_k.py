@@ -9,13 +9,14 @@ several values counts in the frequency of each, so frequencies may add up to mor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 from typing import Any, ClassVar
 
 import numpy as np
 
 from shoal.data.classes import Classes, SensitiveColumn
+from shoal.data.parameters import parameter
 from shoal.errors import InputError
 from shoal.privacy.k_anonymity import fewest, least_people, too_few_subjects
 from shoal.privacy.promise import (
@@ -48,14 +49,10 @@ class AlphaKAnonymity(Promise):
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = False
 
-    attribute: str = field(metadata={"help": "sensitive attribute"})
-    alpha: float = field(
-        metadata={"help": "greatest share of one value in a class", "low": 0.0, "high": 1.0}
-    )
-    k: int = field(metadata={"help": "least number of distinct subjects in a class", "low": 2})
-    values: tuple[str, ...] = field(
-        default=(), metadata={"help": "designated values; none means every value"}
-    )
+    attribute: str = parameter("sensitive attribute")
+    alpha: float = parameter("greatest share of one value in a class", low=0.0, high=1.0)
+    k: int = parameter("least number of distinct subjects in a class", low=2)
+    values: tuple[str, ...] = parameter("designated values; none means every value", default=())
 
     def __post_init__(self) -> None:
         one_name(self.model, "attribute", self.attribute)

@@ -11,13 +11,14 @@ Reading: every text that stands for no value is a value of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
 
+from shoal.data.parameters import parameter
 from shoal.privacy.promise import INPUT, NEARLY, as_written, choice, decimal, names, sign
 from shoal.privacy.value_counts import UNSURE, Shares, SharesPromise, precise_logarithm
 
@@ -45,21 +46,16 @@ class BetaLikeness(SharesPromise):
     )
     monotone: ClassVar[bool] = True
 
-    attributes: tuple[str, ...] = field(metadata={"help": "sensitive attributes; the worst counts"})
-    beta: float = field(metadata={"help": "greatest relative gain of a value", "low": 0.0})
-    kind: str = field(
-        default="enhanced",
-        metadata={"help": "whether frequent values may gain less", "choices": KINDS},
+    attributes: tuple[str, ...] = parameter("sensitive attributes; the worst counts")
+    beta: float = parameter("greatest relative gain of a value", low=0.0)
+    kind: str = parameter(
+        "whether frequent values may gain less", default="enhanced", choices=KINDS
     )
-    reference: str = field(
+    reference: str = parameter(
+        "what a class is compared with: the release, which is the records that are kept, or"
+        " input, which is all records, the suppressed ones, too",
         default=RELEASE,
-        metadata={
-            "help": (
-                "what a class is compared with: the release, which is the records that are kept, or"
-                " input, which is all records, the suppressed ones, too"
-            ),
-            "choices": REFERENCES,
-        },
+        choices=REFERENCES,
     )
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 from typing import Any, ClassVar
@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shoal.data.classes import Classes, Sizes
+from shoal.data.parameters import parameter
 from shoal.privacy.promise import Judgement, Promise, as_written, choice, decimal
 from shoal.privacy.uniqueness import ESTIMATORS
 
@@ -75,7 +76,7 @@ class AverageRisk(_OfSizes):
     )
     monotone: ClassVar[bool] = True
 
-    threshold: float = field(metadata={"help": "greatest average risk", "low": 0.0, "high": 1.0})
+    threshold: float = parameter("greatest average risk", low=0.0, high=1.0)
 
     def __post_init__(self) -> None:
         object.__setattr__(
@@ -113,9 +114,7 @@ class SampleUniqueness(_OfSizes):
     )
     monotone: ClassVar[bool] = True
 
-    threshold: float = field(
-        metadata={"help": "greatest share of people alone in a class", "low": 0.0, "high": 1.0}
-    )
+    threshold: float = parameter("greatest share of people alone in a class", low=0.0, high=1.0)
 
     def __post_init__(self) -> None:
         object.__setattr__(
@@ -152,15 +151,10 @@ class PopulationUniqueness(_OfSizes):
     )
     monotone: ClassVar[bool] = False
 
-    threshold: float = field(
-        metadata={"help": "greatest share of the population alone", "low": 0.0, "high": 1.0}
-    )
-    fraction: float = field(
-        metadata={"help": "share of the population that is in the table", "low": 0.0, "high": 1.0}
-    )
-    estimator: str = field(
-        default="pitman",
-        metadata={"help": "model of the class sizes", "choices": tuple(ESTIMATORS)},
+    threshold: float = parameter("greatest share of the population alone", low=0.0, high=1.0)
+    fraction: float = parameter("share of the population that is in the table", low=0.0, high=1.0)
+    estimator: str = parameter(
+        "model of the class sizes", default="pitman", choices=tuple(ESTIMATORS)
     )
 
     def __post_init__(self) -> None:

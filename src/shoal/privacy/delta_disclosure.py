@@ -13,13 +13,14 @@ Reading: every text that stands for no value is a value of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from math import inf, log
 from typing import Any, ClassVar
 
 import numpy as np
 
+from shoal.data.parameters import parameter
 from shoal.privacy.promise import NEARLY, choice, decimal, names
 from shoal.privacy.value_counts import UNSURE, Shares, SharesPromise, precise_logarithm
 
@@ -42,11 +43,9 @@ class DeltaDisclosure(SharesPromise):
     )
     monotone: ClassVar[bool] = True
 
-    attributes: tuple[str, ...] = field(metadata={"help": "sensitive attributes; the worst counts"})
-    delta: float = field(metadata={"help": "what |log(q / p)| has to stay below", "low": 0.0})
-    logarithm: str = field(
-        default="natural", metadata={"help": "its base: e or 2", "choices": tuple(LOGARITHMS)}
-    )
+    attributes: tuple[str, ...] = parameter("sensitive attributes; the worst counts")
+    delta: float = parameter("what |log(q / p)| has to stay below", low=0.0)
+    logarithm: str = parameter("its base: e or 2", default="natural", choices=tuple(LOGARITHMS))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", names(self.model, "attributes", self.attributes))

@@ -8,12 +8,13 @@ Reading: k counts distinct subjects, not records.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from shoal.data.classes import Classes, Sizes
+from shoal.data.parameters import parameter
 from shoal.errors import InputError
 from shoal.privacy.promise import Judgement, Promise, names, whole
 
@@ -37,9 +38,9 @@ class KAnonymity(Promise):
     higher_is_better: ClassVar[bool] = True
     counts_people_only: ClassVar[bool] = True
 
-    k: int = field(metadata={"help": "least number of distinct subjects in a class", "low": 2})
-    attributes: tuple[str, ...] = field(
-        default=(), metadata={"help": "quasi-identifiers to combine; none means all"}
+    k: int = parameter("least number of distinct subjects in a class", low=2)
+    attributes: tuple[str, ...] = parameter(
+        "quasi-identifiers to combine; none means all", default=()
     )
 
     def __post_init__(self) -> None:

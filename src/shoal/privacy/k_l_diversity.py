@@ -9,9 +9,10 @@ for tables with transactions (Gong, Yang, Luo 2016) is another one and not meant
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
+from shoal.data.parameters import parameter
 from shoal.privacy.value_counts import DifferentValues
 
 
@@ -30,6 +31,6 @@ class KLDiversity(DifferentValues):
     )
     letter: ClassVar[str] = "l"
 
-    attributes: tuple[str, ...] = field(metadata={"help": "sensitive attributes, each on its own"})
-    k: int = field(metadata={"help": "least number of distinct subjects in a class", "low": 2})
-    l: int = field(metadata={"help": "least number of different values in a class", "low": 1})
+    attributes: tuple[str, ...] = parameter("sensitive attributes, each on its own")
+    k: int = parameter("least number of distinct subjects in a class", low=2)
+    l: int = parameter("least number of different values in a class", low=1)

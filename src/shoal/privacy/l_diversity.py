@@ -9,7 +9,7 @@ Reading: all texts that stand for no value are one value.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shoal.data.classes import Classes
+from shoal.data.parameters import parameter
 from shoal.errors import InputError
 from shoal.privacy.promise import (
     NEARLY,
@@ -56,15 +57,11 @@ class LDiversity(Promise):
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = True
 
-    attribute: str = field(metadata={"help": "sensitive attribute"})
-    l: int = field(
-        metadata={"help": "least number of well represented values in a class", "low": 1}
-    )
-    kind: str = field(
-        default="distinct", metadata={"help": "what well represented means", "choices": KINDS}
-    )
-    c: float | None = field(
-        default=None, metadata={"help": "recursive only: how dominant one value may be", "low": 0.0}
+    attribute: str = parameter("sensitive attribute")
+    l: int = parameter("least number of well represented values in a class", low=1)
+    kind: str = parameter("what well represented means", default="distinct", choices=KINDS)
+    c: float | None = parameter(
+        "recursive only: how dominant one value may be", default=None, low=0.0
     )
 
     def __post_init__(self) -> None:

@@ -6,9 +6,10 @@ Reading: all texts that stand for no value are one value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
+from shoal.data.parameters import parameter
 from shoal.privacy.value_counts import DifferentValues
 
 
@@ -24,6 +25,6 @@ class PSensitiveKAnonymity(DifferentValues):
     )
     letter: ClassVar[str] = "p"
 
-    attributes: tuple[str, ...] = field(metadata={"help": "sensitive attributes, each on its own"})
-    p: int = field(metadata={"help": "least number of different values in a class", "low": 1})
-    k: int = field(metadata={"help": "least number of distinct subjects in a class", "low": 2})
+    attributes: tuple[str, ...] = parameter("sensitive attributes, each on its own")
+    p: int = parameter("least number of different values in a class", low=1)
+    k: int = parameter("least number of distinct subjects in a class", low=2)

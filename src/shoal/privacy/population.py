@@ -7,12 +7,13 @@ quasi-identifiers. Rows of the population table are people.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from shoal.data.classes import Classes, Population
+from shoal.data.parameters import parameter
 from shoal.errors import InputError
 from shoal.privacy.promise import Judgement, Promise, as_written, decimal, one_name, sign, whole
 
@@ -49,12 +50,8 @@ class KMap(_AgainstPopulation):
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = True
 
-    k: int = field(
-        metadata={"help": "least number of people of the population who fit a class", "low": 2}
-    )
-    population: str = field(
-        metadata={"help": "table of the population, with all quasi-identifiers"}
-    )
+    k: int = parameter("least number of people of the population who fit a class", low=2)
+    population: str = parameter("table of the population, with all quasi-identifiers")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", whole(self.model, "k", self.k, 2))
@@ -100,15 +97,9 @@ class DeltaPresence(_AgainstPopulation):
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = False
 
-    delta_max: float = field(
-        metadata={"help": "greatest chance to be in the release", "low": 0.0, "high": 1.0}
-    )
-    population: str = field(
-        metadata={"help": "table of the population, with all quasi-identifiers"}
-    )
-    delta_min: float = field(
-        default=0.0, metadata={"help": "least chance", "low": 0.0, "high": 1.0}
-    )
+    delta_max: float = parameter("greatest chance to be in the release", low=0.0, high=1.0)
+    population: str = parameter("table of the population, with all quasi-identifiers")
+    delta_min: float = parameter("least chance", default=0.0, low=0.0, high=1.0)
 
     def __post_init__(self) -> None:
         object.__setattr__(

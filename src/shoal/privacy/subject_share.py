@@ -7,13 +7,14 @@ own record: k counts people, and says nothing of this.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.data.classes import Classes
+from shoal.data.parameters import parameter
 from shoal.privacy.promise import Promise, as_written, decimal, sign
 
 
@@ -34,13 +35,7 @@ class SubjectShare(Promise):
     higher_is_better: ClassVar[bool] = False
     attributes: ClassVar[tuple[str, ...]] = ()
 
-    share: float = field(
-        metadata={
-            "help": "greatest share of a class that one subject owns",
-            "low": 0.0,
-            "high": 1.0,
-        }
-    )
+    share: float = parameter("greatest share of a class that one subject owns", low=0.0, high=1.0)
 
     def __post_init__(self) -> None:
         object.__setattr__(

@@ -20,7 +20,7 @@ that is published; see `reference`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -28,6 +28,7 @@ import numpy as np
 
 from shoal.data.classes import Classes, Closeness, SensitiveColumn
 from shoal.data.hierarchies.hierarchy import Alias, Hierarchy
+from shoal.data.parameters import parameter
 from shoal.errors import InputError
 from shoal.privacy import promise
 from shoal.privacy.earth_mover import Distance, distance_to
@@ -58,28 +59,17 @@ class TCloseness(Promise):
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = False
 
-    attributes: tuple[str, ...] = field(metadata={"help": "sensitive attributes; the worst counts"})
-    t: float = field(
-        metadata={
-            "help": "greatest distance of a class from the whole table",
-            "low": 0.0,
-            "high": 1.0,
-        }
+    attributes: tuple[str, ...] = parameter("sensitive attributes; the worst counts")
+    t: float = parameter("greatest distance of a class from the whole table", low=0.0, high=1.0)
+    joint: bool = parameter(
+        "whether combinations of the attributes' values are compared", default=False
     )
-    joint: bool = field(
-        default=False,
-        metadata={"help": "whether combinations of the attributes' values are compared"},
-    )
-    reference: str = field(
+    reference: str = parameter(
+        "what a class is compared with: the release, which is the records that are kept;"
+        " input, which is all records, the suppressed ones, too; in a ledger: its release,"
+        " or the whole published table as of it",
         default=RELEASE,
-        metadata={
-            "help": (
-                "what a class is compared with: the release, which is the records that are kept;"
-                " input, which is all records, the suppressed ones, too; in a ledger: its release,"
-                " or the whole published table as of it"
-            ),
-            "choices": REFERENCES,
-        },
+        choices=REFERENCES,
     )
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation, localcontext
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -14,6 +14,7 @@ import numpy as np
 from shoal.data.hierarchies.diagnostics import refuse_values_without_leaf
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import plain_text
+from shoal.data.parameters import parameter
 from shoal.errors import InputError
 
 # Wide enough for any finite double beside any other, so that no bound is ever rounded.
@@ -41,17 +42,11 @@ class Bins:
         "are not numbers or lie outside the bins; widen the bins, or correct the data"
     )
 
-    edges: tuple[Decimal, ...] = field(
-        default=(), metadata={"help": "bounds of the intervals, ascending"}
-    )
-    width: Decimal | None = field(
-        default=None, metadata={"help": "width of the narrowest intervals"}
-    )
-    start: Decimal = field(default=Decimal(0), metadata={"help": "where the first interval begins"})
-    factor: int = field(
-        default=2, metadata={"help": "intervals of one level in one of the next", "low": 2}
-    )
-    levels: int = field(default=1, metadata={"help": "levels of intervals", "low": 1, "high": 64})
+    edges: tuple[Decimal, ...] = parameter("bounds of the intervals, ascending", default=())
+    width: Decimal | None = parameter("width of the narrowest intervals", default=None)
+    start: Decimal = parameter("where the first interval begins", default=Decimal(0))
+    factor: int = parameter("intervals of one level in one of the next", default=2, low=2)
+    levels: int = parameter("levels of intervals", default=1, low=1, high=64)
 
     @classmethod
     def from_spec(cls, argument: Any) -> Bins:

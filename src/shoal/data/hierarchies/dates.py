@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from shoal.data.hierarchies.diagnostics import refuse_values_without_leaf
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.parameters import parameter
 from shoal.errors import InputError
 
 # Each period lies inside the next; weeks are left out because they lie across months and years.
@@ -45,9 +46,7 @@ class Dates:
         " dates=%d.%m.%Y, or list them under 'missing_values'"
     )
 
-    periods: tuple[str, ...] = field(
-        metadata={"help": "calendar periods, finest first", "choices": tuple(PERIODS)}
-    )
+    periods: tuple[str, ...] = parameter("calendar periods, finest first", choices=tuple(PERIODS))
 
     @classmethod
     def from_spec(cls, argument: Any) -> Dates:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.parameters import parameter
 from shoal.errors import InputError
 
 
@@ -18,7 +19,7 @@ class Flat:
     kind: ClassVar[str] = "flat"
     unmatched_message: ClassVar[str] = "have no place"
 
-    root: str = field(default="*", metadata={"help": "label of the root"})
+    root: str = parameter("label of the root", default="*")
 
     @classmethod
     def from_spec(cls, argument: Any) -> Flat:

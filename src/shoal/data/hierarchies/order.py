@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from shoal.data.hierarchies.diagnostics import refuse_values_without_leaf
 from shoal.data.hierarchies.edits import as_label
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.parameters import parameter
 from shoal.errors import InputError
 
 TAKES = (
@@ -31,8 +32,8 @@ class Order:
         "are not in the listed order; list them too, or correct the data"
     )
 
-    values: tuple[str, ...] = field(metadata={"help": "all values, in order"})
-    fanout: int = field(default=2, metadata={"help": "members of a group", "low": 2})
+    values: tuple[str, ...] = parameter("all values, in order")
+    fanout: int = parameter("members of a group", default=2, low=2)
 
     @classmethod
     def from_spec(cls, argument: Any) -> Order:

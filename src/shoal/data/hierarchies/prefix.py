@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.parameters import parameter
 from shoal.errors import InputError
 
 
@@ -24,7 +25,7 @@ class Prefix:
     kind: ClassVar[str] = "prefix"
     unmatched_message: ClassVar[str] = "have no place"
 
-    length: int = field(metadata={"help": "characters of a full code", "low": 1, "high": 64})
+    length: int = parameter("characters of a full code", low=1, high=64)
 
     @classmethod
     def from_spec(cls, argument: Any) -> Prefix:

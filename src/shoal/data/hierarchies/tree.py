@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ import numpy as np
 from shoal.data.hierarchies.diagnostics import refuse_values_without_leaf
 from shoal.data.hierarchies.edits import as_label
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.parameters import parameter
 from shoal.errors import InputError
 
 TAKES = (
@@ -33,9 +34,7 @@ class Tree:
         "are not leaves of the tree; add them to it, or correct the data"
     )
 
-    paths: tuple[tuple[str, ...], ...] = field(
-        metadata={"help": "labels from each leaf up to the root"}
-    )
+    paths: tuple[tuple[str, ...], ...] = parameter("labels from each leaf up to the root")
 
     @classmethod
     def from_spec(cls, argument: Any) -> Tree:

@@ -31,11 +31,12 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from shoal.data.parameters import parameter
 from shoal.data.taxonomy import Span
 from shoal.errors import PartyError
 from shoal.fusion.ground import REFUSED, VALID, Ground, pack, packed_size, unpack
@@ -75,12 +76,10 @@ class PartyMondrian(FusionMethod):
     over_all: ClassVar[bool] = True
     ahead: ClassVar[int] = 1
 
-    hulls: bool = field(
+    hulls: bool = parameter(
+        "at the end, narrow every group to the values that occur in it, which loses"
+        " less; the ends of a range are then values of people",
         default=False,
-        metadata={
-            "help": "at the end, narrow every group to the values that occur in it, which loses"
-            " less; the ends of a range are then values of people"
-        },
     )
 
     def party(self, ground: Ground, own: Mapping[int, np.ndarray]) -> MondrianParty:

@@ -30,6 +30,7 @@ import numpy as np
 
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
+from shoal.data.parameters import parameter
 from shoal.data.partition import Partition
 from shoal.ledgers.kernels import farthest_first
 from shoal.ledgers.methods.waiting import (
@@ -68,35 +69,22 @@ class Crp(Republisher):
     changes: ClassVar[bool] = False
     remedy: ClassVar[str] = "Leave out the records of people who were published before."
 
-    first: str = field(
+    first: str = parameter(
+        "the first centre: the record farthest from the mean, the first record, or a random one",
         default="farthest",
-        metadata={
-            "help": (
-                "the first centre: the record farthest from the mean, the first record, or a random"
-                " one"
-            ),
-            "choices": ("farthest", "first", "random"),
-        },
+        choices=("farthest", "first", "random"),
     )
-    cluster: str = field(
+    cluster: str = parameter(
+        "how the classes of the increment are found: by the paper's own steps, or by a"
+        " method for tables",
         default=PAPER,
-        metadata={
-            "help": (
-                "how the classes of the increment are found: by the paper's own steps, or by a"
-                " method for tables"
-            ),
-            "choices": (PAPER, *TABLE_METHODS),
-        },
+        choices=(PAPER, *TABLE_METHODS),
     )
-    leftovers: str = field(
+    leftovers: str = parameter(
+        "the class that leftover people join: that with the nearest mean, or with the least"
+        " added loss",
         default=NEAREST,
-        metadata={
-            "help": (
-                "the class that leftover people join: that with the nearest mean, or with the least"
-                " added loss"
-            ),
-            "choices": (NEAREST, LEAST_LOSS),
-        },
+        choices=(NEAREST, LEAST_LOSS),
     )
     block: int = field(default=1 << 17, metadata=BLOCK)
     waiting: str = field(default=AT_ONCE, metadata=WAITING)

@@ -20,13 +20,14 @@ many as possible are placed; those that no bucket takes wait.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
+from shoal.data.parameters import parameter
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Promises, Republisher
 
@@ -63,10 +64,7 @@ class MInvariance(Republisher):
     changes: ClassVar[bool] = True
     remedy: ClassVar[str] = "Nearest safe way: a lower m, or more records."
 
-    m: int = field(
-        default=2,
-        metadata={"help": "least number of sensitive values that a class shows", "low": 2},
-    )
+    m: int = parameter("least number of sensitive values that a class shows", default=2, low=2)
 
     def publish(
         self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator

@@ -39,6 +39,7 @@ from shoal.data.ledger_view import (
     Placement,
 )
 from shoal.data.matrix import Matrix
+from shoal.data.parameters import parameter
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError, InputError
 from shoal.ledgers.methods.waiting import (
@@ -75,42 +76,27 @@ class Sticky(Republisher):
         "Please report it: by its construction, 'sticky' never breaks a history."
     )
 
-    size: int = field(
+    size: int = parameter(
+        "least people of a new group; 0: twice k, or one and a half times k where the"
+        " values of absent people are carried",
         default=0,
-        metadata={
-            "help": (
-                "least people of a new group; 0: twice k, or one and a half times k where the"
-                " values of absent people are carried"
-            ),
-            "low": 0,
-        },
+        low=0,
     )
-    patience: int = field(
+    patience: int = parameter(
+        "increments that a whole group waits for its absent people before it goes on"
+        " without them; only where sensitive values may stay or change",
         default=2,
-        metadata={
-            "help": (
-                "increments that a whole group waits for its absent people before it goes on"
-                " without them; only where sensitive values may stay or change"
-            ),
-            "low": 0,
-        },
+        low=0,
     )
-    split: float = field(
+    split: float = parameter(
+        "a group parts for good once its loss exceeds that of new groups so many times; 0: never",
         default=0.0,
-        metadata={
-            "help": (
-                "a group parts for good once its loss exceeds that of new groups so many times;"
-                " 0: never"
-            ),
-            "low": 0,
-        },
+        low=0,
     )
-    cluster: str = field(
+    cluster: str = parameter(
+        "the method for tables that finds new groups",
         default="rounded-partition",
-        metadata={
-            "help": "the method for tables that finds new groups",
-            "choices": TABLE_METHODS,
-        },
+        choices=TABLE_METHODS,
     )
     waiting: str = field(default=AT_ONCE, metadata=WAITING)
     price: float = field(default=0.005, metadata=PRICE)

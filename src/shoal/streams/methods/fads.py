@@ -37,6 +37,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.classes import Population
+from shoal.data.parameters import parameter
 from shoal.data.partition import Partition
 from shoal.data.space import Space
 from shoal.data.stream import DROP, HOLD, NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
@@ -138,55 +139,35 @@ class Fads(StreamMethod):
         " Software 24(8), 2013."
     )
 
-    delta: int = field(
-        default=10_000, metadata={"help": "records that are collected before a release", "low": 2}
+    delta: int = parameter("records that are collected before a release", default=10_000, low=2)
+    tau: float = parameter("clusters that lose less are used again", default=0.5, low=0.0, high=1.0)
+    c0: float = parameter(
+        "clusters kept for use again, in units of delta / k", default=1.0, low=1.0
     )
-    tau: float = field(
-        default=0.5,
-        metadata={"help": "clusters that lose less are used again", "low": 0.0, "high": 1.0},
-    )
-    c0: float = field(
-        default=1.0,
-        metadata={"help": "clusters kept for use again, in units of delta / k", "low": 1.0},
-    )
-    neighbour: str = field(
+    neighbour: str = parameter(
+        "a cluster grows by least loss among all (grow), or near its first record and is"
+        " then divided anew with near ones (near), or is the nearest (knn)",
         default="near",
-        metadata={
-            "help": (
-                "a cluster grows by least loss among all (grow), or near its first record and is"
-                " then divided anew with near ones (near), or is the nearest (knn)"
-            ),
-            "choices": NEIGHBOURS,
-        },
+        choices=NEIGHBOURS,
     )
-    refine: str = field(
+    refine: str = parameter(
+        "exchange records between near new clusters afterwards (ours): less loss, and"
+        " slower; full: more of both",
         default="none",
-        metadata={
-            "help": (
-                "exchange records between near new clusters afterwards (ours): less loss, and"
-                " slower; full: more of both"
-            ),
-            "choices": EFFORTS,
-        },
+        choices=EFFORTS,
     )
-    strict: bool = field(
-        default=True, metadata={"help": "all members of a cluster are different people"}
+    strict: bool = parameter("all members of a cluster are different people", default=True)
+    strict_release: bool = parameter(
+        "use a cluster again only for k different people in the same release", default=False
     )
-    strict_release: bool = field(
-        default=False,
-        metadata={"help": "use a cluster again only for k different people in the same release"},
-    )
-    leftovers: str = field(
+    leftovers: str = parameter(
+        "records that fit no cluster: suppressed (star), kept for later, or dropped",
         default="star",
-        metadata={
-            "help": "records that fit no cluster: suppressed (star), kept for later, or dropped",
-            "choices": LEFTOVERS,
-        },
+        choices=LEFTOVERS,
     )
     snap: int = field(default=0, metadata=SNAP)
-    preset: str = field(
-        default="",
-        metadata={"help": "paper: as printed, members may share people", "choices": ("", "paper")},
+    preset: str = parameter(
+        "paper: as printed, members may share people", default="", choices=("", "paper")
     )
 
     def __post_init__(self) -> None:

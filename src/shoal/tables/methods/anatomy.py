@@ -19,13 +19,14 @@ Ours: `near` takes, instead of random records of the other buckets, those neares
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.data.classes import SensitiveColumn
 from shoal.data.matrix import Matrix
+from shoal.data.parameters import parameter
 from shoal.data.partition import Partition
 from shoal.data.two_tables import TWO_TABLES
 from shoal.errors import InfeasibleError
@@ -44,16 +45,13 @@ class Anatomy(Bucketizer):
     )
     renders: ClassVar[str] = TWO_TABLES
 
-    l: int = field(
-        default=2,
-        metadata={"help": "least number of sensitive values in a group, all different", "low": 2},
+    l: int = parameter(
+        "least number of sensitive values in a group, all different", default=2, low=2
     )
-    near: bool = field(
+    near: bool = parameter(
+        "groups of people who are near each other; ours, helps whoever guesses from"
+        " quasi-identifiers, and takes time with the square of the records",
         default=False,
-        metadata={
-            "help": "groups of people who are near each other; ours, helps whoever guesses from"
-            " quasi-identifiers, and takes time with the square of the records"
-        },
     )
 
     def bucketize(

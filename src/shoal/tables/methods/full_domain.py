@@ -37,7 +37,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -45,6 +45,7 @@ import numpy as np
 
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
+from shoal.data.parameters import parameter
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Promises, Recoder
 from shoal.search.distinct_rows import on_distinct_rows
@@ -73,40 +74,24 @@ class FullDomain(Recoder):
     name: ClassVar[str] = "full-domain"
     paper: ClassVar[str] = "Samarati 2001; tagging after Kohlmayer et al. 2012"
 
-    metric: str = field(default="loss", metadata={"help": "what is made least", "choices": METRICS})
-    suppression: float = field(
-        default=0.0,
-        metadata={
-            "help": "greatest share of records that may be suppressed",
-            "low": 0.0,
-            "high": 1.0,
-        },
+    metric: str = parameter("what is made least", default="loss", choices=METRICS)
+    suppression: float = parameter(
+        "greatest share of records that may be suppressed", default=0.0, low=0.0, high=1.0
     )
-    rounds: int = field(
-        default=0,
-        metadata={
-            "help": "further searches for what is suppressed, while that saves records",
-            "low": 0,
-        },
+    rounds: int = parameter(
+        "further searches for what is suppressed, while that saves records", default=0, low=0
     )
-    minimum: tuple[str, ...] = field(default=(), metadata={"help": "least levels, such as age:1"})
-    maximum: tuple[str, ...] = field(
-        default=(), metadata={"help": "greatest levels, such as age:3"}
-    )
-    search: str = field(
+    minimum: tuple[str, ...] = parameter("least levels, such as age:1", default=())
+    maximum: tuple[str, ...] = parameter("greatest levels, such as age:3", default=())
+    search: str = parameter(
+        "optimal looks at every node that may be best; the other two climb or descend step"
+        " by step; auto is optimal, and both of the others where there are more than"
+        " 2,000,000 nodes",
         default="auto",
-        metadata={
-            "help": (
-                "optimal looks at every node that may be best; the other two climb or descend step"
-                " by step; auto is optimal, and both of the others where there are more than"
-                " 2,000,000 nodes"
-            ),
-            "choices": SEARCHES,
-        },
+        choices=SEARCHES,
     )
-    budget: float | None = field(
-        default=None,
-        metadata={"help": "seconds after which the best that was found is taken", "low": 0.0},
+    budget: float | None = parameter(
+        "seconds after which the best that was found is taken", default=None, low=0.0
     )
 
     @on_distinct_rows()

@@ -37,6 +37,7 @@ import numpy as np
 
 from shoal.data.matrix import Matrix
 from shoal.data.numbers import weighted_sum
+from shoal.data.parameters import parameter
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
@@ -93,14 +94,10 @@ class LatticePeeling(Partitioner):
         "ours; related: full-domain generalization repeated on what it suppressed, as in ARX"
     )
 
-    vectors: int = field(
-        default=20_000,
-        metadata={
-            "help": "vectors of levels tried at most: fewer are faster and lose more",
-            "low": 1,
-        },
+    vectors: int = parameter(
+        "vectors of levels tried at most: fewer are faster and lose more", default=20_000, low=1
     )
-    refine: str = field(default="auto", metadata={"help": REFINE_HELP, "choices": REFINE})
+    refine: str = parameter(REFINE_HELP, default="auto", choices=REFINE)
     seconds: int = field(default=60, metadata=SECONDS)
     steps: int = field(default=0, metadata=STEPS)
     stop: int = field(default=-1, metadata=STOP)

@@ -18,13 +18,14 @@ Reading: the median counts records, the promise counts people.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.data.matrix import Matrix
+from shoal.data.parameters import parameter
 from shoal.data.partition import Partition
 from shoal.data.room import Room, blocks
 from shoal.data.shared_room import SharedRoom
@@ -45,25 +46,16 @@ class Mondrian(Partitioner):
 
     column_bytes: ClassVar[int] = 16
 
-    cut: str = field(
+    cut: str = parameter(
+        "where an attribute is cut: at the lower median, the paper's baseline, or at the "
+        "nearest cut to the median that is feasible",
         default="median",
-        metadata={
-            "help": (
-                "where an attribute is cut: at the lower median, the paper's baseline, or at the "
-                "nearest cut to the median that is feasible"
-            ),
-            "choices": ("median", "nearest"),
-        },
+        choices=("median", "nearest"),
     )
-    trees: str = field(
+    trees: str = parameter(
+        "how hierarchies are cut: as ordered leaves, or into the children of the covering node",
         default="order",
-        metadata={
-            "help": (
-                "how hierarchies are cut: as ordered leaves, or into the children of the covering"
-                " node"
-            ),
-            "choices": ("order", "children"),
-        },
+        choices=("order", "children"),
     )
 
     def decides_locally(self, over_trees: bool) -> bool:

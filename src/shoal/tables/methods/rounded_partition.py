@@ -43,6 +43,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.matrix import Matrix
+from shoal.data.parameters import parameter
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.room import IN_MEMORY, Room, blocks
@@ -124,76 +125,44 @@ class RoundedPartition(Partitioner):
 
     column_bytes: ClassVar[int] = 0
 
-    preset: str = field(
+    preset: str = parameter(
+        "paper: dimension widest, ties rows, sizes same, cut paper, rare mixed, refine none",
         default="",
-        metadata={
-            "help": (
-                "paper: dimension widest, ties rows, sizes same, cut paper, rare mixed, refine none"
-            ),
-            "choices": ("", "paper"),
-        },
+        choices=("", "paper"),
     )
-    dimension: str = field(
+    dimension: str = parameter(
+        "attribute to cut: the widest, each in turn, or the best (least loss after the"
+        " cut); default best",
         default="",
-        metadata={
-            "help": (
-                "attribute to cut: the widest, each in turn, or the best (least loss after the"
-                " cut); default best"
-            ),
-            "choices": ("", "widest", "in-turn", "best"),
-        },
+        choices=("", "widest", "in-turn", "best"),
     )
-    ties: str = field(
+    ties: str = parameter(
+        "records tied at a cut: input order, the order that earlier cuts left, or by the"
+        " other attributes; default lexicographic",
         default="",
-        metadata={
-            "help": (
-                "records tied at a cut: input order, the order that earlier cuts left, or by the"
-                " other attributes; default lexicographic"
-            ),
-            "choices": ("", "rows", "stable", "lexicographic"),
-        },
+        choices=("", "rows", "stable", "lexicographic"),
     )
-    sizes: str = field(
+    sizes: str = parameter(
+        "how a cut rounds (same, cross: the paper's; proportional: evenest); default same",
         default="",
-        metadata={
-            "help": (
-                "how a cut rounds (same, cross: the paper's; proportional: evenest); default same"
-            ),
-            "choices": ("", "same", "cross", "proportional"),
-        },
+        choices=("", "same", "cross", "proportional"),
     )
-    cut: str = field(
+    cut: str = parameter(
+        "where to cut: the paper's sizes, or the best admissible ones (ours); default admissible",
         default="",
-        metadata={
-            "help": (
-                "where to cut: the paper's sizes, or the best admissible ones (ours); default"
-                " admissible"
-            ),
-            "choices": ("", "paper", "admissible"),
-        },
+        choices=("", "paper", "admissible"),
     )
-    rare: str = field(
+    rare: str = parameter(
+        "over hierarchies, records in rare branches: cut apart (ours), or mixed; default apart",
         default="",
-        metadata={
-            "help": (
-                "over hierarchies, records in rare branches: cut apart (ours), or mixed; default"
-                " apart"
-            ),
-            "choices": ("", "mixed", "apart"),
-        },
+        choices=("", "mixed", "apart"),
     )
-    refine: str = field(
-        default="", metadata={"help": f"{REFINE_HELP}; default auto", "choices": ("", *REFINE)}
-    )
-    count: str = field(
+    refine: str = parameter(f"{REFINE_HELP}; default auto", default="", choices=("", *REFINE))
+    count: str = parameter(
+        "most (ours): under one promise of distinct l-diversity or (alpha, k)-anonymity, as"
+        " many classes as cuts find; any: the cuts that lose least; default: any, but"
+        " under an alpha below 1/3 most where that loses less",
         default="",
-        metadata={
-            "help": (
-                "most (ours): under one promise of distinct l-diversity or (alpha, k)-anonymity, as"
-                " many classes as cuts find; any: the cuts that lose least; default: any, but"
-                " under an alpha below 1/3 most where that loses less"
-            ),
-        },
     )
     seconds: int = field(default=60, metadata=SECONDS)
     steps: int = field(default=0, metadata=STEPS)

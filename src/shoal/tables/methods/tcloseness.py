@@ -33,6 +33,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.matrix import Matrix
+from shoal.data.parameters import parameter
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.protocols import Partitioner, Promises
@@ -78,33 +79,21 @@ class TClosenessByExchange(Partitioner):
     )
 
     scale: str = field(default="deviation", metadata=SCALE)
-    neighbours: int = field(
+    neighbours: int = parameter(
+        "nearest classes that a class exchanges records with: more is slower and loses less",
         default=16,
-        metadata={
-            "help": (
-                "nearest classes that a class exchanges records with: more is slower and loses less"
-            ),
-            "low": 1,
-        },
+        low=1,
     )
-    aim: str = field(
+    aim: str = parameter(
+        "what is kept small: squared errors to the means of classes, or the width of"
+        " published cells, for which the table is also cut and the better taken",
         default="means",
-        metadata={
-            "help": (
-                "what is kept small: squared errors to the means of classes, or the width of"
-                " published cells, for which the table is also cut and the better taken"
-            ),
-            "choices": ("means", "spans"),
-        },
+        choices=("means", "spans"),
     )
-    rounds: int = field(
+    rounds: int = parameter(
+        "times that all classes look for exchanges at most, each time anew with near ones",
         default=30,
-        metadata={
-            "help": (
-                "times that all classes look for exchanges at most, each time anew with near ones"
-            ),
-            "low": 1,
-        },
+        low=1,
     )
     block: int = field(default=1 << 15, metadata=BLOCK)
 

@@ -34,6 +34,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.matrix import Matrix
+from shoal.data.parameters import parameter
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises
 from shoal.search.points import (
@@ -70,24 +71,15 @@ class TClosenessKMeansPP(Partitioner):
         " clustering."
     )
 
-    preset: str = field(
+    preset: str = parameter(
+        "one run, or as the paper measured: the best of 50 runs, leftovers in a class of their own",
         default="once",
-        metadata={
-            "help": (
-                "one run, or as the paper measured: the best of 50 runs, leftovers in a class of"
-                " their own"
-            ),
-            "choices": ("once", "paper"),
-        },
+        choices=("once", "paper"),
     )
-    leftovers: str = field(
+    leftovers: str = parameter(
+        "what is left below 2k records: one class, as printed, or spread over the others",
         default="class",
-        metadata={
-            "help": (
-                "what is left below 2k records: one class, as printed, or spread over the others"
-            ),
-            "choices": ("class", "spread"),
-        },
+        choices=("class", "spread"),
     )
     scale: str = field(default="deviation", metadata=SCALE)
     candidates: int = field(default=0, metadata=CANDIDATES)

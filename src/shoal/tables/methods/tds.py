@@ -16,13 +16,14 @@ none, then by its values.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
+from shoal.data.parameters import parameter
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import InputError
 from shoal.protocols import Promises, Recoder
@@ -41,12 +42,10 @@ class TopDownSpecialization(Recoder):
         " 2007."
     )
 
-    score: str = field(
+    score: str = parameter(
+        "what makes a specialization good: gain ratio, gain, or gain per person lost",
         default="gain-ratio",
-        metadata={
-            "help": "what makes a specialization good: gain ratio, gain, or gain per person lost",
-            "choices": SCORES,
-        },
+        choices=SCORES,
     )
 
     @on_distinct_rows(with_label=True)
