@@ -6,86 +6,22 @@ disease, so that hiding people costs something and sensitive values are worth hi
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-FIRST = (
-    "Ada",
-    "Ben",
-    "Cleo",
-    "Dara",
-    "Emil",
-    "Fay",
-    "Gil",
-    "Hana",
-    "Ivo",
-    "June",
-    "Kai",
-    "Lea",
-    "Milo",
-    "Nia",
-    "Otis",
-)
-LAST = (
-    "Arden",
-    "Birk",
-    "Calder",
-    "Doyle",
-    "Egan",
-    "Frost",
-    "Garner",
-    "Hale",
-    "Ives",
-    "Jarrow",
-    "Keel",
-    "Lund",
-    "Moss",
-)
+FIRST = "Ada Ben Cleo Dara Emil Fay Gil Hana Ivo June Kai Lea Milo Nia Otis".split()
+LAST = "Arden Birk Calder Doyle Egan Frost Garner Hale Ives Jarrow Keel Lund Moss".split()
 EDUCATION = ("none", "primary", "secondary", "vocational", "bachelor", "master", "doctorate")
 DISEASES = (
-    "influenza",
-    "pneumonia",
-    "asthma",
-    "bronchitis",
-    "gastritis",
-    "ulcer",
-    "colitis",
-    "hypertension",
-    "angina",
-    "arrhythmia",
-    "fracture",
-    "sprain",
-)
+    "influenza pneumonia asthma bronchitis gastritis ulcer colitis hypertension angina "
+    "arrhythmia fracture sprain"
+).split()
 RETURN_SHARE = 1 / 12
 
-POLICY = """\
-# Who is who in this table, and what must hold once it is published.
-version: 1
-attributes:
-  name:      {role: identifier}                 # removed
-  patient:   {role: subject}                    # the person that k counts; removed
-  age:       {role: quasi, type: number, domain: [0, 100]}
-  sex:       {role: quasi}
-  zip:       {role: quasi, hierarchy: {prefix: 5}}
-  education: {role: quasi, type: ordinal, order: [none, primary, secondary, \
-vocational, bachelor, master, doctorate]}
-  disease:
-    role: sensitive
-    hierarchy:
-      tree:
-        respiratory: [influenza, pneumonia, asthma, bronchitis]
-        digestive: [gastritis, ulcer, colitis]
-        circulatory: [hypertension, angina, arrhythmia]
-        injury: [fracture, sprain]
-  charge:    {role: sensitive, type: number}
-  ward:      {role: plain}
-promises:
-  - {model: k-anonymity, k: 10}
-  - {model: l-diversity, attribute: disease, l: 3, kind: distinct}
-seed: 7
-"""
+POLICY = (files(__package__) / "patients.policy.yaml").read_text("utf-8")
 
 
 def generate(n: int, seed: int) -> pl.DataFrame:

@@ -7,6 +7,8 @@ less well.
 
 from __future__ import annotations
 
+from importlib.resources import files
+
 import numpy as np
 import polars as pl
 
@@ -25,36 +27,7 @@ ALL_CITIES = tuple(city for cities in CITIES.values() for city in cities)
 ALL_CATEGORIES = tuple(kind for kinds in CATEGORIES.values() for kind in kinds)
 PER_CUSTOMER = 6  # records for each customer, on average
 
-POLICY = """\
-# Who is who in this stream, and what must hold on whatever has been published of it.
-version: 1
-attributes:
-  customer: {role: subject}                     # the person that k counts; removed
-  at:       {role: time}                        # arrival; removed
-  age:      {role: quasi, type: number, domain: [16, 95]}
-  income:   {role: quasi, type: number, domain: [0, 200000]}
-  city:
-    role: quasi
-    hierarchy:
-      tree:
-        north: [Aldmoor, Birkholm, Cairnby, Dunwick]
-        coast: [Eastquay, Fernhaven, Gullport]
-        south: [Hollingford, Ivesham, Juniper Hill, Kestrel Vale, Larkmead]
-  channel:  {role: quasi, hierarchy: {tree: {in person: [shop], remote: [phone, web, app]}}}
-  category:
-    role: sensitive
-    hierarchy:
-      tree:
-        daily: [groceries, pharmacy, household]
-        leisure: [books, games, garden, sport]
-        durable: [electronics, furniture, clothing]
-  amount:   {role: plain}
-promises:
-  - {model: k-anonymity, k: 10}
-  - {model: l-diversity, attribute: category, l: 3, kind: distinct}
-method: {name: fads, delta: 1000}
-seed: 7
-"""
+POLICY = (files(__package__) / "purchases.policy.yaml").read_text("utf-8")
 
 
 def generate(n: int, seed: int) -> pl.DataFrame:

@@ -7,6 +7,8 @@ seeds are other people, so that two seeds are two increments of one growing tabl
 
 from __future__ import annotations
 
+from importlib.resources import files
+
 import numpy as np
 import polars as pl
 
@@ -24,23 +26,7 @@ GRAVITY = np.array(
 )
 EFFORT = np.array([0.05, 0.12, 0.25, 2.1, 2.9, 6.2])
 
-POLICY = """\
-# Wearers by body, and what their sensors tell of them.
-version: 1
-attributes:
-  wearer:   {role: subject}                     # the person that k counts; removed
-  age:      {role: quasi, type: number, domain: [10, 100]}
-  height:   {role: quasi, type: number, domain: [130, 220]}     # cm
-  weight:   {role: quasi, type: number, domain: [30, 220]}      # kg
-  activity: {role: sensitive}
-  acc_x:    {role: sensitive, type: number}     # m/s2, means of a minute
-  acc_y:    {role: sensitive, type: number}
-  acc_z:    {role: sensitive, type: number}
-  effort:   {role: plain}                       # standard deviation of the acceleration
-promises:
-  - {model: k-anonymity, k: 10}
-seed: 7
-"""
+POLICY = (files(__package__) / "wearables.policy.yaml").read_text("utf-8")
 
 
 def generate(n: int, seed: int) -> pl.DataFrame:
