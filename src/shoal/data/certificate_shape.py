@@ -136,27 +136,12 @@ VERBS = ("publish", "stream", "republish", "fuse", "audit")
 SHOWN_ROLES = ("quasi", "sensitive", "plain")
 ROLES = (*SHOWN_ROLES, "identifier", "subject", "time", "operation", "drop", "derived")
 TECHNIQUES = (
-    "interval",
-    "mean",
-    "mean-and-interval",
-    "span",
-    "node",
-    "value-or-nothing",
-    "pseudonym",
-    "as-is",
-    "derived",
-    "removed",
-)
+    "interval mean mean-and-interval span node value-or-nothing pseudonym as-is derived removed"
+).split()
 UTILITY = (
-    "average_class_size",
-    "classification",
-    "discernibility",
-    "gcp",
-    "generalized_loss",
-    "information_loss_percent",
-    "squared_error",
-    "squared_error_normalised",
-)
+    "average_class_size classification discernibility gcp generalized_loss "
+    "information_loss_percent squared_error squared_error_normalised"
+).split()
 RISK = ("journalist_max", "marketer", "prosecutor_max", "prosecutor_mean")
 SHARES = ("gcp", "generalized_loss", *RISK)
 
@@ -281,18 +266,7 @@ OF_ALL: dict[str, Rule] = {
     "seconds": record({"total": nullable(NUMBER), "method": nullable(NUMBER)}),
 }
 PANEL = dict.fromkeys(
-    (
-        "people",
-        "rounds",
-        "founded",
-        "waiting",
-        "superseded",
-        "withheld",
-        "retired",
-        "closed",
-        "carried",
-    ),
-    WHOLE,
+    "people rounds founded waiting superseded withheld retired closed carried".split(), WHOLE
 )
 OPTIONAL: dict[str, Rule] = {
     "faults": FAULTS,
