@@ -33,7 +33,7 @@ CEILINGS = {
     "'so many' and 'so much'": 90,
     "files of changes": 20,
     "words of docs": 86_200,
-    "lines of tests": 63_940,
+    "lines of tests": 64_390,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")
