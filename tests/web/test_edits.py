@@ -51,6 +51,27 @@ def test_there_is_one_person_column_at_most():
     assert sentence == "every row is its own person"
 
 
+def test_several_columns_are_the_person_until_another_answer():
+    pair = [number("name"), number("patient")]
+    several, sentence = after("person", person="-".join(map(str, pair)))
+    assert several["subject"] == ["name", "patient"]
+    assert sentence == "name + patient: the person"
+    assert several["attributes"]["patient"] == {"role": "identifier"}
+    for kind, form in (("k", {"k": ["3"]}), ("role", {"column": ["3"], "role": ["drop"]})):
+        kept, _ = edited(kind, form, several, COLUMNS)
+        assert kept["subject"] == several["subject"]
+        Policy.from_dict(kept)
+    for other in ("rows", str(pair[0])):
+        content, _ = edited("person", {"person": [other]}, several, COLUMNS)
+        assert "subject" not in content
+        Policy.from_dict(content)
+    taken, _ = edited("role", {"column": [str(pair[0])], "role": ["quasi"]}, several, COLUMNS)
+    with pytest.raises(InputError, match="subject: attribute 'name' has the role 'quasi'"):
+        Policy.from_dict(taken)
+    with pytest.raises(InputError, match="no such column"):
+        edited("person", {"person": ["1-"]}, POLICY, COLUMNS)
+
+
 @pytest.mark.parametrize("person", ["rows", "2"])
 def test_whoever_says_who_is_one_person_answers_the_question_wherever_it_stands(person):
     asked = {"ask": {"question": "person", "candidates": [["age", "sex"], "patient"]}}

@@ -189,7 +189,8 @@ def _without(policy: Policy, table: Table, faulty: set[str]) -> tuple[Policy, Ta
         for promise in content["promises"]
         if not faulty & {promise.get("attribute"), *(promise.get("attributes") or [])}
     ]
-    for key in ("label", "accept"):
+    people = {policy.subject, *policy.model.subject_columns}
+    for key in ("label", "accept", *(["subject"] if faulty & people else [])):
         content.pop(key, None)
     try:
         rest = Policy.from_dict(content, policy.base)

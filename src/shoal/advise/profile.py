@@ -162,9 +162,10 @@ def _without_subject(policy: Policy) -> Policy:
     """The policy in which every row is its own person."""
     if policy.subject is None:
         return policy
-    content = policy.model.model_dump(exclude_unset=True)
-    attributes = {**content["attributes"], policy.subject: {"role": "identifier"}}
-    return Policy.from_dict(content | {"attributes": attributes}, policy.base)
+    content = policy.model.model_dump(exclude_unset=True) | {"subject": None}
+    if policy.model.subject is None:
+        content["attributes"][policy.subject] = {"role": "identifier"}
+    return Policy.from_dict(content, policy.base)
 
 
 def _people_by_class(labels: np.ndarray, people: np.ndarray, count: int) -> np.ndarray:

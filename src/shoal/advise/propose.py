@@ -23,7 +23,9 @@ from shoal.advise.proposal.roles import IS_IT_KNOWN, Guess, guess_of, with_one_s
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
 from shoal.data.column_words import is_no_header, looks_like_data
+from shoal.data.person.answer import Answer
 from shoal.data.person.decision import who_is_a_person
+from shoal.data.person_names import named_together
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table, without_nobody
 from shoal.errors import InputError
@@ -111,7 +113,8 @@ def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
     columns = cells_of(table, progress)
     guesses = {name: guess_of(column) for name, column in columns.items()}
     progress("looking for columns that number people")
-    guesses = with_one_subject(guesses, columns, who_is_a_person(table))
+    answer = who_is_a_person(table)
+    guesses = with_one_subject(guesses, columns, answer)
     guesses = with_hierarchies(_with_one_quasi(guesses), columns, asked.folder, asked.base)
     for name in looks_like_data(table, table.names):
         more = "; its name looks like a value: the first line must name the columns"
@@ -122,7 +125,8 @@ def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
     for name, question in found.questions.items():
         guesses[name] = guesses[name].asking(question)
     proposed = [_proposed(name, guess) for name, guess in guesses.items()]
-    counted = _singling_out(table, proposed)
+    subject = _subject_of(answer, guesses)
+    counted = _singling_out(table, proposed, subject)
     shares = counted.shares(progress)
     return Proposal(
         with_shares(proposed, shares),
@@ -131,6 +135,7 @@ def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
         tuple(sorted({cell for column in columns.values() for cell in column.absent if cell})),
         shares.together,
         counted.order(progress) if asked.explain else None,
+        subject,
     )
 
 
@@ -170,8 +175,23 @@ def _proposed(name: str, guess: Guess) -> ProposedColumn:
     return ProposedColumn(name, guess.settings | asked, guess.reason)
 
 
-def _singling_out(table: Table, proposed: list[ProposedColumn]) -> SinglingOut:
+def _subject_of(answer: Answer, guesses: Mapping[str, Guess]) -> str | list[str] | None:
+    """What numbers the people, by the guesses: a column, or several together."""
+    alone = next((name for name, guess in guesses.items() if guess.role == "subject"), None)
+    first = next(iter(answer.candidates), None)
+    if alone is not None or first is None or len(first.columns) < 2 or first.is_profile:
+        return alone
+    return first.key if all(guesses[name].role == "identifier" for name in first.columns) else None
+
+
+def _singling_out(
+    table: Table, proposed: list[ProposedColumn], subject: str | list[str] | None
+) -> SinglingOut:
     quasi = [column.name for column in proposed if column.role == "quasi"]
-    subject = next((column.name for column in proposed if column.role == "subject"), None)
-    people = None if subject is None else np.asarray(table.column(subject).codes, dtype=np.int64)
+    person = None
+    if isinstance(subject, list):
+        person = named_together("", [table.column(name) for name in subject], ())
+    elif subject is not None:
+        person = table.column(subject)
+    people = None if person is None else np.asarray(person.codes, dtype=np.int64)
     return SinglingOut(quasi, [table.column(name).codes for name in quasi], people)

@@ -69,7 +69,8 @@ def _derived(column: dict[str, Any], policy: Policy) -> list[dict[str, Any]]:
 def column_roles(published: list[str], schema: Schema, policy: Policy) -> list[dict[str, Any]]:
     """Every column with its role and technique alone."""
     known = {attribute.name: attribute for attribute in schema.attributes}
-    removed = [name for name in (*known, *policy.model.attributes) if name not in published]
+    shown = (*published, policy.model.person)
+    removed = [name for name in (*known, *policy.model.attributes) if name not in shown]
     return [
         *(_stated(name, known.get(name), policy, is_published=True) for name in published),
         *(
@@ -84,6 +85,8 @@ def _stated(
 ) -> dict[str, Any]:
     declared = policy.model.attributes.get(name)
     role = policy.model.other if declared is None else declared.role
+    if name in policy.model.subject_columns:
+        role = "subject"
     has_type = role in ("quasi", "sensitive") and attribute is not None
     return {
         "name": name,

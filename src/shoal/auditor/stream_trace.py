@@ -30,6 +30,7 @@ from shoal.data.schema import Fields
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
+from shoal.policy.binding.people import with_person
 from shoal.policy.binding.table import bind_original
 from shoal.policy.policy import Policy
 
@@ -79,17 +80,17 @@ def audit_traced(
 ) -> AuditResult:
     """`audit_stream` of what was read."""
     started = time.process_time()
-    frame = _accepted(original, trace)
-    schema, findings = bind_original(Table(frame), policy)
+    source = with_person(Table(_accepted(original, trace)), policy)
+    schema, findings = bind_original(source, policy)
     if schema is None:
         raise InputError.from_findings([f"original: {finding}" for finding in findings])
-    encoded, wrong = encode(Table(frame), schema)
+    encoded, wrong = encode(source, schema)
     if encoded is None:
         raise InputError.from_findings([f"original: {finding}" for finding in wrong])
     shown = trace.filter(pl.col("row").is_not_null()).sort("row")
     faults = {
         "rows": wrong_rows(shown, released.records),
-        "records": wrong_records(trace, frame.height),
+        "records": wrong_records(trace, source.records),
     }
     if faults["rows"]:
         raise InputError(
@@ -97,11 +98,11 @@ def audit_traced(
             " trace that was written with it"
         )
     place = np.searchsorted(np.sort(trace["seq"].to_numpy()), shown["seq"].to_numpy())
-    truth = Truth(Table(frame), encoded, place)
+    truth = Truth(source, encoded, place)
     certificate, release, figures = measure(released, schema, policy, truth, progress)
     certificate = described(certificate, released, figures, schema, policy, truth)
     progress("checking the trace")
-    traced = TracedRelease(shown, trace, release.columns, Table(frame), schema, truth, policy)
+    traced = TracedRelease(shown, trace, release.columns, source, schema, truth, policy)
     faults |= certificate["faults"] | broken_rules(traced)
     certificate = certificate.extended(
         faults=faults, seconds={"total": time.process_time() - started, "method": None}

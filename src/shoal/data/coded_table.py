@@ -106,6 +106,10 @@ class CodedTable(Table):
             np.array_equal(first.codes[rows], second.codes[rows]) for rows in blocks(self.records)
         )
 
+    def with_column(self, column: Column) -> CodedTable:
+        columns = {**self._columns, column.name: column}
+        return CodedTable(columns, self.records, self.room, self._dtypes, self._blanks)
+
     def without(self, names: Sequence[str]) -> CodedTable:
         kept = {name: column for name, column in self._columns.items() if name not in names}
         return CodedTable(kept, self.records, self.room, self._dtypes, self._blanks)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection, Sequence
+from functools import partial, reduce
 
 import numpy as np
 import polars as pl
 
+from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.data.table import Column, as_text, encode_text
 
 UNSEEN = (
@@ -70,3 +73,41 @@ def people_of(column: Column) -> np.ndarray:
     if len(number) == len(column.cells):
         return column.codes
     return np.array(numbers, dtype=np.int32)[column.codes]
+
+
+def named_together(
+    name: str, columns: Sequence[Column], absent: Collection[str], room: Room = IN_MEMORY
+) -> Column:
+    """The column of the people whom several columns name together: one text for the same names in
+    all of them, another for any others; no text where a name is missing.
+
+    absent: texts that stand for no name. Each name stands behind its length, so that the text can
+    be read in one way only.
+    """
+    parts = []
+    for column in columns:
+        names = [person_name(cell) for cell in column.cells]
+        texts = ["" if part in absent else part and f"{len(part)}:{part}" for part in names]
+        parts.append((column.codes, texts))
+    codes, people = reduce(partial(_paired, room), parts)
+    return Column(name, codes, tuple(people))
+
+
+def _paired(
+    room: Room, one: tuple[np.ndarray, list[str]], other: tuple[np.ndarray, list[str]]
+) -> tuple[np.ndarray, list[str]]:
+    """Codes into the sorted texts of both; no text where either has none."""
+    (first, heads), (second, tails) = one, other
+    pairs = np.zeros(0, dtype=np.int64)
+    for rows in blocks(len(first)):
+        pairs = np.union1d(pairs, first[rows].astype(np.int64) * len(tails) + second[rows])
+    parts = [divmod(pair, len(tails)) for pair in pairs.tolist()]
+    joined = [heads[i] and tails[j] and heads[i] + tails[j] for i, j in parts]
+    texts = sorted(set(joined))
+    place = {text: code for code, text in enumerate(texts)}
+    code_of_pair = np.array([place[text] for text in joined], np.min_scalar_type(len(texts)))
+    codes = room.array(len(first), code_of_pair.dtype)
+    for rows in blocks(len(first)):
+        pair = first[rows].astype(np.int64) * len(tails) + second[rows]
+        codes[rows] = code_of_pair[np.searchsorted(pairs, pair)]
+    return codes, texts

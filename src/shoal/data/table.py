@@ -97,6 +97,11 @@ class Table:
         """Whether every record holds the same text in both columns."""
         return bool((as_text(self.frame[one]) == as_text(self.frame[other])).all())
 
+    def with_column(self, column: Column) -> Table:
+        """The table with one more column, of text."""
+        cells = pl.Series(column.name, column.cells, pl.String).gather(column.codes)
+        return Table(self.frame.with_columns(cells), {**self._columns, column.name: column})
+
     def without(self, names: Sequence[str]) -> Table:
         """The table without the cells of these columns; what was encoded of them stays known."""
         return Table(self.frame.drop(names), self._columns)

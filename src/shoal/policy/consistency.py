@@ -14,7 +14,7 @@ from shoal.data.two_tables import COUNT, GROUP, OWN_METHODS
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.interchange import ReadOptions
-from shoal.policy.model import AttributePolicy, PersonQuestion, PolicyModel
+from shoal.policy.model import AttributePolicy, PersonQuestion, PolicyModel, subject_findings
 from shoal.policy.parameters import build, suggestion
 
 # what `accept` may limit, and the attack that measures it
@@ -82,7 +82,8 @@ def _open_question(ask: str | PersonQuestion) -> str:
     listed = [one if isinstance(one, str) else " + ".join(one) for one in ask.candidates]
     return (
         f"has an open question (ask): who is one person, by {', '.join(listed)}, or every record?"
-        " give the role 'subject' to the column that numbers people, or to none, and delete the key"
+        " give the role 'subject' to the column that numbers people, list several that do together"
+        " under 'subject', or do neither, and delete the question"
     )
 
 
@@ -174,7 +175,7 @@ def _limit_findings(name: str, limit: float | dict[str, float], model: PolicyMod
 
 def _role_findings(model: PolicyModel) -> list[str]:
     roles = [attribute.role for attribute in model.attributes.values()]
-    findings = []
+    findings = list(subject_findings(model))
     if roles.count("subject") > 1:
         findings.append("policy: more than one subject; exactly one column names the person")
     if roles.count("operation") > 1:

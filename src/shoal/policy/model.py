@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from shoal.data.numbers import FARTHEST
 from shoal.data.schema import Kind
 from shoal.policy import registry
 from shoal.policy.interchange import ReadOptions, WriteOptions
+from shoal.policy.parameters import suggestion
 
 ORDERS = ("frequency", "alphabetical")
 
@@ -223,6 +233,13 @@ class PolicyModel(_Strict):
 
     version: Literal[1]
     attributes: dict[str, AttributePolicy]
+    subject: list[str] | None = Field(
+        None,
+        description=(
+            "Identifiers that name the person together, where no column does alone: k counts their"
+            " distinct combinations."
+        ),
+    )
     promises: list[dict[str, Any]] = Field(min_length=1)
     method: dict[str, Any] | None = Field(None, description="The method's name and its parameters.")
     missing: Literal["value", "suppress", "reject"] = "value"
@@ -272,6 +289,66 @@ class PolicyModel(_Strict):
         if method is not None and not isinstance(method.get("name"), str):
             raise ValueError("needs a 'name'")
         return method
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, content_of: SerializerFunctionWrapHandler) -> Any:
+        """Its content without what nobody wrote: `person`, and no subject of several columns."""
+        content = content_of(self)
+        if content.get("subject") is None:
+            content.pop("subject", None)
+        elif self.person is not None:
+            content["attributes"].pop(self.person, None)
+        return content
+
+    @property
+    def person(self) -> str | None:
+        """The column that is made of those which name the person together; None without such."""
+        return None if self.subject is None else " + ".join(self.subject)
+
+    @property
+    def subject_columns(self) -> list[str]:
+        """The columns of the data that name the person."""
+        return self.subject or [name for name, a in self.attributes.items() if a.role == "subject"]
+
+    def add_person(self) -> None:
+        """Declares `person` beside the columns of the data."""
+        if self.person is not None:
+            self.attributes[self.person] = AttributePolicy.model_validate({"role": "subject"})
+
+
+def subject_findings(model: PolicyModel) -> Iterator[str]:
+    """What keeps several columns from naming the person together."""
+    names = model.subject
+    if names is None:
+        return
+    if len({*names}) < 2:
+        yield (
+            "policy, subject: names fewer than two columns; delete it, and give the one that names"
+            " the person the role 'subject'"
+        )
+    elif len({*names}) < len(names):
+        yield "policy, subject: names a column twice; name each once"
+    for name in dict.fromkeys(names):
+        role = model.attributes[name].role if name in model.attributes else None
+        if role is None:
+            hint = suggestion(name, model.attributes)
+            yield f"policy, subject: '{name}' is not in the policy; {hint}name attributes of it"
+        elif role not in ("identifier", "subject"):
+            yield (
+                f"policy, subject: attribute '{name}' has the role '{role}'; give it the role"
+                " 'identifier'"
+            )
+    people = [name for name, a in model.attributes.items() if a.role == "subject"]
+    if people:
+        yield (
+            f"policy, subject: attribute '{people[0]}' has the role 'subject'; give it the role"
+            " 'identifier', or delete the key"
+        )
+    if names[1:] and model.person in model.attributes:
+        yield (
+            f"attribute '{model.person}': is what 'subject' names its combinations of columns;"
+            " rename it"
+        )
 
 
 def _with_plain_numbers(content: Any) -> Any:

@@ -44,6 +44,7 @@ DEFAULT_OVER_HIERARCHIES = "lattice-peeling"  # and for long searches
 PEELED_RECORDS = 200_000  # larger tables over orders are cut: that takes less time
 MANY_EQUAL, SOME_EQUAL = 0.5, 0.7  # shares of distinct records below which peeling loses less,
 LARGE_K = 25  # the second from this k on, or where more than k is promised
+SHOWN = ("quasi", "sensitive", "plain")
 DEFAULT_FOR_CLOSENESS = {"name": "tcloseness", "aim": "spans", "scale": "range"}
 
 
@@ -89,6 +90,7 @@ class Policy:
         findings = contradictions(policy.model)
         if findings:
             raise InputError.from_findings(findings)
+        policy.model.add_person()
         return policy
 
     def save(self, path: str | Path, overwrite: bool = False) -> None:
@@ -475,12 +477,9 @@ class Policy:
     @property
     def fields(self) -> Fields:
         """What it says of the keys of JSON lines."""
-        declared = self.model.attributes
-        needed = (
-            name
-            for name, one in declared.items()
-            if one.role in ("quasi", "sensitive", "subject", "plain") or one.pseudonym is not None
-        )
+        declared = {n: a for n, a in self.model.attributes.items() if n != self.model.person}
+        people = self.model.subject_columns
+        needed = {n for n, a in declared.items() if a.role in SHOWN or a.pseudonym or n in people}
         return Fields(tuple(declared), frozenset(needed), self.model.other == "drop")
 
     @property

@@ -21,6 +21,7 @@ from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions
 from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
+from shoal.policy.binding.people import frame_with_person, with_person
 from shoal.policy.binding.release import bind_stream
 from shoal.policy.binding.table import bind_original
 from shoal.policy.policy import Policy
@@ -88,8 +89,11 @@ class StreamCore:
         other.
         """
         method = policy.build_method(_VERB)
+        bound = names if policy.model.person is None else [*names, policy.model.person]
+        if reference is not None:
+            reference = with_person(reference, policy)
         schema, findings = (
-            bind_stream(names, policy) if reference is None else bind_original(reference, policy)
+            bind_stream(bound, policy) if reference is None else bind_original(reference, policy)
         )
         if schema is None:
             remedy = (
@@ -98,12 +102,12 @@ class StreamCore:
             raise InputError.from_findings(
                 [f"{f}{remedy if 'a stream must know' in f else ''}" for f in findings]
             )
-        if reference is not None and sorted(reference.names) != sorted(names):
+        if reference is not None and sorted(reference.names) != sorted(bound):
             raise InputError(
                 "reference: has other columns than the stream; give a table of the same kind"
             )
         self.policy, self.names = policy, names
-        ordered = tuple(schema[name] for name in names)
+        ordered = tuple(schema[name] for name in bound)
         self.schema = Schema(
             ordered, schema.missing, schema.missing_values, schema.render, schema.label
         )
@@ -179,7 +183,10 @@ class StreamCore:
         return self._read(self._typed_as_before(frame))[1]
 
     def _typed_as_before(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The columns that are published as they are, in the types in which they came first."""
+        """The columns that are published as they are, in the types in which they came first; and
+        the column of people.
+        """
+        frame = frame_with_person(frame, self.policy)
         if not frame.height:
             return frame
         first, findings, columns = self._pending.schema, [], []

@@ -89,6 +89,11 @@ def _require_fit(options: StreamOptions, policy: Policy, partitions: int) -> Non
         )
         if given is not None
     ]
+    if policy.model.person is not None:
+        findings.append(
+            f"policy, subject: a message has one key, and '{policy.model.person}' is of several"
+            " columns; join them in one with the role 'subject', and key messages by it"
+        )
     findings += findings_of_parts(policy, "partitions", "stream one partition")
     if findings:
         raise InputError.from_findings(findings)

@@ -24,6 +24,8 @@ from shoal.data.shared_room import new_file
 from shoal.data.stream import Piece
 from shoal.data.table import as_text
 from shoal.errors import CheckpointError, InputError
+from shoal.policy.binding.people import frame_with_person
+from shoal.policy.policy import Policy
 
 PLACE = "\0place"
 """The column of a split file that no source can name: where a record stood in its file."""
@@ -177,10 +179,10 @@ class Splitter:
     names: tuple[str, ...]
     record_lines: int
     folder: Path
-    fields: Fields
+    policy: Policy
 
     def __call__(self, file: NewFile) -> Split:
-        feed = feed_of(file.path, False, self.record_lines, self.fields)
+        feed = feed_of(file.path, False, self.record_lines, self.policy.fields)
         pieces: list[Piece] = []
         try:
             if sorted(feed.names) != sorted(self.names):
@@ -196,7 +198,7 @@ class Splitter:
         _require_unchanged(file)
         frame = pl.concat([piece.frame.select(self.names) for piece in pieces])
         place = np.concatenate([piece.position for piece in pieces])
-        shard = self.sharding.of(frame)
+        shard = self.sharding.of(frame_with_person(frame, self.policy))
         order = np.argsort(shard, kind="stable")
         path = new_file(self.folder)
         sorted_frame = frame.with_columns(pl.Series(PLACE, place))[order]

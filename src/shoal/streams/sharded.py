@@ -244,7 +244,7 @@ class ShardedRun:
         sharding = Sharding(self._policy.subject, state.shards, self._policy.model.seed)
         lines, folder = self._options.record_lines, self._room.folder
         assert folder is not None
-        splitter = Splitter(sharding, tuple(state.names), lines, folder, self._policy.fields)
+        splitter = Splitter(sharding, tuple(state.names), lines, folder, self._policy)
         splits = self._room.each(splitter, batch)
         try:
             state.require_new(splits, self._options.source)

@@ -21,7 +21,13 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.files import read_original, read_released
+from shoal.policy.binding.files import (
+    original_table,
+    published_table,
+    read_original,
+    read_released,
+    table_beside,
+)
 from shoal.policy.binding.past_memory import refuse_whole
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables.second_release import NOT_INSTALLED, replay_of, republisher
@@ -50,22 +56,22 @@ def attack(
     policy = Policy.of(policy)
     request = AttackRequest(
         asked_attacks(attacks),
-        None if control is None else table_of(control),
-        None if external is None else table_of(external),
+        None if control is None else table_beside(table_of(control), policy, "control"),
+        None if external is None else table_beside(table_of(external), policy, "external"),
         tuple(_with_policy(each, policy) for each in earlier),
         folds,
     )
     asked_of(policy, request)  # what is asked is judged before tables are read
-    table, source = table_of(released), table_of(original)
+    table, _ = published_table(table_of(released), policy)
+    source = original_table(table_of(original), policy)
     result = audit_table(table, policy, source, progress)
     return attack_audited(result, table, source, policy, request, publish_again, progress)
 
 
 def _with_policy(each: Frame | tuple[Frame, PolicyLike | None], policy: Policy) -> Earlier:
-    if isinstance(each, tuple):
-        table, own = each
-        return Earlier(table_of(table), policy if own is None else Policy.of(own))
-    return Earlier(table_of(each), policy)
+    table, named = each if isinstance(each, tuple) else (each, None)
+    own = policy if named is None else Policy.of(named)
+    return Earlier(published_table(table_of(table), own)[0], own)
 
 
 @dataclass(frozen=True)
@@ -122,7 +128,8 @@ def attack_file(
 
 def target_of(released: Any, policy: Policy, original: Any) -> AttackedRelease:
     """A released frame as attacks take it."""
-    table, source = table_of(released), table_of(original)
+    table, _ = published_table(table_of(released), policy)
+    source = original_table(table_of(original), policy)
     return target(audit_table(table, policy, source), table, source, policy, publish_again)
 
 

@@ -41,6 +41,8 @@ WORDS = {
 }
 KEPT = ("type", "domain", "order", "hierarchy", "weight", "render", "round")
 ROWS = "rows"
+APART = "-"
+"""What stands between the numbers of columns that name the person together."""
 
 
 def one(form: Form, name: str, otherwise: str = "") -> str:
@@ -101,10 +103,8 @@ def with_role(policy: Content, name: str, role: str) -> Content:
     if role == "identifier" and "pseudonym" in settings:
         kept["pseudonym"] = settings["pseudonym"]
     if role == "subject":
-        attributes = _person_answered(attributes)
-        for other, own in attributes.items():
-            if own.get("role") == "subject" and other != name:
-                attributes[other] = {"role": "identifier"}
+        policy = _named_by(policy, [])
+        attributes = policy["attributes"]
     attributes[name] = {"role": role, **kept}
     return _without_stale_promises({**policy, "attributes": attributes})
 
@@ -132,15 +132,33 @@ def _without_stale_promises(policy: Content) -> Content:
 
 
 def _person(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
-    """Who is one person: a column, or every row."""
-    if one(form, "person") != ROWS:
-        name = column_of(form, columns, "person")
-        return with_role(policy, name, "subject"), f"{name}: the person"
+    """Who is one person: a column, several together, or every row."""
+    chosen = one(form, "person")
+    numbers = [] if chosen == ROWS else chosen.split(APART)
+    names = [column_of({"person": [number]}, columns, "person") for number in numbers]
+    if len(names) == 1:
+        return with_role(policy, names[0], "subject"), f"{names[0]}: the person"
+    said = f"{' + '.join(names)}: the person" if names else "every row is its own person"
+    return _without_stale_promises(_named_by(policy, names)), said
+
+
+def _named_by(policy: Content, names: Sequence[str]) -> Content:
+    """The policy, its people named by several columns together; by none where there are none."""
     attributes = {
-        name: {"role": "identifier"} if own.get("role") == "subject" else own
+        name: {"role": "identifier"}
+        if own.get("role") == "subject" or (name in names and own.get("role") != "identifier")
+        else own
         for name, own in _person_answered(policy.get("attributes") or {}).items()
     }
-    return {**policy, "attributes": attributes}, "every row is its own person"
+    others = {key: value for key, value in policy.items() if key != "subject"}
+    return others | {"attributes": attributes} | ({"subject": [*names]} if names else {})
+
+
+def subject_of(policy: Mapping[str, Any]) -> list[str]:
+    """The columns that name the person: one, several together, or none."""
+    attributes = policy.get("attributes") or {}
+    alone = [name for name, own in attributes.items() if own.get("role") == "subject"]
+    return list(policy.get("subject") or alone)
 
 
 def _person_answered(attributes: Content) -> Content:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.data.findings import some_named
-from shoal.web.edits import said_of
+from shoal.web.edits import said_of, subject_of
 from shoal.web.pictures import rows_now
 from shoal.web.server import Server
 from shoal.web.work import Refused
@@ -166,8 +166,7 @@ def person_answered(server: Server) -> bool:
     attributes = server.project.policy.get("attributes") or {}
     if any(isinstance(settings.get("ask"), Mapping) for settings in attributes.values()):
         return False
-    subjects = [name for name, own in attributes.items() if own.get("role") == "subject"]
-    return bool(answer) and ([answer] == subjects or (answer == "rows" and not subjects))
+    return bool(answer) and answer == (" + ".join(subject_of(server.project.policy)) or "rows")
 
 
 def promise_note(policy: Context) -> str:

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from shoal.errors import InputError
 from shoal.web import policy_text
-from shoal.web.edits import Form, edited, one
+from shoal.web.edits import Form, edited, one, subject_of
 from shoal.web.frame import frame
 from shoal.web.pages import page
 from shoal.web.policy_text import changed_lines, read, touched_lines, written
@@ -143,9 +143,7 @@ def _save(
 ) -> None:
     """The policy, and who is one person where that was the question."""
     changes: dict[str, str | None] = {POLICY: written(content)}
-    subject = next(
-        (n for n, s in content["attributes"].items() if s.get("role") == "subject"), None
-    )
+    subject = " + ".join(subject_of(content))
     if kind == "person" or (kind == "role" and subject and one(form, "role") == "subject"):
         about = {**server.project.about, "person": subject or "rows"}
         changes[PROJECT] = written(about)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.web import pictures, policy_text
-from shoal.web.edits import LETTERS, ROLES, said_of
+from shoal.web.edits import APART, LETTERS, ROLES, said_of, subject_of
 from shoal.web.frame import checked_now, frame, person_answered
 from shoal.web.pictures import compared_points
 from shoal.web.server import Server
@@ -174,7 +174,7 @@ def _person(server: Server, profile: Context | None) -> Context:
     """The question who is one person, its candidates and what each answer comes to."""
     names = server.project.about.get("columns") or []
     answer = server.project.about.get("person")
-    subject = next((n for n, s in _attributes(server).items() if s.get("role") == "subject"), None)
+    subject = subject_of(server.project.policy)
     candidates = []
     tried = (profile or {}).get("tried") or {}
     listed = (profile or {}).get("candidates") or []
@@ -184,9 +184,9 @@ def _person(server: Server, profile: Context | None) -> Context:
             {
                 **one,
                 "columns": columns,
-                "value": names.index(columns[0]) + 1 if len(columns) == 1 else "rows",
-                "can_choose": len(columns) < 2,
-                "is_chosen": columns == ([subject] if subject else []),
+                "value": APART.join(str(names.index(c) + 1) for c in columns) or "rows",
+                "can_choose": not one["is_profile"],
+                "is_chosen": columns == subject,
                 "fewer": (tried.get("fewer") or [])[place : place + 1],
             }
         )
@@ -194,7 +194,7 @@ def _person(server: Server, profile: Context | None) -> Context:
     return {
         "is_answered": person_answered(server),
         "answer": answer,
-        "subject": subject,
+        "subject": " + ".join(subject),
         "candidates": candidates,
         "others": [
             (number, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 
 import shoal as library
+from person_bed import BEDS
 from shoal.advise.proposal.cells import (
     DECIMAL_OR_GROUPS,
     OTHER_FORM,
@@ -23,6 +25,7 @@ from shoal.advise.proposal.cells import (
 from shoal.advise.proposal.proposal import _flow
 from shoal.advise.propose import propose_policy
 from shoal.data.table import Table
+from shoal.data.warnings import ReleaseWarning
 from shoal.samples import patients, purchases
 
 
@@ -154,6 +157,33 @@ def test_codes_named_for_people_number_them_however_few_repeat():
     assert settings(frame)["kunde"]["role"] == "subject"
     assert "ask" not in settings(frame)["kunde"]  # a word for people alone, and many codes
     assert settings(frame.rename({"kunde": "remark"}))["remark"] == {"role": "drop"}
+
+
+@pytest.mark.parametrize("name", ["trial by site", "panel", "named"])
+def test_columns_that_number_people_together_are_proposed_and_asked_about(name):
+    bed = BEDS[name]
+    frame = bed.frame()
+    proposal = propose_policy(frame, 2)
+    assert proposal.subject == proposal.content["subject"] == [*bed.first]
+    assert proposal.unit == "people"
+    assert list(proposal.questions) == [bed.first[0]]
+    assert publishes(proposal, frame)
+    content = yaml.safe_load(proposal.text)
+    with pytest.raises(library.InputError, match="list several that do together"):
+        library.publish(frame, content)
+    del content["attributes"][bed.first[0]]["ask"]
+    content["method"] = {"name": "mondrian"}
+    released = library.publish(frame, content)
+    assert released.certificate["subjects"] == frame.select(bed.first).n_unique()
+    del content["subject"]
+    with pytest.warns(ReleaseWarning, match=re.escape(f"say 'subject: [{', '.join(bed.first)}]'")):
+        library.publish(frame, content)
+
+
+def test_a_profile_of_columns_is_nobody_s_number():
+    proposal = propose_policy(BEDS["wearers"].frame(), 2)
+    assert proposal.subject is None
+    assert "subject" not in proposal.content
 
 
 def test_records_without_a_person_are_asked_about():

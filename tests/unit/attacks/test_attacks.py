@@ -23,6 +23,25 @@ def share(found):
     return None if found is None else found["share"]
 
 
+def test_frames_are_attacked_as_the_policy_says_that_they_are_written():
+    frame = pl.DataFrame({"age": [f"{n},5" for n in range(20, 40)], "ill": list("uv") * 10})
+    content = {
+        "version": 1,
+        "attributes": {
+            "age": {"role": "quasi", "type": "number", "domain": [0, 99]},
+            "ill": {"role": "sensitive"},
+        },
+        "promises": [{"model": "k-anonymity", "k": 3}],
+        "method": {"name": "mondrian"},
+        "read": {"decimal": ","},
+        "render": {"intervals": "[{lo} - {hi}]"},
+    }
+    released = shoal.publish(frame, content).data
+    found = shoal.attack(released, content, frame, ["homogeneity"])
+    assert not any(found["faults"].values())
+    assert "homogeneity" in found["attacks"]
+
+
 # Intervals
 
 

@@ -96,11 +96,12 @@ def test_a_file_that_fails_verify_gets_no_dossier(released, tmp_path, shoal):
     assert not page.with_suffix(".json").exists()
 
 
-def test_initial_risk_by_hand(tmp_path):
+@pytest.mark.parametrize("subject", [("who",), ("house", "q0")])
+def test_initial_risk_by_hand(tmp_path, subject):
     """(1,x) and (1,y) are alone, two people are (2,x), one of them with two records."""
-    rows = ["p,1,x", "q,1,y", "r,2,x", "s,2,x", "s,2,x"]
-    (tmp_path / "in.csv").write_text("\n".join(["who,a,b", *rows]) + "\n")
-    roles = Roles(True, ("a", "b"), ("a", "b"), "who")
+    rows = ["p,1,1,1,x", "q,1,2,1,y", "r,2,1,2,x", "s,2,2,2,x", "s,2, 2,2,x"]
+    (tmp_path / "in.csv").write_text("\n".join(["who,house,q0,a,b", *rows]) + "\n")
+    roles = Roles(True, ("a", "b"), ("a", "b"), subject)
     assert initial_risk(str(tmp_path / "in.csv"), roles) == {"alone": 0.5, "mean": 0.75, "max": 1.0}
 
 

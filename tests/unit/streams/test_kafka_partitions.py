@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import CheckpointError, InputError
+from shoal.policy.policy import Policy
 from shoal.streams.checkpoint import (
     NAME,
     SharedCheckpoint,
@@ -20,6 +21,9 @@ from shoal.streams.checkpoint import (
 from shoal.streams.kafka import Topic
 from shoal.streams.kafka_group import Arrived, Mark
 from shoal.streams.kafka_partition import NOT_ITS_KEY, Keyed, PartitionFeed, murmur2, partitions_of
+from shoal.streams.options import StreamOptions
+from shoal.streams.partitions import _require_fit
+from stream_cases import policy_of
 
 # from the tests of Kafka's own client for Java
 OF_JAVA = {
@@ -106,6 +110,16 @@ def test_a_topic_that_is_keyed_by_something_else_is_refused_at_once():
     later = feed()
     read(later, (b"ann", "ann"))
     assert len(read(later, (b"1", "ann"), first=1).bad) == 1
+
+
+def test_a_person_whom_several_columns_name_has_no_key():
+    content = policy_of("fads").model.model_dump(exclude_unset=True)
+    content["attributes"] |= {"who": {"role": "identifier"}, "note": {"role": "identifier"}}
+    policy = Policy.from_dict({**content, "subject": ["who", "note"]})
+    with pytest.raises(InputError) as refused:
+        _require_fit(StreamOptions("kafka://broker/in", "out.csv"), policy, 3)
+    said = "policy, subject: a message has one key, and 'who + note' is of several columns; join"
+    assert any(finding.startswith(said) for finding in refused.value.findings)
 
 
 def test_a_person_in_the_wrong_partition_stops_the_stream():

@@ -46,7 +46,10 @@ from unit.connectors.test_spread import Careless
 
 KILLED = Path(__file__).parents[2] / "services" / "killed_shards.py"
 IN_TURN = [*PLACES] if LONG else ["tasks done", "rows put"]  # Spark: after the commit
+SEVERAL = policy_of("fads", k=4, delta=60).model.model_dump(exclude_unset=True)
+SEVERAL["attributes"] |= {"who": {"role": "identifier"}, "ill": {"role": "identifier"}}
 METHODS = {
+    "several names": Policy.from_dict({**SEVERAL, "subject": ["who", "ill"]}),
     "castle": policy_of("castle", k=4, delta=60, beta=5),
     "faanst": policy_of("faanst", k=4, delta=60),
     "no subject": policy_of("fads", k=4, delta=60, subject=False, seed=9),

@@ -256,6 +256,27 @@ def test_an_audit_within_a_limit_finds_what_any_audit_finds(
         assert found[0].certificate["scale"]["parts"] > 1
 
 
+def test_people_whom_several_columns_name_are_counted_within_a_limit(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    frame = rows().with_columns(floor=(pl.int_range(pl.len()) % 3).cast(pl.String))
+    frame = frame.with_columns(storey=pl.col("floor") + " ")
+    frame.write_csv(tmp_path / "in.csv")
+    identifier = {"role": "identifier"}
+    named = {"subject": ["person", "storey"], "promises": AUDITED[:1]}
+    asked = _changed(named, person=identifier, storey=identifier, floor={"role": "drop"})
+    released = publish_file(str(tmp_path / "in.csv"), asked, str(tmp_path / "out.csv"))
+    people = frame.select("person", "floor").n_unique()
+    assert released.certificate["subjects"] == people
+    request.getfixturevalue("tiny")
+    for limit in LIMITS[:2]:
+        with room.using(limit):
+            found = audit_file(str(tmp_path / "out.csv"), asked, str(tmp_path / "in.csv"))
+        assert found.certificate["subjects"] == people
+        assert found.certificate["classes"] == released.certificate["classes"]
+        assert found.certificate["scale"]["parts"] > 1
+
+
 def test_verify_within_a_limit_checks_what_it_always_checks(
     table: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -175,7 +175,8 @@ class Proposal:
 
     read: the policy's block of this name. missing_values: texts that seem to stand for no value.
     together: share of people whom all quasi-identifiers single out. order: who is singled out by
-    few columns; None where it was not asked.
+    few columns; None where it was not asked. subject: what numbers the people, as a policy lists
+    it: a column, or several together; None where every record is its own.
     """
 
     columns: tuple[ProposedColumn, ...]
@@ -184,6 +185,7 @@ class Proposal:
     missing_values: tuple[str, ...]
     together: float
     order: Order | None = None
+    subject: str | list[str] | None = None
 
     def __str__(self) -> str:
         return self.text
@@ -192,11 +194,6 @@ class Proposal:
     def questions(self) -> dict[str, str]:
         """By column, what somebody has to decide before anything is published."""
         return {column.name: column.ask for column in self.columns if column.ask is not None}
-
-    @property
-    def subject(self) -> str | None:
-        """The column that numbers the people; None where every record is its own."""
-        return next((column.name for column in self.columns if column.role == "subject"), None)
 
     @property
     def asks_who(self) -> bool:
@@ -216,6 +213,8 @@ class Proposal:
             "attributes": {column.name: dict(column.settings) for column in self.columns},
             "promises": [{"model": "k-anonymity", "k": self.k}],
         }
+        if isinstance(self.subject, list):
+            content["subject"] = self.subject
         if self.missing_values:
             content["missing_values"] = ["", *self.missing_values]
         return content | ({"read": dict(self.read)} if self.read else {}) | {"seed": 7}
@@ -229,6 +228,8 @@ class Proposal:
         for column in self.columns:
             key = f"{_scalar(column.name)}:"
             lines.append(f"  {key:<{width}} {_flow(column.settings)}  # {column.why}")
+        if isinstance(self.subject, list):
+            lines.append(f"subject: {_flow(self.subject)}  # they number people together")
         lines += ["promises:", f"  - {_flow(content['promises'][0])}"]
         for column in self.columns:
             if column.role == "sensitive":

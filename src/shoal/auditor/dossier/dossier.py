@@ -25,6 +25,7 @@ from shoal.auditor.proof import Proof
 from shoal.auditor.verify import require_there, verify_by
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
+from shoal.data.person_names import names_of
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.table import as_text
@@ -44,7 +45,7 @@ class Roles:
     known: bool
     published: tuple[str, ...] = ()
     quasi: tuple[str, ...] = ()
-    subject: str | None = None
+    subject: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, certificate: Certificate, policy: Policy | None) -> Roles:
@@ -59,7 +60,10 @@ class Roles:
             for c in columns
         }
         declared = {} if policy is None else policy.model.attributes
-        return cls._of(listed | {name: (a.role, True) for name, a in declared.items()})
+        people = [] if policy is None else policy.model.subject_columns
+        return cls._of(
+            listed | {n: ("subject" if n in people else a.role, True) for n, a in declared.items()}
+        )
 
     @classmethod
     def _of(cls, roles: dict[str, tuple[str, bool]]) -> Roles:
@@ -68,7 +72,7 @@ class Roles:
             True,
             tuple(name for name, (role, kept) in roles.items() if kept and role not in hidden),
             tuple(name for name, (role, _) in roles.items() if role == "quasi"),
-            next((name for name, (role, _) in roles.items() if role == "subject"), None),
+            tuple(name for name, (role, _) in roles.items() if role == "subject"),
         )
 
 
@@ -93,11 +97,11 @@ def initial_risk(original: str, roles: Roles, policy: Policy | None = None) -> d
             [f"original '{original}': lacks the column '{name}'" for name in absent]
         )
     keys = [as_text(frame[name]).alias(f"q{j}") for j, name in enumerate(roles.quasi)]
-    if roles.subject is not None and roles.subject in frame.columns:
-        person = as_text(frame[roles.subject]).str.strip_chars()
+    if roles.subject and {*roles.subject} <= {*frame.columns}:
+        names = [names_of(frame[n]).alias(f"p{j}") for j, n in enumerate(roles.subject)]
     else:
-        person = pl.Series(range(frame.height))
-    people = pl.DataFrame([*keys, person.alias("person")]).unique()
+        names = [pl.Series("person", range(frame.height))]
+    people = pl.DataFrame([*keys, *names]).unique()
     sizes = people.group_by([key.name for key in keys]).len()["len"]
     total = people.height
     return {

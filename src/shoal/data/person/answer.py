@@ -67,7 +67,8 @@ class PersonCandidate:
             return (
                 f"columns {some_named(self.columns)}: {self.records} records carry {self.people}"
                 f" different combinations, up to {self.most} each{self._agreement}; if they number"
-                " people together, join them in a column with the role 'subject'"
+                f" people together, say 'subject: [{', '.join(self.columns)}]', and give each the"
+                " role 'identifier'"
             )
         return (
             f"column '{self.columns[0]}': {self.records} records carry {self.people} different"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -13,12 +14,14 @@ from shoal.connectors import files
 from shoal.connectors.coded_files import CodedSource, read_coded
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.spread_files import read_spread
+from shoal.data.coded_table import CodedTable
 from shoal.data.room import Room, blocks
 from shoal.data.shared_room import SharedRoom
 from shoal.errors import InputError
 from shoal.policy.binding.files import certified_reading
 from shoal.policy.binding.notation import translated_columns
 from shoal.policy.binding.past_memory import room_for
+from shoal.policy.binding.people import with_person
 from shoal.policy.interchange import reading_of
 from shoal.policy.policy import Policy
 
@@ -103,7 +106,7 @@ def _checked(source: CodedSource, path: str, policy: Policy) -> CodedSource:
     if not source.table.records:
         raise InputError(f"file '{path}': holds no records; publish a table with at least k people")
     require_readable(policy, source.table.names)
-    return source
+    return replace(source, table=cast(CodedTable, with_person(source.table, policy)))
 
 
 def tables_of(

@@ -41,7 +41,8 @@ def check_columns(names: list[str], policy: Policy, released: bool = False) -> l
     absent = [
         name
         for name, a in declared.items()
-        if name not in names and (not released or a.role in _SHOWN or a.pseudonym is not None)
+        if name not in (*names, policy.model.person)
+        and (not released or a.role in _SHOWN or a.pseudonym is not None)
     ]
     hidden = [name for name in absent if declared[name].role == "sensitive"]
     if released and GROUP in unnamed and hidden:
@@ -120,14 +121,14 @@ def _check_header(odd: list[str], names: list[str]) -> list[str]:
 
 def check_people(frame: pl.DataFrame, policy: Policy) -> list[str]:
     """Why people of this table would not be recognized in another: `1` there is `1.0` here."""
-    if policy.subject is None or policy.subject not in frame.columns:
-        return []
-    kind = frame.schema[policy.subject]
-    if not (kind.is_float() or (isinstance(kind, pl.Decimal) and kind.scale)):
-        return []
+    kinds = {
+        name: frame.schema[name] for name in policy.model.subject_columns if name in frame.columns
+    }
     return [
-        f"attribute '{policy.subject}': names people by decimals, so that they can't be known"
-        " again elsewhere; give whole numbers or text"
+        f"attribute '{name}': names people by decimals, so that they can't be known again"
+        " elsewhere; give whole numbers or text"
+        for name, kind in kinds.items()
+        if kind.is_float() or (isinstance(kind, pl.Decimal) and kind.scale)
     ]
 
 

@@ -44,6 +44,7 @@ from shoal.policy.binding.notation import (
     with_derived,
     without_derived,
 )
+from shoal.policy.binding.people import frame_with_person
 from shoal.policy.interchange import reading_beside, reading_of
 from shoal.policy.policy import Policy
 from shoal.privacy.two_tables import joined
@@ -93,7 +94,7 @@ def original_frame(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     frame, findings = notation.read_original(frame, policy)
     if findings:
         raise InputError.from_findings(findings)
-    return frame
+    return frame_with_person(frame, policy)
 
 
 def original_table(table: Table, policy: Policy) -> Table:
@@ -210,7 +211,7 @@ def published_frame(frame: pl.DataFrame, policy: Policy) -> tuple[pl.DataFrame, 
     frame, findings = notation.read_published(frame, policy, _sources(policy))
     if findings:
         raise InputError.from_findings(findings)
-    return without_derived(frame, policy)
+    return without_derived(frame_with_person(frame, policy), policy)
 
 
 def published_table(table: Table, policy: Policy) -> tuple[Table, int | None]:

@@ -1,0 +1,32 @@
+"""A table with the column of people that its policy counts, where several columns name them."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from shoal.data.person_names import named_together
+from shoal.data.table import Table
+from shoal.errors import InputError
+from shoal.policy.policy import Policy
+
+
+def with_person(table: Table, policy: Policy) -> Table:
+    """A table with its column of people, where several columns name them together.
+
+    Columns that it lacks are found by who binds it. Raises InputError where the data has a column
+    of that name.
+    """
+    name, together = policy.model.person, policy.model.subject
+    if name is None or together is None or not {*together} <= {*table.names}:
+        return table
+    if name in table.names:
+        raise InputError(
+            f"column '{name}': is what 'subject' names its combinations of columns; rename it"
+        )
+    columns = [table.column(column) for column in together]
+    return table.with_column(named_together(name, columns, policy.model.missing_values, table.room))
+
+
+def frame_with_person(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """The same of a frame."""
+    return with_person(Table(frame), policy).frame

@@ -1,0 +1,202 @@
+"""A person named by several columns together: what a policy may say, and whom it counts."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shoal as library
+from shoal.advise.profile import risk
+from shoal.auditor.description import policy_sha256
+from shoal.data.person_names import named_together, person_name
+from shoal.data.table import encode_text
+from shoal.errors import InputError
+from shoal.policy.policy import Policy
+
+CONTENT = {
+    "version": 1,
+    "attributes": {
+        "house": {"role": "identifier"},
+        "member": {"role": "identifier"},
+        "age": {"role": "quasi", "type": "number", "domain": [0, 99]},
+        "ill": {"role": "sensitive"},
+    },
+    "subject": ["house", "member"],
+    "promises": [{"model": "k-anonymity", "k": 3}],
+    "method": {"name": "mondrian"},
+}
+
+
+def with_roles(**roles: str) -> dict:
+    attributes = {n: CONTENT["attributes"][n] | {"role": role} for n, role in roles.items()}
+    return CONTENT | {"attributes": CONTENT["attributes"] | attributes}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (CONTENT | {"subject": ["house"]}, "policy, subject: names fewer than two columns; delete"),
+        (CONTENT | {"subject": []}, "policy, subject: names fewer than two columns; delete"),
+        (CONTENT | {"subject": ["house"] * 2}, "policy, subject: names fewer than two columns"),
+        (CONTENT | {"subject": "house"}, "policy, subject: must be a list"),
+        (
+            CONTENT | {"subject": ["house", "member", "house"]},
+            "policy, subject: names a column twice; name each once",
+        ),
+        (
+            CONTENT | {"subject": ["house", "membr"]},
+            "policy, subject: 'membr' is not in the policy; did you mean 'member'?",
+        ),
+        (
+            CONTENT | {"subject": ["house", "age"]},
+            "policy, subject: attribute 'age' has the role 'quasi'; give it the role 'identifier'",
+        ),
+        (
+            with_roles(house="subject"),
+            "policy, subject: attribute 'house' has the role 'subject'; give it the role"
+            " 'identifier', or delete the key",
+        ),
+        (
+            CONTENT | {"attributes": CONTENT["attributes"] | {"house + member": {"role": "drop"}}},
+            "attribute 'house + member': is what 'subject' names its combinations of columns",
+        ),
+    ],
+)
+def test_what_can_not_name_a_person_is_refused_in_one_line(content, said):
+    with pytest.raises(InputError) as refused:
+        Policy.from_dict(content)
+    assert str(refused.value).startswith(said)
+    assert not refused.value.findings
+
+
+def test_the_key_is_kept_and_what_is_made_of_it_is_written_nowhere(tmp_path):
+    policy = Policy.from_dict(CONTENT)
+    assert policy.model.model_dump(mode="json", exclude_unset=True) == CONTENT
+    policy.with_k(5).save(tmp_path / "p.yaml")
+    assert yaml.safe_load((tmp_path / "p.yaml").read_text())["subject"] == ["house", "member"]
+    assert Policy.load(tmp_path / "p.yaml").subject == policy.subject
+
+
+def test_a_policy_without_it_is_what_it_was():
+    plain = with_roles(house="subject")
+    del plain["subject"]
+    policy = Policy.from_dict(plain)
+    assert "subject" not in policy.model.model_dump()
+    assert policy_sha256(policy) == policy_sha256(Policy.from_dict(plain | {"subject": None}))
+
+
+def test_the_schema_lists_it(shoal):
+    schema = json.loads(shoal("policy", "schema").out)
+    assert schema["properties"]["subject"]["anyOf"][0]["type"] == "array"
+
+
+names = st.text(st.sampled_from('ab1:,"\\\u200b\ufeff Aå\u030a|\x1f'), max_size=4)
+
+
+@given(rows=st.lists(st.tuples(names, names, names), min_size=1, max_size=30))
+def test_people_are_distinct_tuples_of_names(rows):
+    """A slow truth: tuples in a dict."""
+    columns = [encode_text(pl.Series("c", list(cells))) for cells in zip(*rows, strict=True)]
+    people = named_together("person", columns, {"a"})
+    texts = [people.cells[code] for code in people.codes.tolist()]
+    tuples = [tuple(map(person_name, row)) for row in rows]
+    assert [not text for text in texts] == [bool({"", "a"} & {*one}) for one in tuples]
+    assert all(person_name(text) == text for text in texts)
+    known = {one: text for one, text in zip(tuples, texts, strict=True) if text}
+    assert all(not text or known[one] == text for one, text in zip(tuples, texts, strict=True))
+    assert len({*known.values()}) == len(known)
+    assert list(people.cells) == sorted({*texts})
+
+
+def table(n: int = 60) -> pl.DataFrame:
+    rng = np.random.default_rng(1)
+    return pl.DataFrame(
+        {
+            "house": rng.integers(0, 9, n).astype(str),
+            "member": rng.integers(1, 4, n).astype(str),
+            "age": rng.integers(0, 99, n).astype(str),
+            "ill": rng.choice(["u", "v"], n),
+        }
+    )
+
+
+def test_publishing_counts_the_combinations():
+    frame = table()
+    certificate = library.publish(frame, CONTENT).certificate
+    assert certificate["subjects"] == frame.select("house", "member").n_unique()
+    assert certificate["people"] == "known"
+    roles = {column["name"]: column["role"] for column in certificate["columns"]}
+    assert roles == {"age": "quasi", "ill": "sensitive", "house": "subject", "member": "subject"}
+
+
+@pytest.mark.parametrize("missing", [None, "", "  ", "NA"])
+def test_a_record_without_one_of_the_names_has_no_person(missing):
+    frame = table()
+    frame[3, "member"] = missing
+    content = CONTENT | {"missing_values": ["", "NA"]}
+    with pytest.raises(InputError, match=r"'house \+ member': 1 record without a subject"):
+        library.publish(frame, content)
+    stream = library.stream(content, method="fads", delta=10)
+    with pytest.raises(InputError, match="has no subject"):
+        stream.push(frame)
+
+
+def test_a_column_that_lacks_is_named_as_it_is_in_the_policy():
+    with pytest.raises(InputError) as refused:
+        library.publish(table().drop("member"), CONTENT)
+    assert str(refused.value).startswith("column 'member': in the policy, not in the data")
+    assert not refused.value.findings
+
+
+def test_a_column_of_the_data_with_the_name_that_is_made_is_refused():
+    frame = table().with_columns(pl.lit("1").alias("house + member"))
+    with pytest.raises(InputError, match=r"column 'house \+ member': is what 'subject' names"):
+        library.publish(frame, CONTENT | {"other": "drop"})
+
+
+def test_a_release_that_still_holds_the_columns_is_counted_in_people():
+    frame = table()
+    certificate = library.audit(frame, CONTENT)
+    assert certificate["counted"] == "subjects"
+    assert certificate["subjects"] == frame.select("house", "member").n_unique()
+    assert certificate["faults"]["not_removed"] == 2
+    part = library.audit(frame.drop("house"), CONTENT)
+    assert part["counted"] == "rows"
+
+
+def test_files_are_published_audited_verified_and_checked_by_commands(tmp_path, monkeypatch, shoal):
+    monkeypatch.chdir(tmp_path)
+    table().write_csv("t.csv")
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(CONTENT))
+    people = table().select("house", "member").n_unique()
+    assert shoal("policy", "check", "p.yaml", "t.csv").status == 0
+    assert shoal("publish", "t.csv", "-p", "p.yaml", "-o", "o.csv", "--attack", "all").status == 0
+    stated = json.loads((tmp_path / "o.csv.certificate.json").read_text())
+    assert stated["subjects"] == people
+    done = shoal("verify", "o.csv", "-p", "p.yaml", "--original", "t.csv")
+    assert done.status == 0, done.err
+    audit = shoal("audit", "o.csv", "-p", "p.yaml", "--original", "t.csv", "--json")
+    assert json.loads(audit.out)["subjects"] == people
+    assert risk("t.csv", "p.yaml").people == people
+    assert shoal("profile", "t.csv", "-p", "p.yaml").status == 0
+    compared = shoal("compare", "t.csv", "-p", "p.yaml", "--methods", "mondrian", "--ks", "3")
+    assert compared.status == 0, compared.err
+
+
+def test_lines_of_json_that_lack_one_of_the_names_are_set_aside(tmp_path, monkeypatch, shoal):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(CONTENT | {"method": {"name": "fads"}}))
+    rows = table().to_dicts()
+    del rows[0]["member"], rows[7]["house"]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = shoal("stream", "t.jsonl", "-p", "p.yaml", "-o", "o.jsonl", "--dead-letters", "d.jsonl")
+    assert done.status == 0, done.err
+    bad = [json.loads(line) for line in (tmp_path / "d.jsonl").read_text().splitlines()]
+    assert [one["record"] for one in bad] == [0, 7]
+    assert len((tmp_path / "o.jsonl").read_text().splitlines()) <= 58
