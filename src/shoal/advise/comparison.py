@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from shoal.advise.compared_methods import label
+from shoal.advise.methods import label
 from shoal.data import notebook
 from shoal.data.certificate import Certificate
 from shoal.policy import registry

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from shoal.advise.profile import Candidate, Profile, TakenForPeople
 from shoal.advise.proposal.matching import HierarchyMatch
-from shoal.advise.proposal.profile import Candidate, Profile, TakenForPeople
-from shoal.advise.proposal.proposal import Order, Proposal, ProposedColumn, share_text
+from shoal.advise.propose import Order, Proposal, ProposedColumn, share_text
 from shoal.data.findings import some_named
 from shoal.data.printable import printable
 from shoal.data.room import size_text

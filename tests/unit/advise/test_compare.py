@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 import shoal as front_door
 from shoal.advise import compare as comparing
 from shoal.advise.compare import compare
-from shoal.advise.compared_methods import (
+from shoal.advise.comparison import promise_titles
+from shoal.advise.methods import (
     checked_ks,
     label_of,
     proposed_methods,
     with_methods,
 )
-from shoal.advise.comparison import promise_titles
 from shoal.data import uncompiled
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry

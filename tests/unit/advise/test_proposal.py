@@ -20,8 +20,7 @@ from shoal.advise.proposal.cells import (
     WHICH_FIRST,
     notation_in,
 )
-from shoal.advise.proposal.proposal import _flow
-from shoal.advise.propose import propose_policy
+from shoal.advise.propose import _flow, propose_policy
 from shoal.data.table import Table
 from shoal.samples import patients, purchases
 
