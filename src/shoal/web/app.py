@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+import secrets
+import signal
+import socket
 import sys
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable
+import urllib.parse
+import urllib.request
+from asyncio import FIRST_COMPLETED
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import (
@@ -27,22 +36,27 @@ from shoal.errors import InputError
 from shoal.web import (
     checked,
     policy_text,
+    result,
     routes_of_edits,
     routes_of_hierarchies,
-    routes_of_jobs,
-    routes_of_ledgers,
     routes_of_release,
+    watch,
 )
-from shoal.web import watch as watching
-from shoal.web.checked import beside as drafts_beside
 from shoal.web.compared import compare_screen
-from shoal.web.door import COOKIE, IDLE_SECONDS, TooManyTries
-from shoal.web.frame import frame
-from shoal.web.guard import ENTER, LINK, REPORT_POLICY, App, Guard
-from shoal.web.pages import page, plain_page
+from shoal.web.frame import frame, page, plain_page
+from shoal.web.guard import (
+    COOKIE,
+    ENTER,
+    IDLE_SECONDS,
+    LINK,
+    REPORT_POLICY,
+    App,
+    Door,
+    Guard,
+    TooManyTries,
+)
 from shoal.web.policy_text import has_comments
-from shoal.web.project import Entry
-from shoal.web.result import result_screen
+from shoal.web.project import Busy, Entry, Project
 from shoal.web.screens import columns_screen, open_screen, promises_screen
 from shoal.web.server import MOST_STREAMS, Server
 from shoal.web.work import Refused
@@ -71,11 +85,6 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
         Route("/columns", columns),
         Route("/promises", promises),
         Route("/compare", compare),
-        Route("/watch", watch),
-        Route("/watch", add_watch, methods=["POST"]),
-        Route("/stream/{n}", stream),
-        Route("/result", result),
-        Route("/result/{run}", result),
         Route("/runs/{run}/report", report),
         Route("/text", text),
         Route("/history", history),
@@ -86,9 +95,9 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
         *routes_of_edits.ROUTES,
         *routes_of_release.ROUTES,
         *routes_of_hierarchies.ROUTES,
-        *routes_of_jobs.ROUTES,
+        *result.ROUTES,
         *checked.ROUTES,
-        *routes_of_ledgers.ROUTES,
+        *watch.ROUTES,
     ]
     handlers = {
         InputError: refused,
@@ -191,34 +200,6 @@ async def compare(request: Request) -> Response:
     wanted = (asked.get(name, "") for name in ("m", "k", "at"))
     context = await compare_screen(server_of(request), *wanted)
     return page(request, "compare.html.j2", context)
-
-
-async def watch(request: Request) -> Response:
-    server = server_of(request)
-    context = {
-        **await frame(server, "watch"),
-        "title": "Watch",
-        "kinds": watching.KINDS,
-        "start": str(server.project.start),
-    }
-    return page(request, "watch.html.j2", context)
-
-
-async def add_watch(request: Request) -> Response:
-    return RedirectResponse(watching.add(server_of(request), routes_of_edits.form_of(request)), 303)
-
-
-async def stream(request: Request) -> Response:
-    context = await watching.stream_screen(server_of(request), request.path_params["n"])
-    return page(request, "stream.html.j2", context)
-
-
-async def result(request: Request) -> Response:
-    server, other = server_of(request), request.query_params.get("with")
-    context = await result_screen(server, request.path_params.get("run"))
-    if other and context["run"] and context["run"].state == "done":
-        context["beside"] = drafts_beside(context["run"], server.project.run(other))
-    return page(request, "result.html.j2", context)
 
 
 async def report(request: Request) -> Response:
@@ -343,3 +324,121 @@ async def broken(request: Request, error: Exception) -> Response:
         traceback.print_exception(error, file=sys.stderr)
     kind = type(error).__name__
     return PlainTextResponse(f"internal error ({kind}); run with SHOAL_DEBUG=1 and report it", 500)
+
+
+# One server for one project, on an address of this computer that nobody else has (rule S1).
+
+
+Say = Callable[[str], None]
+LOOK_AROUND = 60.0  # seconds
+
+
+def serve(folder: Path, start: Path, say: Say, show: Callable[[Path], object]) -> None:
+    """Serves a project until somebody quits; a second server on it shows the first one's page.
+
+    say: gets a line with the page's address. show: opens a file in a browser.
+    """
+    project = Project(folder, start)
+    try:
+        project.lock()
+    except Busy as other:
+        _show_the_first(project, other, say, show)
+        return
+    try:
+        project.sweep()
+        asyncio.run(_serve(project, say, show))
+    finally:
+        project.unlock()
+
+
+async def _serve(project: Project, say: Say, show: Callable[[Path], object]) -> None:
+    listening = _listening()
+    host, port = listening.getsockname()[:2]
+    door, secret = Door(host, port), secrets.token_urlsafe(32)
+    server = Server(project, door)
+    about = {"pid": os.getpid(), "origin": door.origin, "secret": secret}
+    project.say_where(about)
+    app = application(server, lambda given: secrets.compare_digest(given.encode(), secret.encode()))
+    config = uvicorn.Config(
+        app,
+        access_log=False,
+        log_level="critical",
+        server_header=False,
+        lifespan="off",
+        proxy_headers=False,
+        timeout_graceful_shutdown=2,
+    )
+    web = _Web(config)
+    serving = asyncio.ensure_future(web.serve(sockets=[listening]))
+    ended = asyncio.ensure_future(server.ended())
+    with contextlib.suppress(NotImplementedError):
+        for stop in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(stop, server.quit)
+    say_and_show(server, say, show)
+    while not ended.done() and not serving.done():
+        await asyncio.wait({ended, serving}, timeout=LOOK_AROUND, return_when=FIRST_COMPLETED)
+        if _is_idle(server):
+            server.quit()
+    await asyncio.sleep(0.2)  # the last answer leaves
+    web.should_exit = True
+    await server.close()
+    await serving
+
+
+class _Web(uvicorn.Server):  # type: ignore[misc,unused-ignore]
+    """Leaves signals to us: what a job has begun is cleared away first."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _is_idle(server: Server) -> bool:
+    return not server.jobs.open and time.monotonic() - server.used > IDLE_SECONDS
+
+
+def say_and_show(server: Server, say: Say, show: Callable[[Path], object]) -> None:
+    """A new link in a file of the project, which a browser opens: no list of processes has it."""
+    path = server.project.folder / ".ui" / "open.html"
+    policy_text.write(path, opening_page(server))
+    say(f"{server.project.name}: the page is at {server.door.origin}, for one browser that opens")
+    say(f"  {path}")
+    say("within a minute; 'shoal ui' again makes a new link. Ctrl-C ends it.")
+    show(path)
+
+
+def _listening() -> socket.socket:
+    """A random address of 127.0.0.0/8: cookies ignore ports, so no other local page shares ours."""
+    for _ in range(20):
+        parts = [secrets.randbelow(254) + 1 for _ in range(3)]
+        host = "127.0.0.1" if sys.platform == "darwin" else "127.{}.{}.{}".format(*parts)
+        found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            found.bind((host, 0))
+            found.listen(128)
+            return found
+        except OSError:
+            found.close()
+    raise InputError("ui: no address of this computer is free; free one, or use the commands")
+
+
+def _show_the_first(
+    project: Project, other: Busy, say: Say, show: Callable[[Path], object]
+) -> None:
+    """Asks the server that has the project for a new link."""
+    try:
+        about = json.loads(str(other))
+        form = urllib.parse.urlencode({"secret": about["secret"]}).encode()
+        no_proxy = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with no_proxy.open(about["origin"] + "/link", form, timeout=5) as answer:
+            text = answer.read().decode()
+    except (ValueError, KeyError, OSError):
+        raise InputError(
+            f"project '{project.name}': another process has it and does not answer; end that"
+            " process, or wait for it"
+        ) from None
+    path = project.folder / ".ui" / "open.html"
+    policy_text.write(path, text)
+    say(f"{project.name}: is open already; the page is at {about['origin']}, and this opens it")
+    say(f"  {path}")
+    show(path)

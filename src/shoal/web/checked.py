@@ -15,8 +15,7 @@ from starlette.routing import Route
 from shoal.data.two_tables import sensitive_path
 from shoal.web import policy_text
 from shoal.web.edits import Form, one
-from shoal.web.frame import frame
-from shoal.web.pages import page
+from shoal.web.frame import frame, page
 from shoal.web.policy_text import changed_lines
 from shoal.web.project import Run
 from shoal.web.routes_of_edits import form_of

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from shoal.web.child import Line, end_with_the_server, said
+from shoal.web.desk import Line, end_with_the_server, said
 
 Asked = dict[str, Any]
 Tell = Callable[..., None]
@@ -95,7 +95,7 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
 
 def _shown(measured: Any) -> Asked:
     """Every column before and after, by the rule of reports: no bar of fewer than k people."""
-    from shoal.reports.release_charts import distributions_of, drawn_of, losses_of, shares
+    from shoal.reports.distributions import distributions_of, drawn_of, losses_of, shares
 
     found = []
     for one in distributions_of(measured, drawn_of(losses_of(measured))):

@@ -13,8 +13,7 @@ from starlette.routing import Route
 from shoal.errors import InputError
 from shoal.web import policy_text
 from shoal.web.edits import Form, edited, one
-from shoal.web.frame import frame
-from shoal.web.pages import page
+from shoal.web.frame import frame, page
 from shoal.web.policy_text import changed_lines, read, touched_lines, written
 from shoal.web.project import POLICY, PROJECT, Stale
 from shoal.web.screens import open_screen

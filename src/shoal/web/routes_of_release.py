@@ -16,8 +16,7 @@ from shoal.data.findings import some_named
 from shoal.errors import InputError
 from shoal.web import policy_text
 from shoal.web.edits import Form, one
-from shoal.web.frame import frame, person_answered, shell
-from shoal.web.pages import page
+from shoal.web.frame import frame, page, person_answered, shell
 from shoal.web.policy_text import sha256, written
 from shoal.web.project import RELEASE, Run
 from shoal.web.routes_of_edits import form_of

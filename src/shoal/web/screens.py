@@ -9,7 +9,7 @@ from typing import Any
 
 from shoal.web import pictures, policy_text
 from shoal.web.edits import LETTERS, ROLES, said_of
-from shoal.web.frame import checked_now, frame, person_answered
+from shoal.web.frame import checked_now, frame, person_answered, size_text
 from shoal.web.pictures import compared_points
 from shoal.web.server import Server
 from shoal.web.work import Refused
@@ -68,14 +68,6 @@ async def open_screen(server: Server, below: str) -> Context:
 
 def _below(path: Path, start: Path) -> str:
     return os.path.relpath(path, start)
-
-
-def size_text(size: float) -> str:
-    for unit in ("bytes", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"
 
 
 # Columns

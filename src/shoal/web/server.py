@@ -17,7 +17,7 @@ from typing import Any
 
 from shoal.errors import InputError
 from shoal.web import policy_text, sign_off
-from shoal.web.door import Door
+from shoal.web.guard import Door
 from shoal.web.pictures import store, stored
 from shoal.web.policy_text import changed_lines, read, sha256, written
 from shoal.web.project import PROJECT, Project, Run, clear_run
