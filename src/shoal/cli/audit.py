@@ -390,7 +390,7 @@ def _print_attacks(certificate: Certificate) -> None:
 
 
 def _print_beside(found: Mapping[str, Any] | None) -> None:
-    from shoal.reports.beside import beside_lines
+    from shoal.reports.text import beside_lines
 
     if found:
         print(printable_lines(beside_lines(found)), file=sys.stderr)

@@ -22,7 +22,16 @@ from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports import charts
 from shoal.reports.attacks import attack_section
-from shoal.reports.distributions import Distribution, least_shown
+from shoal.reports.distributions import (
+    Distribution,
+    distribution_chart,
+    distributions_of,
+    drawn_of,
+    least_shown,
+    losses_of,
+    shares,
+    sizes_chart,
+)
 from shoal.reports.in_short import in_short
 from shoal.reports.limits import limits
 from shoal.reports.pages import (
@@ -34,14 +43,6 @@ from shoal.reports.pages import (
     render_template,
     verdict_state,
     write_page,
-)
-from shoal.reports.release_charts import (
-    distribution_chart,
-    distributions_of,
-    drawn_of,
-    losses_of,
-    shares,
-    sizes_chart,
 )
 from shoal.reports.text import downstream_sentences, explanation_sentences
 from shoal.tables.draft import Outcome

@@ -17,18 +17,19 @@ from shoal.auditor.audit import AuditResult
 from shoal.auditor.measure import measure
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.binding.release import bind_release
+from shoal.policy.binding.table import bind_release
 from shoal.policy.policy import Policy
 from shoal.reports.distributions import (
+    MOST_DRAWN,
     NO_VALUE,
     OTHERS,
     Distribution,
     distributions,
+    drawn_of,
     round_edges,
     spread_over_intervals,
 )
 from shoal.reports.release import write_audit_report, write_report
-from shoal.reports.release_charts import MOST_DRAWN, drawn_of
 from shoal.samples import patients
 from shoal.tables.publish import Outcome, publish_file
 
