@@ -15,6 +15,7 @@ from shoal.data.room import size_text
 from shoal.data.run_cost import Estimate
 from shoal.privacy.attacker_view import AttackerView, Learnt
 from shoal.privacy.table_risk import Risk
+from shoal.reports.text import table_lines
 from shoal.streams.stream_status import StreamStatus
 from shoal.utility.marginal import Marginal
 
@@ -348,21 +349,6 @@ def _people_count(number: int, one: str, many: str = "") -> str:
 
 def _part(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "0 %"
-
-
-# Even columns of text, for a terminal.
-
-
-def table_lines(rows: Sequence[tuple[str, ...]], left: int) -> list[str]:
-    """Lines of even columns. left: how many of them are texts, the others numbers."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if i < left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 # How a stream is doing, in words.

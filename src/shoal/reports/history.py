@@ -132,7 +132,7 @@ def _chart(key: str, title: str, numbers: Sequence[int], values: Sequence[float]
         f"{title}: {values[0]:,.4g} in release {numbers[0]}, {values[-1]:,.4g} in release"
         f" {numbers[-1]}"
     )
-    return charts.drawn(key, title, caption, 2.4, draw)
+    return charts.Chart(title, caption, 2.4, draw).svg(key)
 
 
 # The page of a stream: what it promised, and how it went over time.
@@ -207,4 +207,5 @@ def _curve(key: str, title: str, left: np.ndarray, values: np.ndarray) -> Markup
             f"from {values[known][0]:.3g} to {values[known][-1]:.3g}, at most"
             f" {values[known].max():.3g}"
         )
-    return charts.drawn(f"stream-{key}", title, f"{title} over time: {description}", 2.1, draw)
+    chart = charts.Chart(title, f"{title} over time: {description}", 2.1, draw)
+    return chart.svg(f"stream-{key}")

@@ -352,6 +352,18 @@ def _groups(groups: Mapping[str, Any]) -> str:
     return "1 group" if groups["count"] == 1 else f"{groups['count']} groups"
 
 
+def table_lines(rows: Sequence[Sequence[str]], left: int) -> list[str]:
+    """Lines of even columns. left: how many of them are texts, the others numbers."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
 # What several releases give away together, in sentences.
 
 
