@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from shoal.advise.proposal.cells import ColumnCells, as_read, in_order, notation_in
-from shoal.advise.proposal.roles import MANY, Guess, guess_of, with_one_subject
-from shoal.advise.propose import cells_of, check_header
+from shoal.advise.proposal.cells import ColumnCells, in_order
+from shoal.advise.proposal.roles import MANY, Guess
+from shoal.advise.propose import LookedAt, check_header
 from shoal.connectors import files
 from shoal.connectors.frames import table_of
 from shoal.data.column_words import names_place
@@ -22,7 +22,6 @@ from shoal.data.findings import finding_about
 from shoal.data.numbers import parse_numbers
 from shoal.data.partition import Partition
 from shoal.data.person.answer import Answer, PersonCandidate
-from shoal.data.person.decision import who_is_a_person
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Column, Table
 from shoal.errors import InfeasibleError, InputError
@@ -67,18 +66,10 @@ def profile(
     else:
         written = table_of(source)
     check_header(written)
-    said = options.model_dump(exclude_unset=True)
-    found = notation_in(written, said)
-    said |= found.read
-    frame = as_read(written.frame, read_options(said).notation)
-    table = written if frame is written.frame else Table(frame)
-    _check_named(quasi, table.names)
-    cells = cells_of(table, progress)
-    progress("looking for columns that identify a person")
-    guesses = {name: guess_of(column) for name, column in cells.items()}
-    answer = who_is_a_person(table)
-    guesses = with_one_subject(guesses, cells, answer)
-    counted = person_candidates(table, cells, guesses, answer)
+    _check_named(quasi, written.names)
+    found = LookedAt.of(written, options, "identify a person", progress)
+    table, cells = found.table, found.cells
+    counted = person_candidates(table, cells, found.guesses, found.answer)
     tried: TakenForPeople | None = None
     why_not: list[str] = []
     if given is not None or quasi:
@@ -90,9 +81,9 @@ def profile(
             column_profile(cells[name], table.column(name), found.questions.get(name))
             for name in table.names
         ),
-        said,
+        found.read,
         dialect,
-        tuple(sorted({cell for column in cells.values() for cell in column.absent if cell})),
+        found.missing_values,
         tuple(one.candidate for one in counted),
         tried,
         tuple(why_not),

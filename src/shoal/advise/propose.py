@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import yaml
 
 from shoal.advise.proposal.cells import ColumnCells, as_read, notation_in
 from shoal.advise.proposal.matching import HierarchyFile, hierarchy_files, with_hierarchies
@@ -20,14 +19,14 @@ from shoal.advise.proposal.roles import IS_IT_KNOWN, Guess, guess_of, with_one_s
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
 from shoal.data.column_words import is_no_header, looks_like_data
-from shoal.data.person.answer import question_in_words
+from shoal.data.person.answer import Answer, question_in_words
 from shoal.data.person.decision import who_is_a_person
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.interchange import ReadOptions, reading_of
-from shoal.policy.loading import read_options
+from shoal.policy.loading import one_line, read_options
 from shoal.policy.parameters import build
 from shoal.privacy.table_risk import singled_out, value_keys
 
@@ -98,20 +97,54 @@ class _Asked(NamedTuple):
         return cls(promise.k, read_options(read or {}), folder, base, explain)
 
 
+@dataclass(frozen=True)
+class LookedAt:
+    """A table whose columns were looked at, before anybody has said anything about it.
+
+    read: as in a policy's block of this name, with what the cells show. questions: by column, what
+    is open about how it is read. guesses: of roles, with one subject at most. answer: who is one
+    person.
+    """
+
+    table: Table
+    read: dict[str, Any]
+    questions: Mapping[str, str]
+    cells: dict[str, ColumnCells]
+    guesses: dict[str, Guess]
+    answer: Answer
+
+    @classmethod
+    def of(cls, table: Table, read: ReadOptions, sought: str, progress: Progress) -> LookedAt:
+        """Raises InputError where the table has no header.
+
+        read: what is known of it. sought: what columns are looked for, in the words of the stage.
+        """
+        check_header(table)
+        progress("detecting how numbers and dates are written")
+        said = read.model_dump(exclude_unset=True)
+        found = notation_in(table, said)
+        said |= found.read
+        frame = as_read(table.frame, read_options(said).notation)
+        table = table if frame is table.frame else Table(frame)
+        cells = cells_of(table, progress)
+        progress(f"looking for columns that {sought}")
+        guesses = {name: guess_of(column) for name, column in cells.items()}
+        answer = who_is_a_person(table)
+        guesses = with_one_subject(guesses, cells, answer)
+        return cls(table, said, found.questions, cells, guesses, answer)
+
+    @property
+    def missing_values(self) -> tuple[str, ...]:
+        """Texts that seem to stand for no value."""
+        return tuple(
+            sorted({cell for column in self.cells.values() for cell in column.absent if cell})
+        )
+
+
 def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
-    check_header(table)
-    progress("detecting how numbers and dates are written")
-    said = asked.read.model_dump(exclude_unset=True)
-    found = notation_in(table, said)
-    said |= found.read
-    notation = read_options(said).notation
-    frame = as_read(table.frame, notation)
-    table = table if frame is table.frame else Table(frame)
-    columns = cells_of(table, progress)
-    guesses = {name: guess_of(column) for name, column in columns.items()}
-    progress("looking for columns that number people")
-    guesses = with_one_subject(guesses, columns, who_is_a_person(table))
-    guesses = with_hierarchies(_with_one_quasi(guesses), columns, asked.folder, asked.base)
+    found = LookedAt.of(table, asked.read, "number people", progress)
+    table, columns = found.table, found.cells
+    guesses = with_hierarchies(_with_one_quasi(found.guesses), columns, asked.folder, asked.base)
     for name in looks_like_data(table, table.names):
         more = "; its name looks like a value: the first line must name the columns"
         guesses[name] = replace(guesses[name], reason=guesses[name].reason + more)
@@ -126,8 +159,8 @@ def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
     return Proposal(
         with_shares(proposed, shares),
         asked.k,
-        said,
-        tuple(sorted({cell for column in columns.values() for cell in column.absent if cell})),
+        found.read,
+        found.missing_values,
         shares.together,
         counted.order(progress) if asked.explain else None,
     )
@@ -390,20 +423,20 @@ class Proposal:
         """The policy file, in YAML, with the reason beside every role."""
         content = self.content
         lines = [HEAD.format(unit=self.unit) + "version: 1", "attributes:"]
-        width = max(len(_scalar(column.name)) for column in self.columns) + 1
+        width = max(len(one_line(column.name)) for column in self.columns) + 1
         for column in self.columns:
-            key = f"{_scalar(column.name)}:"
-            lines.append(f"  {key:<{width}} {_flow(column.settings)}  # {column.why}")
-        lines += ["promises:", f"  - {_flow(content['promises'][0])}"]
+            key = f"{one_line(column.name)}:"
+            lines.append(f"  {key:<{width}} {one_line(column.settings)}  # {column.why}")
+        lines += ["promises:", f"  - {one_line(content['promises'][0])}"]
         for column in self.columns:
             if column.role == "sensitive":
                 promise = {"model": "l-diversity", "attribute": column.name, "l": 2}
-                lines.append(f"  # - {_flow(promise | {'kind': 'distinct'})}")
+                lines.append(f"  # - {one_line(promise | {'kind': 'distinct'})}")
         if self.missing_values:
-            texts = _flow(content["missing_values"])
+            texts = one_line(content["missing_values"])
             lines.append(f"missing_values: {texts}  # texts that seem to stand for no value")
         if self.read:
-            lines.append(f"read: {_flow(content['read'])}")
+            lines.append(f"read: {one_line(content['read'])}")
         return "\n".join([*lines, "seed: 7", ""])
 
 
@@ -419,31 +452,3 @@ def with_shares(columns: list[ProposedColumn], shares: Shares) -> tuple[Proposed
         )
         for column in columns
     )
-
-
-def _scalar(text: str) -> str:
-    return _flow(text).removesuffix("\n...").strip()
-
-
-def _flow(content: object) -> str:
-    """On one line, as YAML."""
-    return yaml.dump(
-        content,
-        Dumper=_OneLine,
-        default_flow_style=True,
-        sort_keys=False,
-        width=float("inf"),
-        allow_unicode=True,
-    ).strip()
-
-
-class _OneLine(yaml.SafeDumper):
-    """Texts with line ends and other signs that no one sees are written with escapes."""
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = None if text.isprintable() else '"'
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_OneLine.add_representer(str, _text)
