@@ -55,11 +55,11 @@ class Run:
     @cached_property
     def about(self) -> dict[str, Any]:
         """What the job was asked and how it ended; empty where neither is known."""
-        return _json(self.folder / "run.json")
+        return files.json_of(self.folder / "run.json", {})
 
     @property
     def certificate(self) -> dict[str, Any]:
-        return _json(self.folder / CERTIFICATE)
+        return files.json_of(self.folder / CERTIFICATE, {})
 
     @property
     def state(self) -> str:
@@ -230,7 +230,7 @@ class Project:
         return True
 
     def _seen(self) -> dict[str, str | None]:
-        return _json(self.folder / ".ui" / "seen.json")
+        return files.json_of(self.folder / ".ui" / "seen.json", {})
 
     def _remember(self) -> None:
         kept = {name: text for name, text in self.texts().items() if text is not None}
@@ -312,14 +312,6 @@ def clear_run(run: Run) -> None:
             continue
         with suppress(OSError):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
 
 
 # Every edit of a project, each with a sentence, the hashes before and after, and the way back.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 from collections.abc import Awaitable, Callable
@@ -72,7 +71,7 @@ def _changes(server: Server, run: Run) -> int:
 
 async def _measured(server: Server, run: Run) -> Context:
     stated = run.certificate
-    shown = _shown(run)
+    shown: Context = policy_text.json_of(run.folder / "shown.json", {})
     before = await _risk_of(server, run)
     columns = [c for c in stated.get("columns") or () if c["role"] == "quasi"]
     losses = sorted(columns, key=lambda column: -(column.get("loss") or 0))
@@ -101,13 +100,6 @@ async def _measured(server: Server, run: Run) -> Context:
         "fish": pictures.school(stated["classes"]["min"] or 0, 300, 84),
         "others": [r for r in server.project.runs if r.state == "done" and r.number != run.number],
     }
-
-
-def _shown(run: Run) -> Context:
-    with suppress(OSError, ValueError):
-        found: Context = json.loads((run.folder / "shown.json").read_text("utf-8"))
-        return found
-    return {}
 
 
 async def _risk_of(server: Server, run: Run) -> Context | None:
@@ -175,10 +167,7 @@ def _suffers(server: Server, run: Run, column: Context) -> Context:
 
 def _prices(run: Run) -> Context:
     """What the other columns lose with and without each, where that was measured."""
-    with suppress(OSError, ValueError):
-        found: Context = json.loads((run.folder / "prices.json").read_text("utf-8"))
-        return found
-    return {}
+    return policy_text.json_of(run.folder / "prices.json", {})
 
 
 def _drawn(one: Context) -> Context:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-from contextlib import suppress
 from datetime import date, datetime
 from typing import Any
 
@@ -153,10 +152,8 @@ DONE = {
 
 def attacks_of(run: Run) -> list[str] | None:
     """What attacks found, in lines; None where none was tried."""
-    with suppress(OSError, ValueError):
-        found = json.loads((run.folder / ATTACKS).read_text("utf-8"))
-        return [str(line) for line in found["lines"]]
-    return None
+    found: Context = policy_text.json_of(run.folder / ATTACKS, {})
+    return [str(line) for line in found["lines"]] if found else None
 
 
 def gate(server: Server, run: Run) -> list[Context]:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -29,11 +28,7 @@ def context_of(project: Project) -> Context:
 
 def signed(run: Run) -> list[Context]:
     """Every decision about a draft, over which hashes."""
-    with suppress(OSError, ValueError):
-        found = json.loads((run.folder / SIGNED).read_text("utf-8"))
-        if isinstance(found, list):
-            return found
-    return []
+    return policy_text.json_of(run.folder / SIGNED, [])
 
 
 def hashes(project: Project, run: Run) -> Context:

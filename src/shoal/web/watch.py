@@ -202,11 +202,8 @@ async def ledger_screen(server: Server, number: str, waits: bool = False) -> Con
 
 def _policy_text(folder: Path) -> str:
     """What a ledger's releases are measured against, as the page writes policies."""
-    try:
-        content = json.loads((folder / LEDGER_POLICY).read_text("utf-8"))
-    except (OSError, ValueError):
-        return ""
-    return written(content) if isinstance(content, dict) else ""
+    content: Context = policy_text.json_of(folder / LEDGER_POLICY, {})
+    return written(content) if content else ""
 
 
 # The next increment of a ledger: what each method would do with it, and the gate before it.
