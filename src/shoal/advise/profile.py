@@ -56,7 +56,8 @@ def profile(
     given = None if policy is None else Policy.of(policy)
     if given is not None and quasi:
         raise InputError("profile: takes a policy or 'quasi', not both; leave out one of them")
-    options = read_options({**(_read_of(given)), **(read or {})})
+    said = {} if given is None else given.model.read.model_dump(exclude_unset=True)
+    options = read_options({**said, **(read or {})})
     dialect = None
     if isinstance(source, (str, Path)):
         progress("reading the table")
@@ -99,10 +100,6 @@ def _check_named(quasi: Sequence[str], names: Sequence[str]) -> None:
     ]
     if findings:
         raise InputError.from_findings(findings)
-
-
-def _read_of(policy: Policy | None) -> dict[str, Any]:
-    return {} if policy is None else policy.model.read.model_dump(exclude_unset=True)
 
 
 def _tried(

@@ -163,7 +163,7 @@ def keys_and_values(option: str, settings: list[str]) -> tuple[dict[str, Any], l
         if "=" not in text
     ]
     pairs = [text.partition("=") for text in settings if "=" in text]
-    values = {key.strip(): value for key, _, value in pairs}
+    values: dict[str, Any] = {key.strip(): value for key, _, value in pairs}
     times = Counter(key.strip() for key, _, _ in pairs)
     findings += [
         f"{option} {key}=...: is given {count} times; give it once, several values with commas"
@@ -176,7 +176,9 @@ def keys_and_values(option: str, settings: list[str]) -> tuple[dict[str, Any], l
         for key in values
         if key not in known
     ]
-    return {key: _listed(key, value) for key, value in values.items()}, findings
+    if "numbers" in values:
+        values["numbers"] = [part.strip() for part in values["numbers"].split(",")]
+    return values, findings
 
 
 def keys_of(block: type[BaseModel]) -> str:
@@ -186,10 +188,6 @@ def keys_of(block: type[BaseModel]) -> str:
 
 _KNOWN: dict[str, type[BaseModel]] = {"--read": ReadOptions, "--write": WriteOptions}
 _EXAMPLES = {"--read": "--read encoding=cp1252", "--write": "--write delimiter=;"}
-
-
-def _listed(key: str, value: str) -> Any:
-    return [part.strip() for part in value.split(",")] if key == "numbers" else value
 
 
 def _tells_days(form: str) -> bool:

@@ -287,10 +287,10 @@ def profile_lines(profile: Profile) -> list[str]:
 def risk_lines(risk: Risk) -> list[str]:
     """Who is alone, who hides among how many, and what each column gives away."""
     named = ", ".join(risk.quasi)
+    part = round(100 * risk.lone / risk.people) if risk.people else 0
     lines = [
         f"known together: {named}",
-        f"{risk.lone:,} of {risk.people:,} {risk.unit} ({_part(risk.lone, risk.people)}) are the"
-        " only one of their kind",
+        f"{risk.lone:,} of {risk.people:,} {risk.unit} ({part} %) are the only one of their kind",
     ]
     rows = [("column", "alone", "without it")]
     rows += [(name, f"{risk.alone[name]:,}", f"{risk.without[name]:,}") for name in risk.quasi]
@@ -345,10 +345,6 @@ def _rows(rows: int) -> str:
 
 def _people_count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def _part(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.0f} %" if whole else "0 %"
 
 
 # How a stream is doing, in words.

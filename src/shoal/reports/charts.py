@@ -33,6 +33,7 @@ INK, MUTED, GRID = "#101112", "#606162", "#d0d1d2"
 BEFORE, AFTER, MARK = "#a0a9b2", "#0b62a4", "#b3450a"
 NAMES = ("ink", "muted", "grid", "before", "after", "mark")
 VARIABLES = dict(zip((INK, MUTED, GRID, BEFORE, AFTER, MARK), NAMES, strict=True))
+COLOURS = re.compile(rf"(?:{'|'.join(VARIABLES)})\b")
 SETTINGS: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "shoal",
@@ -362,8 +363,4 @@ def _adapted(tag: str, key: str) -> str:
     """A tag with ids of its own and the page's colours."""
     tag = re.sub(r'\bid="', f'id="{key}-', tag)
     tag = tag.replace("url(#", f"url(#{key}-").replace('xlink:href="#', f'href="#{key}-')
-    return re.sub(r"#[0-9a-f]{6}\b", lambda found: _variable(found[0]), tag)
-
-
-def _variable(colour: str) -> str:
-    return f"var(--{VARIABLES[colour]}, {colour})" if colour in VARIABLES else colour
+    return COLOURS.sub(lambda found: f"var(--{VARIABLES[found[0]]}, {found[0]})", tag)

@@ -377,7 +377,7 @@ async def _serve(project: Project, say: Say, show: Callable[[Path], object]) -> 
     say_and_show(server, say, show)
     while not ended.done() and not serving.done():
         await asyncio.wait({ended, serving}, timeout=LOOK_AROUND, return_when=FIRST_COMPLETED)
-        if _is_idle(server):
+        if not server.jobs.open and time.monotonic() - server.used > IDLE_SECONDS:
             server.quit()
     await asyncio.sleep(0.2)  # the last answer leaves
     web.should_exit = True
@@ -391,10 +391,6 @@ class _Web(uvicorn.Server):  # type: ignore[misc,unused-ignore]
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
-
-
-def _is_idle(server: Server) -> bool:
-    return not server.jobs.open and time.monotonic() - server.used > IDLE_SECONDS
 
 
 def say_and_show(server: Server, say: Say, show: Callable[[Path], object]) -> None:

@@ -54,7 +54,6 @@ async def check_screen(server: Server) -> Context:
         "trouble": job.result if job and job.state in ("refused", "failed") else None,
         "has_changed": bool(job) and not is_same,
         "is_running": job is not None and not job.is_over,
-        "made_again": any(c["name"] == "measured" and c["ok"] for c in checks or ()),
     }
 
 
@@ -104,9 +103,7 @@ def _path(server: Server, form: Form, field: str) -> str | None:
 
 
 def _command(server: Server, asked: Context) -> list[str]:
-    def there(path: str) -> str:
-        return Path(os.path.relpath(path, server.project.folder)).as_posix()
-
+    there = server.project.in_commands
     words = ["shoal", "verify", there(asked["file"])]
     if asked.get("certificate"):
         words.append(there(asked["certificate"]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -78,14 +78,12 @@ class Looks:
         if self._every == 1 and free and needed > free / 2:
             return {"too_large": {"free": free, "every": _tenfold(2 * needed / free)}}
         source = self._source(table, read)
-        dialect = None if source.dialect is None else asdict(source.dialect)
         return {
             "rows": source.frame.height,
             "rows_in_all": self._rows,
             "columns": source.frame.columns,
             "sha256": source.sha256,
             "bytes": Path(table).stat().st_size,
-            "dialect": dialect,
         }
 
     def look_sample(self, table: str) -> Answer:
@@ -104,7 +102,6 @@ class Looks:
         return {
             "content": found.content,
             "reasons": {column.name: column.reason for column in found.columns},
-            "doubts": found.questions,
         }
 
     def look_profile(self, table: str, policy: Answer, base: str) -> Answer:
@@ -144,38 +141,9 @@ class Looks:
         }
 
     def look_policy(self, policy: Answer, base: str) -> Answer:
-        """Whether it is a policy at all; what it would do without a method named."""
-        asked = Policy.from_dict(policy, base)
-        return {
-            "k": asked.required_k,
-            "method": None if asked.model.method is None else asked.method_name,
-            "is_global": asked.recodes_globally,
-            "subject": asked.subject,
-            "promises": [promise.model for promise in asked.build_promises()],
-        }
-
-    def look_catalogue(self) -> Answer:
-        """Promises about sensitive columns, and methods, as the registry names them."""
-        from shoal.policy import registry
-        from shoal.policy.parameters import parameters_of
-
-        promises = {}
-        for name, model in registry.models().items():
-            parameters = [
-                {
-                    "name": p.name,
-                    "help": p.help,
-                    "required": p.required,
-                    "kind": p.kind.__name__,
-                    "default": p.default if isinstance(p.default, (int, float, str)) else None,
-                    "choices": list(p.choices or ()),
-                    "low": p.low,
-                }
-                for p in parameters_of(model)
-            ]
-            doc = getattr(model, "promise", None) or (model.__doc__ or "").split("\n\n")[0]
-            promises[name] = {"promise": " ".join(str(doc).split()), "parameters": parameters}
-        return {"promises": promises}
+        """Whether it is a policy at all: raises InputError."""
+        Policy.from_dict(policy, base).build_promises()
+        return {}
 
     # Cells, for the screen alone
 

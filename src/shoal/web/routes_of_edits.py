@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from shoal.errors import InputError
 from shoal.web import policy_text
-from shoal.web.edits import Form, edited, one
+from shoal.web.edits import Form, edited, lines_of, one
 from shoal.web.frame import frame, page
 from shoal.web.policy_text import changed_lines, has_comments, read, touched_lines, written
 from shoal.web.project import POLICY, PROJECT, Stale
@@ -91,7 +91,7 @@ def _read_of(form: Form) -> dict[str, Any]:
 
 def _set_missing(server: Server, form: Form) -> None:
     """Texts for no value, where somebody named some."""
-    texts = [line.strip() for line in one(form, "missing").splitlines() if line.strip()]
+    texts = lines_of(form, "missing")
     policy = server.project.policy
     if texts and ["", *texts] != policy.get("missing_values"):
         content = {**policy, "missing_values": ["", *texts]}

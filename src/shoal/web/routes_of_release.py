@@ -14,7 +14,7 @@ from starlette.routing import Route
 from shoal.data.findings import some_named
 from shoal.errors import InputError
 from shoal.web import policy_text
-from shoal.web.edits import Form, one
+from shoal.web.edits import Form, lines_of, one
 from shoal.web.frame import frame, page, person_answered, shell
 from shoal.web.policy_text import sha256, written
 from shoal.web.project import RELEASE, Run
@@ -289,7 +289,7 @@ def with_answers(form: Form, given: Context, names: list[str]) -> tuple[Context,
         except ValueError:
             raise InputError("review: is not a date; write it as 2027-11-22") from None
     other = one(form, "other")
-    others = "none-known" if other == "none" else _lines(form, "others") if other else None
+    others = "none-known" if other == "none" else lines_of(form, "others") if other else None
     if others == []:
         raise InputError("other releases: none is named; name their certificates, one a line")
     changes = {
@@ -319,7 +319,3 @@ def with_answers(form: Form, given: Context, names: list[str]) -> tuple[Context,
     if reasons:
         content["attributes"] = reasons
     return content, "release: " + (", ".join(said) or "nothing new")
-
-
-def _lines(form: Form, name: str) -> list[str]:
-    return [line.strip() for line in one(form, name).splitlines() if line.strip()]

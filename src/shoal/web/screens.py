@@ -140,7 +140,6 @@ def _column(
         if not alone or not risk or not risk.get("lone")
         else alone["without"] / risk["lone"],
         "if_known": ((risk or {}).get("if_known") or {}).get(name),
-        "is_counted": risk is not None and (bool(alone) or role != "quasi"),
     }
 
 
@@ -201,7 +200,6 @@ def _person(server: Server, profile: Context | None) -> Context:
         }
         if worst is not None and tried["fewer"][worst]
         else None,
-        "has_tried": bool(tried),
         "rows": server.project.about.get("rows", 0),
     }
 
@@ -321,17 +319,14 @@ def measured_losses(server: Server) -> tuple[list[tuple[int, float]], str]:
             text = policy_text.text_of(run.folder / "policy.yaml")
             if text is not None and _same_but_k(server, text):
                 stated = run.certificate
+                asked = (p["asked"] for p in stated["promises"] if p["model"] == "k-anonymity")
                 label = stated["method"]["name"]
-                points.setdefault(label, {})[_asked_k(stated)] = stated["utility"]["gcp"]
+                points.setdefault(label, {})[next(asked, 0)] = stated["utility"]["gcp"]
     if not points:
         return [], ""
     wanted = (server.project.policy.get("method") or {}).get("name")
     label = max(points, key=lambda one: (one.partition(":")[0] == wanted, len(points[one])))
     return sorted(points[label].items()), label
-
-
-def _asked_k(stated: Context) -> int:
-    return next((p["asked"] for p in stated["promises"] if p["model"] == "k-anonymity"), 0)
 
 
 def _same_but_k(server: Server, text: str) -> bool:

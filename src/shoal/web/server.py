@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import secrets
 import shlex
 import shutil
@@ -111,7 +110,7 @@ class Server:
         about = {
             **self.project.about,
             "version": 1,
-            "table": _relative(path, self.project.folder),
+            "table": self.project.in_commands(path),
             "rows": found["rows"],
             "sample_of": every or None,
             "rows_in_all": found["rows_in_all"],
@@ -324,8 +323,3 @@ def _republished(done: dict[str, Any]) -> str:
     if done["release"] is None:
         return f"Accepted; no release yet.{waiting}"
     return f"Release {done['release']} is published. Note the new hash.{waiting}"
-
-
-def _relative(path: Path, folder: Path) -> str:
-    """The table's path from the project, as commands there name it."""
-    return Path(os.path.relpath(path, folder)).as_posix()

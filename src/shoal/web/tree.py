@@ -21,7 +21,7 @@ def tree_of(
     pages and searches leave as it is.
     """
     nodes = _nodes(rows, counts)
-    shown = _found(nodes, find) if find else nodes
+    shown = [node for node in nodes if find.casefold() in str(node["label"]).casefold()]
     pages = max(1, -(-len(shown) // PER_PAGE))
     page = min(max(page, 1), pages)
     first = (page - 1) * PER_PAGE
@@ -54,10 +54,6 @@ def _nodes(rows: np.ndarray, counts: dict[str, int]) -> list[Node]:
                 nodes.append(places[own])
             places[own]["rows"] += counts.get(path[-1], 0)
     return nodes
-
-
-def _found(nodes: list[Node], find: str) -> list[Node]:
-    return [node for node in nodes if find.casefold() in str(node["label"]).casefold()]
 
 
 def _with_those_above(nodes: list[Node], shown: list[Node]) -> list[Node]:

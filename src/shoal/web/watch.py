@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
@@ -78,7 +77,9 @@ async def stream_screen(server: Server, number: str) -> Context:
     """How a stream is doing by its last commit: the page reads `status.json` and nothing else."""
     folder = folder_of(server, number, "stream")
     context = {
-        **await frame(server, "stream", ["shoal", "stream-status", _in_commands(server, folder)]),
+        **await frame(
+            server, "stream", ["shoal", "stream-status", server.project.in_commands(folder)]
+        ),
         "title": f"Stream {folder.name}",
         "name": folder.name,
         "here": f"/stream/{number}",
@@ -114,11 +115,6 @@ async def stream_screen(server: Server, number: str) -> Context:
         "promises": [_asked(promise) for promise in found["verdict"]["promises"]],
         "schools": _schools(found["verdict"]["least_class"], found["records"]["waiting"]),
     }
-
-
-def _in_commands(server: Server, folder: Path) -> str:
-    """The folder's path from the project, as commands there name it."""
-    return Path(os.path.relpath(folder, server.project.folder)).as_posix()
 
 
 def _event_text(event: Context) -> str:
@@ -175,7 +171,7 @@ async def ledger_screen(server: Server, number: str, waits: bool = False) -> Con
     folder = folder_of(server, number, "ledger")
     context = {
         **await frame(
-            server, "ledger", ["shoal", "audit", "--ledger", _in_commands(server, folder)]
+            server, "ledger", ["shoal", "audit", "--ledger", server.project.in_commands(folder)]
         ),
         "title": f"Ledger {folder.name}",
         "name": folder.name,
@@ -260,10 +256,11 @@ def increment_context(server: Server, number: int, folder: Path, head: str | Non
     is_same = _sha_now(tried.asked["increment"], done) and head == done["head"]
     decisions = [d for d in place.get("signed") or [] if d["hashes"] == own]
     prospect = next((p for p in done["prospects"] if p["method"] == chosen), None)
+    is_safe = prospect is not None and prospect["outcome"] in SAFE
     lacking = [text for key, text in ANSWERED.items() if not context["answered"].get(key)]
     rows = [
         ("The history holds, and the chain is whole", head is not None, "", "#verdict"),
-        ("A method is chosen that keeps every promise", _is_safe(prospect), "", "#methods"),
+        ("A method is chosen that keeps every promise", is_safe, "", "#methods"),
         ("Increment and ledger as they were tried", is_same, "", "#try"),
         ("Recipient, purpose, controls, review", not lacking, ", ".join(lacking), "#answers"),
         ("Signed", bool(decisions) and decisions[-1]["decision"] == "accept", "", "#sign"),
@@ -276,10 +273,6 @@ def increment_context(server: Server, number: int, folder: Path, head: str | Non
         "gate": [{"text": t, "is_met": met, "note": n, "href": h} for t, met, n, h in rows],
         "open": sum(1 for _, met, _, _ in rows if not met),
     }
-
-
-def _is_safe(prospect: Context | None) -> bool:
-    return prospect is not None and prospect["outcome"] in SAFE
 
 
 def hashes(tried: Context, place: Context) -> Context:
