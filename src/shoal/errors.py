@@ -43,6 +43,11 @@ class ShoalError(Exception):
     def __str__(self) -> str:
         return "\n".join([str(self.args[0]), *(f"  - {finding}" for finding in self.findings)])
 
+    @property
+    def said(self) -> list[str]:
+        """The line, then every further finding."""
+        return [str(self.args[0]), *self.findings]
+
 
 def _one_line(text: str) -> str:
     shown = _PASSWORD_OPTION.sub(r"\1***", _PASSWORD.sub(r"\1@", str(text)))
@@ -61,6 +66,12 @@ class InputError(ShoalError):
         """
         first, *more = dict.fromkeys(str(finding) for finding in findings)
         return cls(first, more)
+
+    @classmethod
+    def raise_for(cls, findings: Sequence[object]) -> None:
+        """Raises one error for all findings, as `from_findings`; nothing where there are none."""
+        if findings:
+            raise cls.from_findings(findings)
 
 
 class InfeasibleError(ShoalError):

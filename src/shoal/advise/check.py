@@ -44,7 +44,7 @@ def check_files(
         policy: Policy | None = Policy.load(path).with_files(read, {})
         found = []
     except InputError as refused:
-        found = _said(refused)
+        found = refused.said
         policy, more = _left_of(path, read)
         found += more
     is_sound = not found
@@ -57,7 +57,7 @@ def check_files(
         try:
             table = Table(read_original(data_path, policy).frame)
         except InputError as unfit:
-            found += _said(unfit)
+            found += unfit.said
     more_found = _findings(policy, table) if is_sound else _findings_by_name(policy, table)
     return _once([*_plain(found), *more_found])
 
@@ -105,7 +105,7 @@ def _method_findings(policy: Policy) -> list[str]:
         if verb == "republish":
             terms.check_policy(policy, method)
     except InputError as unfit:
-        return _said(unfit)
+        return unfit.said
     return []
 
 
@@ -116,7 +116,7 @@ def _stream_findings(policy: Policy, table: Table) -> list[str]:
     try:
         StreamCore(policy, table.names, table)
     except InputError as unfit:
-        return _said(unfit)
+        return unfit.said
     return []
 
 
@@ -206,7 +206,7 @@ def _table_findings(policy: Policy) -> list[AttributeFinding]:
             try:
                 findings += diagnose(read_paths(policy.base / attribute.hierarchy, name), name)
             except InputError as unfit:
-                findings += _plain(_said(unfit))
+                findings += _plain(unfit.said)
     return findings
 
 
@@ -227,16 +227,12 @@ def _maker_findings(policy: Policy, table: Table) -> list[AttributeFinding]:
                     column.counts()[present],
                 )
             except InputError as unfit:
-                findings += _plain([f"attribute '{name}': {text}" for text in _said(unfit)])
+                findings += _plain([f"attribute '{name}': {text}" for text in unfit.said])
     return findings
 
 
 def _plain(messages: list[str]) -> list[AttributeFinding]:
     return [AttributeFinding(Fault.POLICY, "", 1, message) for message in messages]
-
-
-def _said(unfit: InputError) -> list[str]:
-    return [str(unfit.args[0]), *unfit.findings]
 
 
 def _once(findings: Sequence[AttributeFinding]) -> list[AttributeFinding]:

@@ -212,7 +212,7 @@ def _row(ground: _Ground, policy: Policy, k: int, attack: bool) -> Row:
     try:
         classes, seconds = find_classes(ground.matrix, ground.whole_table, policy)
     except (InfeasibleError, InputError) as refused:
-        return replace(row, reason="; ".join([str(refused.args[0]), *refused.findings]))
+        return replace(row, reason="; ".join(refused.said))
     certificate = ground.certificate(policy, classes, attack)
     return replace(row, certificate=certificate, seconds=seconds)
 

@@ -125,8 +125,7 @@ def _check(
     ]
     if not findings and records < k:
         findings = [f"estimate: {records:,} records can't hide anybody among k = {k}; lower k"]
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
 
 
 def _stops(records: int, measured: int) -> tuple[str, ...]:

@@ -130,9 +130,8 @@ def with_methods(policy: Policy, methods: Sequence[str]) -> list[Policy]:
                 raise InputError(f"methods: '{text}' is asked for twice; name it once")
             seen.add(_identity(policies[-1]))
         except InputError as unfit:
-            findings += [str(unfit.args[0]), *unfit.findings]
-    if findings:
-        raise InputError.from_findings(findings)
+            findings += unfit.said
+    InputError.raise_for(findings)
     return policies
 
 
@@ -144,24 +143,16 @@ def _identity(policy: Policy) -> tuple[str, Any]:
 def _with_method(policy: Policy, text: str) -> Policy:
     name, *settings = (part.strip() for part in text.split(":"))
     odd = [
-        setting
+        f"methods: '{setting}' is not PARAM=VALUE; write for instance mondrian:cut=nearest"
         for setting in settings
         if not setting.partition("=")[0].strip() or "=" not in setting
     ]
-    if odd:
-        raise InputError.from_findings(
-            [
-                f"methods: '{setting}' is not PARAM=VALUE; write for instance mondrian:cut=nearest"
-                for setting in odd
-            ]
-        )
-    given = [
-        (key.strip(), value.strip())
-        for key, _, value in (setting.partition("=") for setting in settings)
-    ]
-    if len(dict(given)) < len(given):
+    InputError.raise_for(odd)
+    pairs = [setting.partition("=") for setting in settings]
+    given = {key.strip(): value.strip() for key, _, value in pairs}
+    if len(given) < len(pairs):
         raise InputError(f"methods: '{text}' sets a parameter twice; set it once")
-    return policy.with_method(name, dict(given))
+    return policy.with_method(name, given)
 
 
 # Values of k
@@ -188,6 +179,5 @@ def checked_ks(ks: int | Sequence[int] | None, policy: Policy) -> list[int]:
         for k in dict.fromkeys(ks)
         if list(ks).count(k) > 1
     ]
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
     return sorted(int(k) for k in ks)

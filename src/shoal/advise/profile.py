@@ -98,8 +98,7 @@ def _check_named(quasi: Sequence[str], names: Sequence[str]) -> None:
         for name in quasi
         if name not in names
     ]
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
 
 
 def _tried(
@@ -123,7 +122,7 @@ def _tried(
         matrix, whole_table = bound.method_input()
         classes, _ = find_classes(matrix, whole_table, bound.policy)
     except (InfeasibleError, InputError) as refused:
-        return None, [str(refused.args[0]), *refused.findings]
+        return None, refused.said
     kept = np.flatnonzero(~bound.encoded.suppressed)
     made = classes if isinstance(classes, Partition) else classes.partition(matrix)
     labels, count = made.labels, made.count
@@ -194,8 +193,7 @@ def known_values(table: Table, policy: Policy) -> KnownValues:
     findings = check_columns(table.names, policy)
     if not findings and not policy.quasi:
         findings = ["policy: no attribute is a quasi-identifier; say what others could know"]
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
     declared = policy.model.attributes
     roles = {
         name: declared[name].role if name in declared else policy.model.other

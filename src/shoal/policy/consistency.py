@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -191,7 +191,7 @@ def _promise_findings(promise: dict[str, Any], model: PolicyModel) -> list[str]:
     try:
         built = build_promise(promise)
     except InputError as unfit:
-        return [str(unfit.args[0]), *unfit.findings]
+        return unfit.said
     role = "quasi" if promise["model"] == "k-anonymity" else "sensitive"
     findings = []
     for name in built.attributes:
@@ -363,6 +363,17 @@ def _fraction(value: Any) -> Fraction:
 
 POLICY_KEYS = "'shoal policy schema' lists its keys"
 Place = tuple[str | int, ...]
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+def checked(
+    model: type[ModelT], content: Any, what: str = "policy", keys: str = POLICY_KEYS
+) -> ModelT:
+    """The content as a model; raises InputError with every finding, as `findings_in` says them."""
+    try:
+        return model.model_validate(content)
+    except ValidationError as invalid:
+        raise InputError.from_findings(findings_in(invalid, content, model, what, keys)) from None
 
 
 def findings_in(

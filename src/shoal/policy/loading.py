@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import yaml
-from pydantic import ValidationError
 
 from shoal.connectors import files
 from shoal.connectors.files import FORMATS
@@ -23,7 +22,7 @@ from shoal.data.regular_files import require_regular
 from shoal.data.table import Column
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.consistency import findings_in
+from shoal.policy.consistency import checked
 from shoal.policy.interchange import ReadOptions, keys_of
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import parameters_of
@@ -220,11 +219,7 @@ class _RepeatedKey(ValueError):
 
 def read_options(content: Mapping[str, Any]) -> ReadOptions:
     """The block `read` of a policy that is still to be written; raises InputError."""
-    try:
-        return ReadOptions.model_validate(dict(content))
-    except ValidationError as invalid:
-        findings = findings_in(invalid, content, ReadOptions, "read", keys_of(ReadOptions))
-        raise InputError.from_findings(findings) from None
+    return checked(ReadOptions, dict(content), "read", keys_of(ReadOptions))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

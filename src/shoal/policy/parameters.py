@@ -50,8 +50,7 @@ def build(implementation: type, label: str, given: dict[str, Any]) -> Any:
             values[name] = coerce_parameter(known[name], value)
         except ValueError as unfit:
             findings.append(f"{label}: parameter '{name}' {unfit}")
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
     return implementation(**values)
 
 

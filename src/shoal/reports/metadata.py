@@ -24,8 +24,7 @@ def kinds_of(text: str | None) -> list[str]:
         for kind in kinds
         if kind not in FORMS
     ]
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
     return list(dict.fromkeys(kinds))
 
 

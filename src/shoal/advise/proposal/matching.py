@@ -111,8 +111,7 @@ def _match(
     try:
         paths = read_paths(path, encoding=encoding)
     except InputError as unreadable:
-        said = (str(unreadable.args[0]), *unreadable.findings)
-        return HierarchyMatch(path.name, None, (), 0, 0, said, False)
+        return HierarchyMatch(path.name, None, (), 0, 0, tuple(unreadable.said), False)
     findings = [finding.message for finding in diagnose(paths)]
     leaves = leaves_of(paths)
     if leaves is None:
@@ -123,7 +122,7 @@ def _match(
         (one for one in covered if one.rows >= FITS),
         key=lambda one: (-one.rows, one.column.casefold() not in stem.casefold()),
     )
-    steps = _steps(paths)
+    steps = int(paths.lengths.max(initial=1)) - 1
     return HierarchyMatch(
         path.name,
         fits[0].column if fits else None,
@@ -141,10 +140,6 @@ def _coverage(name: str, cells: pl.Series, rows: np.ndarray, leaves: pl.Series) 
     lost = int(rows[~is_listed].sum())
     share = (every - lost) / every if every else 0.0
     return Coverage(name, share, int((~is_listed).sum()), lost)
-
-
-def _steps(paths: Paths) -> int:
-    return int(paths.lengths.max(initial=1)) - 1
 
 
 def _with_rivals(match: HierarchyMatch, found: Sequence[HierarchyMatch]) -> HierarchyMatch:

@@ -217,7 +217,7 @@ def _bind_attribute(
     try:
         hierarchy = None if opaque else _hierarchy(name, declared, column, is_value, policy)
     except InputError as broken:
-        return None, [str(broken.args[0]), *broken.findings]
+        return None, broken.said
     if lost_zeros:
         return None, [
             f"attribute '{name}': a prefix hierarchy over a column of numbers, which lost their"
