@@ -16,7 +16,7 @@ Messages name attributes, counts, rules and a way out, never a value of the data
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -68,10 +68,10 @@ class InputError(ShoalError):
         return cls(first, more)
 
     @classmethod
-    def raise_for(cls, findings: Sequence[object]) -> None:
+    def raise_for(cls, findings: Iterable[object]) -> None:
         """Raises one error for all findings, as `from_findings`; nothing where there are none."""
-        if findings:
-            raise cls.from_findings(findings)
+        if found := list(findings):
+            raise cls.from_findings(found)
 
 
 class InfeasibleError(ShoalError):

@@ -74,7 +74,7 @@ def _left_of(path: Path, read: Mapping[str, Any]) -> tuple[Policy | None, list[s
     model, is_whole = sound_part(content)
     if model is None:
         return None, []
-    return Policy(model, path.parent), contradictions(model) if is_whole else []
+    return Policy(model, path.parent), list(contradictions(model)) if is_whole else []
 
 
 def remarks(policy: Policy, data_path: str) -> list[str]:
