@@ -122,7 +122,8 @@ def _stream_findings(policy: Policy, table: Table) -> list[str]:
 
 def _findings(policy: Policy, table: Table | None) -> list[AttributeFinding]:
     findings = _findings_by_name(policy, table)
-    if table is None or _unmatched(findings):
+    # columns and attributes that do not match can't be bound
+    if table is None or any(finding.message.startswith("column") for finding in findings):
         return findings
     while True:
         faulty = _attributes_of(findings, policy)
@@ -144,11 +145,6 @@ def _findings_by_name(policy: Policy, table: Table | None) -> list[AttributeFind
     if table is not None:
         findings += _maker_findings(policy, table)
     return findings
-
-
-def _unmatched(findings: Sequence[AttributeFinding]) -> bool:
-    """Whether columns and attributes do not match, so that the two can't be bound."""
-    return any(finding.message.startswith("column") for finding in findings)
 
 
 def _bound_findings(policy: Policy, table: Table) -> list[AttributeFinding]:

@@ -386,7 +386,9 @@ def person_candidates(
         _counted(table, names, columns, said.get(names))
         for names in dict.fromkeys([*proposed, *said])
     ]
-    return [*found, _every_row(table)]
+    rows = table.records
+    every = Candidate((), rows, rows, 0, 0, min(rows, 1))
+    return [*found, CountedCandidate(every, np.arange(rows, dtype=np.int32))]
 
 
 def _counted(
@@ -421,10 +423,3 @@ def _counted(
         said is not None and said.is_profile,
     )
     return CountedCandidate(candidate, people)
-
-
-def _every_row(table: Table) -> CountedCandidate:
-    rows = table.records
-    return CountedCandidate(
-        Candidate((), rows, rows, 0, 0, min(rows, 1)), np.arange(rows, dtype=np.int32)
-    )

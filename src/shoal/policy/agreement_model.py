@@ -388,18 +388,13 @@ class Domain:
         if not outside.any():
             return values.astype(np.min_scalar_type(self.cells - 1))[column.codes], []
         count = int(column.counts()[outside].sum())
+        bounds = "its order" if self.order else "its domain and grid"
+        bounds = bounds if self.hierarchy is None else "its hierarchy"
         message = (
             f"party '{party}', attribute '{self.name}': {count} records lie outside"
-            f" {self._bounds}; fix them, or make a new agreement"
+            f" {bounds}; fix them, or make a new agreement"
         )
         return values, [message]
-
-    @property
-    def _bounds(self) -> str:
-        """What a value can lie outside of."""
-        if self.hierarchy is not None:
-            return "its hierarchy"
-        return "its order" if self.order else "its domain and grid"
 
     def _cell(self, text: str) -> int:
         if self.hierarchy is not None:

@@ -63,7 +63,8 @@ def contradictions(model: PolicyModel) -> Iterator[str]:
     for promise in model.promises:
         yield from _promise_findings(promise, model)
     if renders_two_tables(model):
-        yield from two_table_findings(model)
+        assert model.method is not None
+        yield from (f"method '{model.method['name']}': {one}" for one in two_table_findings(model))
     yield from _interval_findings(model)
     yield from _acceptance_findings(model)
 
@@ -251,14 +252,8 @@ def renders_two_tables(model: PolicyModel) -> bool:
     return registry.method(name, "publish").renders_two_tables
 
 
-def two_table_findings(model: PolicyModel) -> list[str]:
+def two_table_findings(model: PolicyModel) -> Iterator[str]:
     """All that such a method can't do, each with its reason."""
-    assert model.method is not None
-    of = f"method '{model.method['name']}'"
-    return [f"{of}: {finding}" for finding in _findings(model)]
-
-
-def _findings(model: PolicyModel) -> Iterator[str]:
     sensitive = [name for name, a in model.attributes.items() if a.role == "sensitive"]
     if len(sensitive) != 1:
         yield (

@@ -228,16 +228,13 @@ def _methods_of(module: ModuleType, verb: str) -> dict[str, Method]:
     }
 
 
-def is_own_method(name: str, verb: str) -> bool:
-    """Whether Shoal itself has a method of that name for the verb; nothing is imported for it."""
-    return _module_of_method(name, verb) is not None
-
-
 def is_known_method(name: str, verb: str) -> bool:
     """Whether a method of that name for the verb is Shoal's own or one of the papers' comparators,
     installed or not; nothing is imported for it.
     """
-    return is_own_method(name, verb) or (name in COMPARATORS and COMPARATORS[name].verb == verb)
+    return bool(_module_of_method(name, verb)) or (
+        name in COMPARATORS and COMPARATORS[name].verb == verb
+    )
 
 
 def verb_of(name: str) -> str | None:

@@ -82,12 +82,6 @@ def faults(comparison: Comparison) -> list[str]:
     return found
 
 
-def least_loss(comparison: Comparison) -> list[str]:
-    """The method that loses least at every k, among those that keep every promise."""
-    best = [(k, ranked[0]) for k in comparison.ks if (ranked := comparison.ranked(k))]
-    return [f"k={k}: {row.label} {percent(row.score('gcp'))}" for k, row in best]
-
-
 def as_text(comparison: Comparison) -> str:
     """The table in aligned columns, and below it what loses least, what is broken and what can't be
     reached.
@@ -98,7 +92,9 @@ def as_text(comparison: Comparison) -> str:
         figures = [NONE if row.certificate is None else column.text(row) for column in shown]
         lines.append([row.label, str(row.k), *figures])
     table = table_lines(lines, left=1)
-    best, advice = least_loss(comparison), comparison.recommendation
+    ranked = [(k, rows[0]) for k in comparison.ks if (rows := comparison.ranked(k))]
+    best = [f"k={k}: {row.label} {percent(row.score('gcp'))}" for k, row in ranked]
+    advice = comparison.recommendation
     notes = ["least loss (gcp) " + "; ".join(best)] if best else []
     notes += [str(advice)] if advice is not None else []
     notes += [f"BROKEN {fault}" for fault in faults(comparison)]

@@ -26,8 +26,10 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
         over = f" over {', '.join(promise['attributes'])}" if promise["attributes"] else ""
         over += " to the reference" if promise.get("to") == "reference" else ""
         verdict = "holds" if promise["holds"] else "DOES NOT HOLD"
-        found = f"measured {_number(promise['measured'])}"
-        if promise["measured"] is None and _is_by_release(certificate):
+        found = "measured nothing (no class)"
+        if promise["measured"] is not None:
+            found = f"measured {promise['measured']:.6g}"
+        elif _is_by_release(certificate):
             found = "checked in each release"
         lines.append(f"{promise['model']}{over}: asked {promise['asked']}, {found}: {verdict}")
     many = f"{records['out']} records, {records['suppressed']} suppressed"
@@ -342,10 +344,6 @@ def _saving(change: dict[str, Any], now: dict[str, Any]) -> str:
     if None not in (change["score"], now["score"]) and change["score"] != now["score"]:
         changes.append(f"scores {change['score']:.4g} instead of {now['score']:.4g}")
     return " and ".join(changes)
-
-
-def _number(value: float | None) -> str:
-    return "nothing (no class)" if value is None else f"{value:.6g}"
 
 
 def _groups(groups: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from shoal.data.two_tables import sensitive_path
 from shoal.web import policy_text
-from shoal.web.edits import Form, one
+from shoal.web.edits import one
 from shoal.web.frame import frame, page
 from shoal.web.policy_text import changed_lines
 from shoal.web.project import Run
@@ -79,7 +79,8 @@ async def started(request: Request) -> Response:
     named = one(form, "typed") or one(form, "path")
     asked: Context = {"named": named, "file": str(policy_text.within(named, server.project.start))}
     for field in FIELDS:
-        asked[field] = _path(server, form, field)
+        given = one(form, field)
+        asked[field] = str(policy_text.within(given, server.project.start)) if given else None
     server.start("verify", one(form, "once"), **asked, stamps=_stamps(asked))
     return RedirectResponse("/check", 303)
 
@@ -95,11 +96,6 @@ def _stamps(asked: Context) -> list[list[int]]:
             stat = os.stat(path)
             found.append([stat.st_ino, stat.st_mtime_ns, stat.st_size])
     return found
-
-
-def _path(server: Server, form: Form, field: str) -> str | None:
-    given = one(form, field)
-    return str(policy_text.within(given, server.project.start)) if given else None
 
 
 def _command(server: Server, asked: Context) -> list[str]:

@@ -200,6 +200,7 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
     columns = len(policy.get("attributes") or {})
     hierarchies = hierarchy_note(server, checked)
     gaps = "gap" in hierarchies[0]
+    measured = len(rows_now(server)) if has_table else 0
     drawn = [
         ("open", "Open", f"{rows:,} rows" if has_table and rows else "", has_table),
         (
@@ -210,7 +211,7 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
         ),
         ("hierarchies", "Hierarchies", *hierarchies),
         ("promises", "Promises", promise_note(policy), bool(policy) and not open_questions + gaps),
-        ("compare", "Compare", *compare_note(server)),
+        ("compare", "Compare", f"{measured} measured" if measured else "", bool(measured)),
         ("result", "Result", *result_note(server)),
         ("release", "Release", "", False),
     ]
@@ -218,11 +219,6 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
         Step(number, slug, title, note, is_done)
         for number, (slug, title, note, is_done) in enumerate(drawn, 1)
     ]
-
-
-def compare_note(server: Server) -> tuple[str, bool]:
-    measured = len(rows_now(server)) if server.table_key() else 0
-    return f"{measured} measured" if measured else "", bool(measured)
 
 
 def result_note(server: Server) -> tuple[str, bool]:

@@ -50,11 +50,13 @@ async def result_screen(server: Server, name: str | None, cells: Context | None 
         return context
     job = server.draft_job(run)
     stale = server.stale_parts(run)
+    before = policy_text.text_of(run.folder / "policy.yaml") or ""
+    changed = changed_lines(before, server.project.policy_text) if "policy" in stale else []
     context |= {
         "making": None if job is None else job_context(server, job),
         "about": run.about,
         "stale": stale,
-        "stale_changes": _changes(server, run) if "policy" in stale else 0,
+        "stale_changes": sum(mark == "+" for mark, _ in changed),
         "nearest": _nearest(run),
         "tried": run.about.get("why"),
         "quasi_number": (run.about.get("tried") or {}).get("column"),
@@ -62,11 +64,6 @@ async def result_screen(server: Server, name: str | None, cells: Context | None 
     if run.state == "done":
         context |= await _measured(server, run)
     return context
-
-
-def _changes(server: Server, run: Run) -> int:
-    text = policy_text.text_of(run.folder / "policy.yaml") or ""
-    return sum(1 for mark, _ in changed_lines(text, server.project.policy_text) if mark == "+")
 
 
 async def _measured(server: Server, run: Run) -> Context:

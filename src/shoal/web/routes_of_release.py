@@ -229,13 +229,14 @@ async def release_screen(server: Server) -> Context:
     data = f"runs/{run.name}/data.csv" if run else "draft.csv"
     certificate = f"runs/{run.name}/certificate.json" if run else ""
     words = ["shoal", "dossier", data, certificate, "--context", RELEASE, "-o", "dossier.html"]
+    released = (server.project.folder / "releases").glob("2*")
     context = {
         **await frame(server, "release"),
         "title": "Release",
         "run": run,
         "command": shell([word for word in words if word]),
         "once": server.new_once(),
-        "releases": _releases(server),
+        "releases": sorted((p.name for p in released if p.is_dir()), reverse=True),
         "release_text": policy_text.text_of(server.project.folder / RELEASE) or "version: 1\n",
         "release_base": release_sha(server),
     }
@@ -271,11 +272,6 @@ async def release_screen(server: Server) -> Context:
 
 def release_sha(server: Server) -> str:
     return sha256(policy_text.text_of(server.project.folder / RELEASE) or "")
-
-
-def _releases(server: Server) -> list[str]:
-    place = server.project.folder / "releases"
-    return sorted((p.name for p in place.glob("2*") if p.is_dir()), reverse=True)
 
 
 def with_answers(form: Form, given: Context, names: list[str]) -> tuple[Context, str]:

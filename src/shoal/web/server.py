@@ -217,7 +217,9 @@ class Server:
     def _release_ended(self, job: Job) -> None:
         """The whole folder gets its name by one rename, or goes."""
         draft, run = Path(job.asked["draft"]), self.project.run(job.asked["run"])
-        if job.state != "done" or not self._is_as_accepted(run, draft):
+        # what is about to leave is what was signed, and nobody has refused it since
+        is_same = is_copy(run, draft / "data.csv") and not self.stale_parts(run)
+        if job.state != "done" or not is_same or not is_accepted(self.project, run):
             shutil.rmtree(draft, ignore_errors=True)
             why = job.result.get("message") or "something was changed meanwhile"
             findings = " ".join(job.result.get("findings") or [])
@@ -229,11 +231,6 @@ class Server:
         draft.rename(draft.parent / name)
         self.project.note(f"Draft {run.number} released: releases/{name}")
         self.notices.append(f"Released: releases/{name}/")
-
-    def _is_as_accepted(self, run: Run, draft: Path) -> bool:
-        """Whether what is about to leave is what was signed, and nobody has refused it since."""
-        is_same = is_copy(run, draft / "data.csv") and not self.stale_parts(run)
-        return is_same and is_accepted(self.project, run)
 
     def _comparison_ended(self, job: Job) -> None:
         """Keeps what was measured, whatever ended it."""

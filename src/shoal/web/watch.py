@@ -169,6 +169,7 @@ async def ledger_screen(server: Server, number: str, waits: bool = False) -> Con
     waits: until all of it is measured, for whoever decides something.
     """
     folder = folder_of(server, number, "ledger")
+    policy: Context = policy_text.json_of(folder / LEDGER_POLICY, {})
     context = {
         **await frame(
             server, "ledger", ["shoal", "audit", "--ledger", server.project.in_commands(folder)]
@@ -179,7 +180,7 @@ async def ledger_screen(server: Server, number: str, waits: bool = False) -> Con
         "chain": None,
         "damage": [],
         "history": None,
-        "policy_text": _policy_text(folder),
+        "policy_text": written(policy) if policy else "",
     }
     stamp = sorted((str(p), p.stat().st_mtime_ns) for p in folder.rglob("*") if p.is_file())
     try:
@@ -194,12 +195,6 @@ async def ledger_screen(server: Server, number: str, waits: bool = False) -> Con
     context |= increment_context(server, int(number), folder, head)
     context["waits"] = context["waits"] or (context["history"] is None and not context["damage"])
     return context
-
-
-def _policy_text(folder: Path) -> str:
-    """What a ledger's releases are measured against, as the page writes policies."""
-    content: Context = policy_text.json_of(folder / LEDGER_POLICY, {})
-    return written(content) if content else ""
 
 
 # The next increment of a ledger: what each method would do with it, and the gate before it.
@@ -317,18 +312,6 @@ def decision_of(form: Form, own: Context) -> Context:
     return {"name": name, "role": role, "decision": decision, "at": when, "hashes": own}
 
 
-def require_open(context: Context) -> None:
-    """Raises InputError while a condition is open."""
-    lacking = [row["text"] for row in context["gate"] if not row["is_met"]]
-    if lacking or not context["gate"]:
-        raise InputError("the gate is shut; nothing was published", lacking)
-
-
-def increment_path(server: Server, form: Form) -> str:
-    """The file that a form names, below the start folder."""
-    return str(policy_text.within(one(form, "path"), server.project.start))
-
-
 # The routes: what is watched, and the forms of the next increment.
 
 
@@ -363,7 +346,7 @@ async def changed(request: Request) -> Response:
     folder = folder_of(server, text, "ledger")
     number, do = int(text), one(form, "do")
     if do == "try":
-        path = increment_path(server, form)
+        path = str(policy_text.within(one(form, "path"), server.project.start))
         server.start("what-if", one(form, "once"), folder=str(folder), increment=path)
     elif do == "method":
         chosen = one(form, "method")
@@ -382,7 +365,9 @@ async def changed(request: Request) -> Response:
             signed.append(decision_of(form, own))
             remember(server, number, f"{folder.name}: a decision", signed=signed)
         else:
-            require_open(context)
+            lacking = [row["text"] for row in context["gate"] if not row["is_met"]]
+            if lacking or not context["gate"]:
+                raise InputError("the gate is shut; nothing was published", lacking)
             asked = {"increment": tried.asked["increment"], "sha256": own["increment"]}
             asked |= {"folder": str(folder), "method": own["method"]}
             server.start("republish", one(form, "once"), **asked)

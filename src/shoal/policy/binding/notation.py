@@ -103,8 +103,7 @@ def _read(
             translate = _day_reader(notation, render)
         cells, lost = map_cells(column, translate)
         frame = frame.with_columns(cells.alias(name))
-        is_odd = _is_odd_number if is_number(declared) else _is_odd_date
-        odd = [cell for cell in lost if policy.is_value(cell) and is_odd(cell, render)]
+        odd = [cell for cell in lost if policy.is_value(cell) and _is_odd(cell, declared, render)]
         if odd and is_number(declared) and _are_grouped(odd, notation):
             remedy = "their thousands have points: say --read thousands=."
         if odd:
@@ -122,17 +121,12 @@ def _are_grouped(cells: list[str], notation: Notation) -> bool:
     return all(grouped.fullmatch(cell.strip()) for cell in cells)
 
 
-def _is_odd_number(cell: str, render: Render | None) -> bool:
+def _is_odd(cell: str, declared: AttributePolicy, render: Render | None) -> bool:
     """Whether a cell that can't be read is a fault: nodes of a release may be any text."""
-    if render is None:
-        return True
+    if render is None or not is_number(declared):
+        return render is None
     # what would be read as a plain number or interval, were it left as it is
     return PublishedNumbers.of(Notation(), render).translated(cell, str) is not None
-
-
-def _is_odd_date(cell: str, render: Render | None) -> bool:
-    """The same of a date: what no node is called is found when the cells are read as nodes."""
-    return render is None
 
 
 def _day_reader(notation: Notation, render: Render | None) -> Translate:

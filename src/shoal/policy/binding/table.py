@@ -102,7 +102,8 @@ def _bind_columns(
     if findings:
         return None, {}, findings
     people = tables_of(policy)
-    telling = [name for name in table.names if _tells_values(name, policy)]
+    audited = {*policy.audited_columns}
+    telling = [name for name in table.names if name in audited]
     table.encode(telling)
     read = {name: table.column(name) for name in telling}
     for population in people.values():
@@ -110,11 +111,6 @@ def _bind_columns(
         read |= {name: read[name].joined(population.column(name)) for name in policy.quasi}
     schema, findings = bind_attributes([(name, read.get(name)) for name in table.names], policy)
     return schema, people, findings
-
-
-def _tells_values(name: str, policy: Policy) -> bool:
-    declared = policy.model.attributes.get(name)
-    return declared is not None and declared.role in ("quasi", "sensitive")
 
 
 def unknown_designated_values(
