@@ -28,8 +28,8 @@ from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding.columns import check_columns
 from shoal.policy.binding.files import Source, original_table, read_source
 from shoal.policy.binding.table import bind
-from shoal.policy.interchange import reading_of
 from shoal.policy.loading import read_options
+from shoal.policy.model import reading_of
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.table_risk import Risk, row_keys, table_risk, together

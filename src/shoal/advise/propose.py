@@ -25,8 +25,8 @@ from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.interchange import ReadOptions, reading_of
 from shoal.policy.loading import one_line, read_options
+from shoal.policy.model import ReadOptions, reading_of
 from shoal.policy.parameters import build
 from shoal.privacy.table_risk import singled_out, value_keys
 

@@ -13,8 +13,7 @@ from shoal.connectors.dialect import codec_of
 from shoal.data.two_tables import COUNT, GROUP, OWN_METHODS
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.interchange import ReadOptions
-from shoal.policy.model import AttributePolicy, PersonQuestion, PolicyModel
+from shoal.policy.model import AttributePolicy, PersonQuestion, PolicyModel, ReadOptions
 from shoal.policy.parameters import build, suggestion
 
 # what `accept` may limit, and the attack that measures it

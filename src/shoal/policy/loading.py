@@ -23,8 +23,7 @@ from shoal.data.table import Column
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.consistency import checked
-from shoal.policy.interchange import ReadOptions, keys_of
-from shoal.policy.model import PolicyModel
+from shoal.policy.model import PolicyModel, ReadOptions, keys_of
 from shoal.policy.parameters import parameters_of
 
 # A policy as a file that reads as the same policy, and as a table for a notebook.

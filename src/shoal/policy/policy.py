@@ -32,9 +32,8 @@ from shoal.policy.consistency import (
     renders_two_tables,
     unserved_options,
 )
-from shoal.policy.interchange import reading_beside
 from shoal.policy.loading import as_html, is_text, read_mapping, save
-from shoal.policy.model import PolicyModel
+from shoal.policy.model import PolicyModel, reading_beside
 from shoal.policy.parameters import build, takes
 
 DEFAULT_METHOD = "rounded-partition"

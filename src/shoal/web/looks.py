@@ -27,8 +27,8 @@ from shoal.data.findings import AttributeFinding
 from shoal.data.table import as_text
 from shoal.errors import InputError
 from shoal.policy.binding.past_memory import memory_of
-from shoal.policy.interchange import reading_of
 from shoal.policy.loading import read_options
+from shoal.policy.model import reading_of
 from shoal.policy.policy import Policy
 
 Answer = dict[str, Any]

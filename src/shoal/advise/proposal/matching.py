@@ -24,8 +24,8 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
 from shoal.policy.binding.files import Source, read_source
-from shoal.policy.interchange import reading_of
 from shoal.policy.loading import read_options
+from shoal.policy.model import reading_of
 from shoal.policy.policy import Policy, PolicyLike
 
 SCHEMA = "shoal.hierarchy-matches/1"

@@ -44,7 +44,7 @@ from shoal.policy.binding.notation import (
     with_derived,
     without_derived,
 )
-from shoal.policy.interchange import reading_beside, reading_of
+from shoal.policy.model import reading_beside, reading_of
 from shoal.policy.policy import Policy
 from shoal.privacy.two_tables import joined
 
