@@ -157,7 +157,10 @@ def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
     counted = _singling_out(table, proposed)
     shares = counted.shares(progress)
     return Proposal(
-        with_shares(proposed, shares),
+        tuple(
+            replace(one, alone=shares.alone.get(one.name), adds=shares.adds.get(one.name))
+            for one in proposed
+        ),
         asked.k,
         found.read,
         found.missing_values,
@@ -438,17 +441,3 @@ class Proposal:
         if self.read:
             lines.append(f"read: {one_line(content['read'])}")
         return "\n".join([*lines, "seed: 7", ""])
-
-
-def with_shares(columns: list[ProposedColumn], shares: Shares) -> tuple[ProposedColumn, ...]:
-    """The columns, each quasi-identifier with what it shows."""
-    return tuple(
-        ProposedColumn(
-            column.name,
-            column.settings,
-            column.reason,
-            shares.alone.get(column.name),
-            shares.adds.get(column.name),
-        )
-        for column in columns
-    )

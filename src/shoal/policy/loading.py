@@ -204,16 +204,11 @@ def _described(name: str, key: str, implementation: type) -> dict[str, Any]:
 REPEATED = "a key is named a second time"
 
 
-class _HalfCharacter(ValueError):
-    """A text that can't be written as UTF-8."""
+class _Malformed(ValueError):
+    """Content that a parser would let pass."""
 
-    problem = "half a character, such as \\ud800, stands alone"
-
-
-class _RepeatedKey(ValueError):
-    """A JSON object with a key that is given twice."""
-
-    problem = REPEATED
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
 
 
 def read_options(content: Mapping[str, Any]) -> ReadOptions:
@@ -223,7 +218,7 @@ def read_options(content: Mapping[str, Any]) -> ReadOptions:
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({key for key, _ in pairs}) < len(pairs):
-        raise _RepeatedKey
+        raise _Malformed(REPEATED)
     return dict(pairs)
 
 
@@ -318,7 +313,7 @@ def read_mapping(path: Path, what: str = "policy") -> dict[str, Any]:
         else:
             content = yaml.load(text, Loader=_UniqueKeys)
         if "\\" in text and not is_text(content):
-            raise _HalfCharacter
+            raise _Malformed("half a character, such as \\ud800, stands alone")
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as wrong:
         raise InputError(f"{what} '{path}': {_syntax_error(wrong)}; fix the syntax") from None
     if not isinstance(content, dict):

@@ -15,7 +15,7 @@ from shoal.data.room import size_text
 from shoal.data.run_cost import Estimate
 from shoal.privacy.attacker_view import AttackerView, Learnt
 from shoal.privacy.table_risk import Risk
-from shoal.reports.text import table_lines
+from shoal.reports.text import counted_text, table_lines
 from shoal.streams.stream_status import StreamStatus
 from shoal.utility.marginal import Marginal
 
@@ -185,14 +185,10 @@ def _found(match: HierarchyMatch) -> str:
     said = []
     if match.coverage is not None and match.coverage.missing:
         missing, rows = match.coverage.missing, match.coverage.missing_rows
-        said.append(f"{_count(missing, 'value')} missing, {_count(rows, 'row')}")
+        said.append(f"{counted_text(missing, 'value')} missing, {counted_text(rows, 'row')}")
     if not match.is_sound:
         said.append("faulty")
     return "; ".join(said) or "sound"
-
-
-def _count(number: int, one: str) -> str:
-    return f"{number:,} {one}{'' if number == 1 else 's'}"
 
 
 # A proposed policy in words: why each role, who is alone with what, and what is to be decided.
@@ -267,7 +263,7 @@ USUAL_KS = (2, 3, 5, 10, 20, 50)
 def profile_lines(profile: Profile) -> list[str]:
     """Columns, then who may be one person and what follows if rows are taken for people."""
     lines = [
-        f"{_rows(profile.rows)}, {_people_count(len(profile.columns), 'column')}{_written(profile)}"
+        f"{counted_text(profile.rows, 'row')}, {counted_text(len(profile.columns), 'column')}{_written(profile)}"
     ]
     rows = [("column", "kind", "values", "missing")]
     rows += [(c.name, c.kind, f"{c.values:,}", f"{c.missing:,}") for c in profile.columns]
@@ -315,16 +311,16 @@ def _written(profile: Profile) -> str:
 
 def _candidate(candidate: Candidate) -> str:
     if not candidate.columns:
-        return f"every row: {_people_count(candidate.people, 'person', 'people')}"
-    people = _people_count(candidate.people, "person", "people")
+        return f"every row: {counted_text(candidate.people, 'person', 'people')}"
+    people = counted_text(candidate.people, "person", "people")
     if candidate.is_profile:
-        people = _people_count(candidate.people, "profile")
+        people = counted_text(candidate.people, "profile")
     text = (
         f"{' + '.join(candidate.columns)}: {people},"
         f" {candidate.repeated:,} of them with several rows, {candidate.most_rows:,} at most"
     )
     if candidate.without:
-        text += f"; {_rows(candidate.without)} without a value"
+        text += f"; {counted_text(candidate.without, 'row')} without a value"
     if candidate.agreeing:
         text += f"; rows of one agree on {some_named(candidate.agreeing)}"
     return text
@@ -337,14 +333,6 @@ def _consequence(tried: TakenForPeople, number: int) -> str:
         f" {tried.k} hide fewer than {tried.k} of these people, the smallest"
         f" {tried.smallest[number]:,} ({tried.method})"
     )
-
-
-def _rows(rows: int) -> str:
-    return _people_count(rows, "row")
-
-
-def _people_count(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 # How a stream is doing, in words.

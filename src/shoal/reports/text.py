@@ -350,6 +350,11 @@ def _groups(groups: Mapping[str, Any]) -> str:
     return "1 group" if groups["count"] == 1 else f"{groups['count']} groups"
 
 
+def counted_text(number: int, one: str, many: str = "") -> str:
+    """A number of things, such as "1 row" or "1,200 rows"; many: where an s does not make it."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def table_lines(rows: Sequence[Sequence[str]], left: int) -> list[str]:
     """Lines of even columns. left: how many of them are texts, the others numbers."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
@@ -421,7 +426,7 @@ def _values(row: Mapping[str, Any]) -> str:
 
 
 def _people(count: int) -> str:
-    return "1 person" if count == 1 else f"{count:,} people"
+    return counted_text(count, "person", "people")
 
 
 def _verdict(holds: bool) -> str:

@@ -43,6 +43,7 @@ from shoal.web import (
     watch,
 )
 from shoal.web.compared import compare_screen
+from shoal.web.edits import one
 from shoal.web.frame import frame, page, plain_page
 from shoal.web.guard import (
     COOKIE,
@@ -57,6 +58,7 @@ from shoal.web.guard import (
 )
 from shoal.web.policy_text import has_comments
 from shoal.web.project import Busy, Entry, Project
+from shoal.web.routes_of_edits import form_of
 from shoal.web.screens import columns_screen, open_screen, promises_screen
 from shoal.web.server import MOST_STREAMS, Server
 from shoal.web.work import Refused
@@ -73,7 +75,7 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
     """The page of a project. second: whether a second `shoal ui` may have a new link."""
 
     async def new_link(request: Request) -> Response:
-        if not second(_field(request, "secret")):
+        if not second(one(form_of(request), "secret")):
             return PlainTextResponse("", 401)
         return PlainTextResponse(opening_page(server))
 
@@ -131,23 +133,13 @@ def opening_page(server: Server) -> str:
     return plain_page("opening.html.j2", origin=server.door.origin, token=server.door.new_link())
 
 
-def server_of(request: Request) -> Server:
-    found: Server = request.app.state.server
-    return found
-
-
-def _field(request: Request, name: str) -> str:
-    values = request.scope["state"]["form"].get(name)
-    return values[-1] if values else ""
-
-
 # Coming in and going
 
 
 async def enter(request: Request) -> Response:
     """A token for a cookie; the page it answers with leads on, as a Strict cookie needs."""
     try:
-        cookie = server_of(request).door.enter(_field(request, "token"))
+        cookie = request.app.state.server.door.enter(one(form_of(request), "token"))
     except TooManyTries:
         return PlainTextResponse("Too many tries. Wait a minute.", 429)
     if cookie is None:
@@ -160,7 +152,7 @@ async def enter(request: Request) -> Response:
 
 
 async def quit_page(request: Request) -> Response:
-    server = server_of(request)
+    server = request.app.state.server
     server.door.close()
     server.quit()
     answer = PlainTextResponse("Shoal has ended. You may close this window.")
@@ -172,7 +164,7 @@ async def quit_page(request: Request) -> Response:
 
 
 async def home(request: Request) -> Response:
-    server = server_of(request)
+    server = request.app.state.server
     place = "/columns" if server.table_key() else "/open"
     if server.project.runs:
         place = "/result"
@@ -180,31 +172,31 @@ async def home(request: Request) -> Response:
 
 
 async def opened(request: Request) -> Response:
-    context = await open_screen(server_of(request), request.query_params.get("t", ""))
+    context = await open_screen(request.app.state.server, request.query_params.get("t", ""))
     return page(request, "open.html.j2", context)
 
 
 async def columns(request: Request) -> Response:
     asked = request.query_params
     number = int(asked["p"]) if asked.get("p", "").isdecimal() else 1
-    context = await columns_screen(server_of(request), asked.get("q", ""), number)
+    context = await columns_screen(request.app.state.server, asked.get("q", ""), number)
     return page(request, "columns.html.j2", context)
 
 
 async def promises(request: Request) -> Response:
-    return page(request, "promises.html.j2", await promises_screen(server_of(request)))
+    return page(request, "promises.html.j2", await promises_screen(request.app.state.server))
 
 
 async def compare(request: Request) -> Response:
     asked = request.query_params
     wanted = (asked.get(name, "") for name in ("m", "k", "at"))
-    context = await compare_screen(server_of(request), *wanted)
+    context = await compare_screen(request.app.state.server, *wanted)
     return page(request, "compare.html.j2", context)
 
 
 async def report(request: Request) -> Response:
     """A report, which has styles of its own and therefore a policy of its own."""
-    run = server_of(request).project.run(request.path_params["run"])
+    run = request.app.state.server.project.run(request.path_params["run"])
     path = run.folder / "report.html"
     if run.state != "done" or not path.is_file():
         raise policy_text.NotThere
@@ -214,7 +206,7 @@ async def report(request: Request) -> Response:
 
 
 async def text(request: Request) -> Response:
-    server = server_of(request)
+    server = request.app.state.server
     policy = server.project.policy_text
     context = {
         **await frame(server, "text"),
@@ -226,7 +218,7 @@ async def text(request: Request) -> Response:
 
 
 async def history(request: Request) -> Response:
-    server = server_of(request)
+    server = request.app.state.server
     entries = server.project.history.entries()
     position = server.project.history.position(entries)
     context = {
@@ -250,7 +242,7 @@ def _chain(entries: list[Entry], position: int) -> set[int]:
 
 
 async def helped(request: Request) -> Response:
-    context = {**await frame(server_of(request), "help"), "title": "Help"}
+    context = {**await frame(request.app.state.server, "help"), "title": "Help"}
     return page(request, "help.html.j2", context)
 
 
@@ -269,7 +261,7 @@ async def static(request: Request) -> Response:
 
 async def events(request: Request) -> Response:
     """What a job tells, from behind the last event that the browser has."""
-    server = server_of(request)
+    server = request.app.state.server
     job = server.jobs.find(request.path_params["id"])
     if job is None:
         raise policy_text.NotThere
@@ -309,12 +301,16 @@ async def refused(request: Request, error: Exception) -> Response:
     else:
         findings = list(getattr(error, "findings", ()))
         said = {"message": str(error.args[0]), "findings": findings}
-    context = {**await frame(server_of(request), "problem"), "title": "Not done", "error": said}
+    context = {
+        **await frame(request.app.state.server, "problem"),
+        "title": "Not done",
+        "error": said,
+    }
     return page(request, "problem.html.j2", {**context, "heading": "Not done"}, 422)
 
 
 async def missing(request: Request, error: Exception) -> Response:
-    context = {**await frame(server_of(request), "problem"), "title": "Not found"}
+    context = {**await frame(request.app.state.server, "problem"), "title": "Not found"}
     return page(request, "problem.html.j2", {**context, "heading": "There is no such page"}, 404)
 
 

@@ -227,7 +227,7 @@ def result_note(server: Server) -> tuple[str, bool]:
     run = server.last_draft()
     if run is None:
         return "", False
-    if server.is_stale(run):
+    if server.stale_parts(run):
         return f"draft {run.number}, older policy", False
     return f"draft {run.number} holds", True
 

@@ -146,10 +146,8 @@ class Server:
 
     def start(self, kind: str, once: str, **asked: Any) -> Job:
         """A job, one for each form that was shown, however often that is sent."""
-        if once in self._once:
-            known = self.jobs.find(self._once[once])
-            if known is not None:
-                return known
+        if (known := self.was_sent(once)) is not None:
+            return known
         job = self.jobs.start(kind, **asked)
         if once:
             self._once[once] = job.id
@@ -164,8 +162,7 @@ class Server:
         self, once: str, policy: dict[str, Any], text: str, why: str = "", tried: Any = None
     ) -> Job:
         """A draft in a new folder; raises InputError. why, tried: of a draft that no edit made."""
-        known = self.was_sent(once)
-        if known is not None:
+        if (known := self.was_sent(once)) is not None:
             return known
         if self.table_key() is None:
             raise InputError("table: none is open; open one first")
@@ -278,11 +275,8 @@ class Server:
     def last_draft(self) -> Run | None:
         return next((run for run in self.project.runs if run.state == "done"), None)
 
-    def is_stale(self, run: Run) -> bool:
-        """Whether the policy, a hierarchy or the table is not as the draft had it."""
-        return bool(self.stale_parts(run))
-
     def stale_parts(self, run: Run) -> list[str]:
+        """What of policy, hierarchies and table is not as the draft had it."""
         about, now = run.about, self.project
         parts = {
             "policy": about.get("policy_sha") != now.policy_sha,

@@ -56,7 +56,7 @@ def test_times_are_of_compiled_loops_unless_the_table_is_small(
     monkeypatch.setattr(comparing, "find_classes", found)
     monkeypatch.setattr(comparing, "FEW_RECORDS", few)
     compare(sample_table, sample_policy, ["mondrian"], [20])
-    assert asked == [compiled]
+    assert asked == [compiled] * 2  # to warm up, then timed
     assert uncompiled._compiles is None
 
 
