@@ -45,6 +45,16 @@ WARM_UP = 300  # records
 FEW_RECORDS = 1_000  # up to here plain Python costs a method less than a second, compiling several
 
 
+class Points(NamedTuple):
+    """What a comparison is asked beside the policy, as in `compare`."""
+
+    methods: Sequence[str] | None = None
+    ks: Sequence[int] | None = None
+    attack: bool = False
+    on_row: Callable[[Row], object] | None = None
+    skip: Collection[tuple[str, int]] = ()
+
+
 def compare(
     frame: Frame,
     policy: PolicyLike,
@@ -70,21 +80,11 @@ def compare(
     policy = Policy.of(policy)
     for warning in open_question_warnings(policy):
         warnings.warn(warning, stacklevel=2)
-    asked = _Asked(methods, ks, attack, on_row, skip)
+    asked = Points(methods, ks, attack, on_row, skip)
     return _compared(table_of(frame), policy, asked, progress)
 
 
-class _Asked(NamedTuple):
-    """What a comparison is asked beside the policy, as in `compare`."""
-
-    methods: Sequence[str] | None
-    ks: Sequence[int] | None
-    attack: bool
-    on_row: Callable[[Row], object] | None
-    skip: Collection[tuple[str, int]]
-
-
-def _compared(table: Table, policy: Policy, asked: _Asked, progress: Progress) -> Comparison:
+def _compared(table: Table, policy: Policy, asked: Points, progress: Progress) -> Comparison:
     methods, ks, attack, on_row, skip = asked
     policy.refuse_two_tables("compare")
     policies = None if methods is None else with_methods(policy, methods)
@@ -123,22 +123,16 @@ def _compared(table: Table, policy: Policy, asked: _Asked, progress: Progress) -
 def compare_file(
     input_path: str,
     policy: Policy,
-    methods: Sequence[str] | None = None,
-    ks: Sequence[int] | None = None,
+    asked: Points,
     output_path: str | None = None,
-    *,
-    attack: bool = False,
-    on_row: Callable[[Row], object] | None = None,
-    skip: Collection[tuple[str, int]] = (),
     progress: Progress = no_progress,
 ) -> Comparison:
     """`compare` of a file; writes the comparison as JSON to `output_path`, if given."""
-    if methods is not None:
-        with_methods(policy, methods)  # what is asked is judged before a large file is read
-    checked_ks(ks, policy)
+    if asked.methods is not None:
+        with_methods(policy, asked.methods)  # what is asked is judged before a large file is read
+    checked_ks(asked.ks, policy)
     progress("reading the table")
     source = read_original(input_path, policy)
-    asked = _Asked(methods, ks, attack, on_row, skip)
     comparison = _compared(Table(source.frame), policy, asked, progress)
     comparison = replace(comparison, sha256=source.sha256)
     if output_path is not None:

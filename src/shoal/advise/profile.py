@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,6 @@ import numpy as np
 from shoal.advise.proposal.cells import ColumnCells, in_order
 from shoal.advise.proposal.roles import MANY, Guess
 from shoal.advise.propose import LookedAt, check_header
-from shoal.connectors import files
-from shoal.connectors.frames import table_of
 from shoal.data.column_words import names_place
 from shoal.data.findings import finding_about
 from shoal.data.numbers import parse_numbers
@@ -26,10 +23,9 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Column, Table
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding.columns import check_columns
-from shoal.policy.binding.files import Source, original_table, read_source
+from shoal.policy.binding.files import Source, original_table, read_source, read_undeclared
 from shoal.policy.binding.table import bind
 from shoal.policy.loading import read_options
-from shoal.policy.model import reading_of
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.table_risk import Risk, row_keys, table_risk, together
@@ -58,14 +54,7 @@ def profile(
         raise InputError("profile: takes a policy or 'quasi', not both; leave out one of them")
     said = {} if given is None else given.model.read.model_dump(exclude_unset=True)
     options = read_options({**said, **(read or {})})
-    dialect = None
-    if isinstance(source, (str, Path)):
-        progress("reading the table")
-        file = files.read(str(source), reading=reading_of(options))
-        written = Table(file.frame)
-        dialect = None if file.dialect is None else asdict(file.dialect)
-    else:
-        written = table_of(source)
+    written, dialect = read_undeclared(source, options, progress)
     check_header(written)
     _check_named(quasi, written.names)
     found = LookedAt.of(written, options, "identify a person", progress)
@@ -83,7 +72,7 @@ def profile(
             for name in table.names
         ),
         found.read,
-        dialect,
+        None if dialect is None else asdict(dialect),
         found.missing_values,
         tuple(one.candidate for one in counted),
         tried,

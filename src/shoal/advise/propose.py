@@ -16,7 +16,6 @@ import numpy as np
 from shoal.advise.proposal.cells import ColumnCells, as_read, notation_in
 from shoal.advise.proposal.matching import HierarchyFile, hierarchy_files, with_hierarchies
 from shoal.advise.proposal.roles import IS_IT_KNOWN, Guess, guess_of, with_one_subject
-from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
 from shoal.data.column_words import is_no_header, looks_like_data
 from shoal.data.person.answer import Answer, question_in_words
@@ -25,8 +24,9 @@ from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
+from shoal.policy.binding.files import read_undeclared
 from shoal.policy.loading import one_line, read_options
-from shoal.policy.model import ReadOptions, reading_of
+from shoal.policy.model import ReadOptions
 from shoal.policy.parameters import build
 from shoal.privacy.table_risk import singled_out, value_keys
 
@@ -69,9 +69,7 @@ def propose_file(
 ) -> Proposal:
     """As `propose_policy`, for a table in a file."""
     asked = _Asked.of(k, read, hierarchies, base, explain)
-    progress("reading the table")
-    table = Table(files.read(data_path, reading=reading_of(asked.read)).frame)
-    return _proposal(table, asked, progress)
+    return _proposal(read_undeclared(data_path, asked.read, progress)[0], asked, progress)
 
 
 class _Asked(NamedTuple):

@@ -262,9 +262,8 @@ USUAL_KS = (2, 3, 5, 10, 20, 50)
 
 def profile_lines(profile: Profile) -> list[str]:
     """Columns, then who may be one person and what follows if rows are taken for people."""
-    lines = [
-        f"{counted_text(profile.rows, 'row')}, {counted_text(len(profile.columns), 'column')}{_written(profile)}"
-    ]
+    columns = counted_text(len(profile.columns), "column")
+    lines = [f"{counted_text(profile.rows, 'row')}, {columns}{_written(profile)}"]
     rows = [("column", "kind", "values", "missing")]
     rows += [(c.name, c.kind, f"{c.values:,}", f"{c.missing:,}") for c in profile.columns]
     lines += table_lines(rows, left=2)

@@ -166,7 +166,8 @@ def _open(certificate: Certificate) -> Iterator[str]:
         yield "Whether every record is a person of its own: the policy names no column for that"
     waiting = certificate["records"].get("waiting")
     if waiting:
-        yield f"{counted_text(waiting, 'record still waits', 'records still wait')} for a later release"
+        wait = counted_text(waiting, "record still waits", "records still wait")
+        yield f"{wait} for a later release"
     if certificate.get("measured") == BY_RELEASE:
         yield "Groups were measured as they appeared, not as they have grown since"
     yield from (warning.text for warning in certificate.warnings)

@@ -14,18 +14,15 @@ import polars as pl
 
 from shoal.advise.proposal.cells import ColumnCells
 from shoal.advise.proposal.roles import Guess
-from shoal.connectors import files
-from shoal.connectors.frames import table_of
 from shoal.data.hierarchies.diagnostics import diagnose
 from shoal.data.hierarchies.paths import Paths
 from shoal.data.hierarchies.table import read_paths
 from shoal.data.person.cells import NO_VALUE
 from shoal.data.progress import Progress, no_progress
-from shoal.data.table import Column, Table
+from shoal.data.table import Column
 from shoal.errors import InputError
-from shoal.policy.binding.files import Source, read_source
+from shoal.policy.binding.files import Source, read_source, read_undeclared
 from shoal.policy.loading import read_options
-from shoal.policy.model import reading_of
 from shoal.policy.policy import Policy, PolicyLike
 
 SCHEMA = "shoal.hierarchy-matches/1"
@@ -301,11 +298,7 @@ def match_hierarchies(
         missing, options = known.model.missing_values, known.model.read
     else:
         options = read_options(read or {})
-        if isinstance(source, (str, Path)):
-            progress("reading the table")
-            table = Table(files.read(str(source), reading=reading_of(options)).frame)
-        else:
-            table = table_of(source)
+        table, _ = read_undeclared(source, options, progress)
         names, missing = table.names, list(NO_VALUE)
     progress("matching hierarchies")
     columns = [table.column(name) for name in names]

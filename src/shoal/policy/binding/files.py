@@ -44,7 +44,7 @@ from shoal.policy.binding.notation import (
     with_derived,
     without_derived,
 )
-from shoal.policy.model import reading_beside, reading_of
+from shoal.policy.model import ReadOptions, reading_beside, reading_of
 from shoal.policy.policy import Policy
 from shoal.privacy.two_tables import joined
 
@@ -421,6 +421,17 @@ def released_table(released: Frame | tuple[Frame, Frame], policy: Policy) -> Tab
 
 Source: TypeAlias = "str | Path | Frame"
 """A table in a file, or as a frame of pandas, polars or pyarrow."""
+
+
+def read_undeclared(
+    source: Source, read: ReadOptions, progress: Progress
+) -> tuple[Table, Dialect | None]:
+    """A table that has no policy yet, and the dialect of a delimited file; raises InputError."""
+    if not isinstance(source, (str, Path)):
+        return table_of(source), None
+    progress("reading the table")
+    file = files.read(str(source), reading=reading_of(read))
+    return Table(file.frame), file.dialect
 
 
 def read_source(source: Source, policy: Policy, progress: Progress) -> Table:
