@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -89,13 +89,20 @@ def save(model: PolicyModel, base: Path, path: Path, overwrite: bool) -> None:
 
 def _move_paths(content: dict[str, Any], base: Path, folder: Path) -> None:
     """Makes every path that is relative to the policy's folder relative to the new one."""
-    places = [(attribute, "hierarchy") for attribute in content["attributes"].values()]
-    places += [(promise, "population") for promise in content["promises"]]
-    places += [(content.get("population") or {}, key) for key in ("table", "frequencies")]
-    for settings, key in [*places, (content, "reference")]:
-        name = settings.get(key)
-        if isinstance(name, str) and name and not Path(name).is_absolute():
-            settings[key] = Path(os.path.relpath(base / name, folder)).as_posix()
+    for holder, key in tables_named_in(content):
+        if not Path(holder[key]).is_absolute():
+            holder[key] = Path(os.path.relpath(base / holder[key], folder)).as_posix()
+
+
+def tables_named_in(content: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Where a policy, sound or not, names tables: the mapping that holds the name, and its key."""
+    around = content.get("population")
+    holders = [(content, "reference"), (around, "table"), (around, "frequencies")]
+    holders += [(one, "hierarchy") for one in (content.get("attributes") or {}).values()]
+    holders += [(promise, "population") for promise in content.get("promises") or ()]
+    for holder, key in holders:
+        if isinstance(holder, dict) and isinstance(holder.get(key), str) and holder[key]:
+            yield holder, key
 
 
 def as_html(model: PolicyModel) -> str:

@@ -32,7 +32,7 @@ from shoal.policy.consistency import (
     renders_two_tables,
     unserved_options,
 )
-from shoal.policy.loading import as_html, is_text, read_mapping, save
+from shoal.policy.loading import as_html, is_text, read_mapping, save, tables_named_in
 from shoal.policy.model import PolicyModel, reading_beside
 from shoal.policy.parameters import build, takes
 
@@ -110,15 +110,8 @@ class Policy:
     @property
     def files(self) -> list[str]:
         """The hierarchy, population and reference tables that it reads."""
-        around = self.model.population
-        surroundings = [] if around is None else [around.table, around.frequencies]
-        hierarchies = [a.hierarchy for a in self.model.attributes.values()]
-        named = [self.model.reference, *surroundings, *hierarchies]
-        return [
-            str(self.base / name)
-            for name in (*named, *self.population_names)
-            if isinstance(name, str)
-        ]
+        named = (holder[key] for holder, key in tables_named_in(self.model.model_dump()))
+        return [str(self.base / name) for name in dict.fromkeys(named)]
 
     @property
     def population_names(self) -> list[str]:

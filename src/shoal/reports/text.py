@@ -169,17 +169,17 @@ def history_sentences(release: ReleaseAudit) -> list[str]:
     return [str(finding) for finding in release.violations]
 
 
+PROSPECT = "{:14}{:11}{:>9}{:>9}{:>9}{:>8}{:>9}"
+REHEARSAL = "{:11}{:10}{:>6}{:>10}{:>11}{:>8}{:>9}"
+
+
 def prospect_text(prospects: Sequence[Prospect]) -> str:
     """A line for each method, and what stands against its release below it."""
     heads = ("method", "outcome", "records", "classes", "gcp", "CPU s", "waiting")
-    lines = [_prospect_line(*heads)]
-    for prospect in prospects:
-        lines.append(
-            _prospect_line(
-                prospect.method, prospect.outcome, *_figures(prospect), str(prospect.waiting)
-            )
-        )
-        lines += [f"    {obstacle}" for obstacle in prospect.told]
+    lines = [PROSPECT.format(*heads)]
+    for one in prospects:
+        lines.append(PROSPECT.format(one.method, one.outcome, *_figures(one), one.waiting))
+        lines += [f"    {obstacle}" for obstacle in one.told]
     return printable_lines(lines) + "\n"
 
 
@@ -197,36 +197,19 @@ def _figures(prospect: Prospect) -> tuple[str, str, str, str]:
     )
 
 
-def _prospect_line(
-    method: str, outcome: str, records: str, classes: str, loss: str, seconds: str, waiting: str
-) -> str:
-    return f"{method:14}{outcome:11}{records:>9}{classes:>9}{loss:>9}{seconds:>8}{waiting:>9}"
-
-
 def rehearsal_text(rehearsals: Sequence[Rehearsal]) -> str:
     """A line for each setting of `sticky`."""
-    lines = [_rehearsal_line("over time", "mode", "size", "patience", "published", "served", "gcp")]
+    heads = ("over time", "mode", "size", "patience", "published", "served", "gcp")
+    lines = [REHEARSAL.format(*heads).rstrip()]
     for found in rehearsals:
-        row = found.report()
-        lines.append(
-            _rehearsal_line(
-                row["over_time"],
-                found.mode,
-                f"{found.size}",
-                "" if found.patience is None else f"{found.patience}",
-                f"{100 * found.share:.0f} %",
-                f"{100 * found.served:.0f} %",
-                "" if found.gcp is None else f"{100 * found.gcp:.2f} %",
-            )
+        row = (
+            *(found.report()["over_time"], found.mode, found.size),
+            "" if found.patience is None else found.patience,
+            *(f"{100 * share:.0f} %" for share in (found.share, found.served)),
+            "" if found.gcp is None else f"{100 * found.gcp:.2f} %",
         )
+        lines.append(REHEARSAL.format(*row).rstrip())
     return printable_lines(lines) + "\n"
-
-
-def _rehearsal_line(
-    over_time: str, mode: str, size: str, patience: str, published: str, served: str, gcp: str
-) -> str:
-    figures = f"{size:>6}{patience:>10}{published:>11}{served:>8}{gcp:>9}"
-    return f"{over_time:11}{mode:10}{figures}".rstrip()
 
 
 def fusion_summary(certificate: Certificate, written: str) -> str:
