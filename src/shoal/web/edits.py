@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from shoal.errors import InputError
 from shoal.web.policy_text import read
@@ -15,30 +15,24 @@ from shoal.web.policy_text import read
 Content = dict[str, Any]
 Form = Mapping[str, list[str]]
 
+
+class Role(NamedTuple):
+    """A role as the page shows it: on a button, by a letter, and in a sentence."""
+
+    title: str
+    letter: str
+    words: str
+
+
 ROLES = {
-    "identifier": "Names a person",
-    "subject": "The person",
-    "quasi": "Others could know",
-    "sensitive": "Private, protect it",
-    "plain": "Harmless, as it is",
-    "drop": "Leave out",
+    "identifier": Role("Names a person", "N", "names a person"),
+    "subject": Role("The person", "P", "the person"),
+    "quasi": Role("Others could know", "K", "others could know it"),
+    "sensitive": Role("Private, protect it", "S", "private"),
+    "plain": Role("Harmless, as it is", "H", "harmless"),
+    "drop": Role("Leave out", "L", "left out"),
 }
-LETTERS = {
-    "identifier": "N",
-    "subject": "P",
-    "quasi": "K",
-    "sensitive": "S",
-    "plain": "H",
-    "drop": "L",
-}
-WORDS = {
-    "identifier": "names a person",
-    "subject": "the person",
-    "quasi": "others could know it",
-    "sensitive": "private",
-    "plain": "harmless",
-    "drop": "left out",
-}
+WORDS = {role: shown.words for role, shown in ROLES.items()}
 KEPT = ("type", "domain", "order", "hierarchy", "weight", "render", "round")
 VALUED = ("quasi", "sensitive")
 ROWS = "rows"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.web import pictures, policy_text
-from shoal.web.edits import LETTERS, ROLES, said_of
+from shoal.web.edits import ROLES, said_of
 from shoal.web.frame import checked_now, frame, person_answered, size_text
 from shoal.web.pictures import compared_points
 from shoal.web.server import Server
@@ -96,7 +96,7 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
         "page": page,
         "pages": pages,
         "search": search,
-        "roles": ROLES,
+        "roles": {role: shown.title for role, shown in ROLES.items()},
         "person": _person(server, profile),
         "quasi": [name for name, s in _attributes(server).items() if s.get("role") == "quasi"],
         "waits": context["waits"] or (profile is None and trouble is None),
@@ -128,7 +128,7 @@ def _column(
         "number": number,
         "name": name,
         "role": role,
-        "letter": LETTERS.get(role, "?"),
+        "letter": ROLES[role].letter if role in ROLES else "?",
         "kind": _kind(own, settings),
         "reason": (server.project.about.get("reasons") or {}).get(name, ""),
         "ask": ask if isinstance(ask := settings.get("ask"), str) else None,  # the other is above

@@ -90,17 +90,18 @@ def _read(
         column = frame[name]
         if column.dtype not in TEXTS:
             continue  # numbers and dates of a type of their own
+        translate = _day_reader(notation, render)
         if is_number(declared):
             what = ("a number", "numbers", f"with the decimal mark '{notation.decimal}'")
             remedy = "correct {}, or say what the mark is, such as --read decimal=."
-            translate = _number_reader(notation, render)
+            numbers = PublishedNumbers.of(notation, render)
+            translate = partial(numbers.translated, translate=notation.plain)
         else:
             what = ("a date", "dates", f"like {notation.dates}")
             remedy = (
                 "correct {}, say how dates are written, such as --read dates=%d/%m/%Y, or list"
                 " the text under 'missing_values'"
             )
-            translate = _day_reader(notation, render)
         cells, lost = map_cells(column, translate)
         frame = frame.with_columns(cells.alias(name))
         odd = [cell for cell in lost if policy.is_value(cell) and _is_odd(cell, declared, render)]
@@ -134,11 +135,6 @@ def _day_reader(notation: Notation, render: Render | None) -> Translate:
     if render is None:
         return notation.day
     return lambda cell: cell if is_period(cell) else notation.day(cell)
-
-
-def _number_reader(notation: Notation, render: Render | None) -> Translate:
-    numbers = PublishedNumbers.of(notation, render)
-    return lambda cell: numbers.translated(cell, notation.plain)
 
 
 def _not_such(rows: list[int], one: str, many: str, like: str) -> str:
