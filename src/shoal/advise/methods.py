@@ -1,4 +1,4 @@
-"""What there is: methods and promises, as the command line and the docs show them."""
+"""Methods and promises: what there is, as the docs show it, and what a comparison takes of it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The history of a ledger as a page that can be handed on: growth, loss, classes, and every
-finding.
+"""Pages of what goes on over time: the history of a ledger, and a stream.
 
-As every report it needs nothing but itself and shows no value of the data.
+As every report they need nothing but themselves and show no value of the data.
 """
 
 from __future__ import annotations
@@ -135,7 +134,7 @@ def _chart(key: str, title: str, numbers: Sequence[int], values: Sequence[float]
     return charts.Chart(title, caption, 2.4, draw).svg(key)
 
 
-# The page of a stream: what it promised, and how it went over time.
+# A stream: what it promised, and how it went.
 
 
 def write_report(certificate: Certificate, history: np.ndarray, policy: Policy, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What stands around every screen: the bar on top, the steps, the recipe, the changes."""
+"""What stands around every screen, such as the bar on top and the steps; and templates to pages."""
 
 from __future__ import annotations
 
