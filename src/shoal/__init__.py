@@ -25,6 +25,7 @@ _PUBLIC = {
     ),
     "shoal.advise.methods": ("methods",),
     "shoal.advise.profile": (
+        "Profile",
         "profile",
         "risk",
     ),
@@ -32,9 +33,8 @@ _PUBLIC = {
         "HierarchyMatch",
         "match_hierarchies",
     ),
-    "shoal.advise.proposal.profile": ("Profile",),
-    "shoal.advise.proposal.proposal": ("Proposal",),
     "shoal.advise.propose": (
+        "Proposal",
         "propose",
         "propose_policy",
     ),
@@ -127,12 +127,12 @@ if TYPE_CHECKING:
     from shoal.advise.marginal import lattice_walk as lattice_walk
     from shoal.advise.marginal import marginal as marginal
     from shoal.advise.methods import methods as methods
+    from shoal.advise.profile import Profile as Profile
     from shoal.advise.profile import profile as profile
     from shoal.advise.profile import risk as risk
     from shoal.advise.proposal.matching import HierarchyMatch as HierarchyMatch
     from shoal.advise.proposal.matching import match_hierarchies as match_hierarchies
-    from shoal.advise.proposal.profile import Profile as Profile
-    from shoal.advise.proposal.proposal import Proposal as Proposal
+    from shoal.advise.propose import Proposal as Proposal
     from shoal.advise.propose import propose as propose
     from shoal.advise.propose import propose_policy as propose_policy
     from shoal.attacks.beside.beside import BesideAudit as BesideAudit

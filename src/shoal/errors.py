@@ -16,7 +16,7 @@ Messages name attributes, counts, rules and a way out, never a value of the data
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -43,6 +43,11 @@ class ShoalError(Exception):
     def __str__(self) -> str:
         return "\n".join([str(self.args[0]), *(f"  - {finding}" for finding in self.findings)])
 
+    @property
+    def said(self) -> list[str]:
+        """The line, then every further finding."""
+        return [str(self.args[0]), *self.findings]
+
 
 def _one_line(text: str) -> str:
     shown = _PASSWORD_OPTION.sub(r"\1***", _PASSWORD.sub(r"\1@", str(text)))
@@ -61,6 +66,12 @@ class InputError(ShoalError):
         """
         first, *more = dict.fromkeys(str(finding) for finding in findings)
         return cls(first, more)
+
+    @classmethod
+    def raise_for(cls, findings: Iterable[object]) -> None:
+        """Raises one error for all findings, as `from_findings`; nothing where there are none."""
+        if found := list(findings):
+            raise cls.from_findings(found)
 
 
 class InfeasibleError(ShoalError):

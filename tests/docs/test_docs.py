@@ -21,8 +21,7 @@ from shoal.cli.main import app, status_of
 from shoal.policy import registry
 from shoal.policy.agreement import Agreement
 from shoal.policy.consistency import build_promise
-from shoal.policy.interchange import ReadOptions, WriteOptions
-from shoal.policy.model import AttributePolicy, PolicyModel, RenderPolicy
+from shoal.policy.model import AttributePolicy, PolicyModel, ReadOptions, RenderPolicy, WriteOptions
 from shoal.policy.parameters import build
 from shoal.policy.policy import Policy
 from shoal.samples import patients

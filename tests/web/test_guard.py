@@ -16,14 +16,10 @@ import pytest
 
 from shoal.cli.ui import _show
 from shoal.errors import InputError
-from shoal.web import door as doors
-from shoal.web import guard as peers
-from shoal.web import policy_text
-from shoal.web.app import opening_page
-from shoal.web.door import COOKIE, Door, TooManyTries
-from shoal.web.guard import Guard
+from shoal.web import guard, policy_text
+from shoal.web.app import _listening, opening_page
+from shoal.web.guard import COOKIE, Door, Guard, TooManyTries
 from shoal.web.policy_text import read
-from shoal.web.serve import _listening
 from shoal.web.server import MOST_STREAMS
 from shoal.web.work import Job
 from web.visitor import SECRET, Visitor
@@ -64,18 +60,18 @@ def test_s3_the_system_says_whose_a_connection_is(kind):
         client.connect((host if kind == socket.AF_INET else f"::ffff:{host}", port))
         end, (seen, seen_port, *_) = server.accept()
         with end:
-            assert peers.user_of((seen, seen_port), (host, port)) == os.getuid()
-            assert peers.user_of((seen, seen_port), (host, port + 1)) is None
-    assert peers.user_of((seen, seen_port), (host, port)) is None
+            assert guard.user_of((seen, seen_port), (host, port)) == os.getuid()
+            assert guard.user_of((seen, seen_port), (host, port + 1)) is None
+    assert guard.user_of((seen, seen_port), (host, port)) is None
 
 
 def test_s3_a_cookie_is_of_no_use_to_another_account(guest, monkeypatch):
-    monkeypatch.setattr(peers, "user_of", lambda client, server: os.getuid() + 1)
+    monkeypatch.setattr(guard, "user_of", lambda client, server: os.getuid() + 1)
     answer = guest.request("GET", "/open")
     assert (answer.status, answer.text) == (403, "The page is for the account that has opened it.")
-    monkeypatch.setattr(peers, "user_of", lambda client, server: None)  # not in its tables
+    monkeypatch.setattr(guard, "user_of", lambda client, server: None)  # not in its tables
     assert guest.request("GET", "/open").status == 403
-    monkeypatch.setattr(peers, "TABLES", ())  # no system could tell
+    monkeypatch.setattr(guard, "TABLES", ())  # no system could tell
     assert guest.request("GET", "/open").status == 200
 
 
@@ -102,13 +98,13 @@ def test_s3_a_link_is_void_after_a_minute_and_five_tries_are_the_most():
     now = [0.0]
     door = Door("127.0.0.9", 80, lambda: now[0])
     token = door.new_link()
-    now[0] = doors.LINK_SECONDS + 1
+    now[0] = guard.LINK_SECONDS + 1
     assert door.enter(token) is None
-    for _ in range(doors.TRIES - 1):
+    for _ in range(guard.TRIES - 1):
         assert door.enter("guess") is None
     with pytest.raises(TooManyTries):
         door.enter(door.new_link())
-    now[0] += doors.TRIES_SECONDS + 1
+    now[0] += guard.TRIES_SECONDS + 1
     assert door.enter(door.new_link()) is not None
 
 
@@ -267,9 +263,9 @@ def test_s10_twelve_hours_without_a_visit_end_a_visit():
     now = [0.0]
     door = Door("127.0.0.9", 80, lambda: now[0])
     cookie = door.enter(door.new_link())
-    now[0] += doors.IDLE_SECONDS - 1
+    now[0] += guard.IDLE_SECONDS - 1
     assert door.knows(cookie)
-    now[0] += doors.IDLE_SECONDS
+    now[0] += guard.IDLE_SECONDS
     assert not door.knows(cookie)
 
 
@@ -299,7 +295,7 @@ def test_s11_yaml_is_read_safely_and_nothing_is_unpickled():
     for text in ("!!python/object/apply:os.getcwd []", "a: !!python/name:os.system"):
         with pytest.raises(InputError):
             read(text)
-    for path in (Path(doors.__file__).parent).glob("*.py"):
+    for path in (Path(guard.__file__).parent).glob("*.py"):
         tree = ast.parse(path.read_text())
         names = {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
         names |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}

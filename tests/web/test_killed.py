@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shoal.errors import InputError
 from shoal.web import app
-from shoal.web.child import said
+from shoal.web.desk import said
 from shoal.web.work import Job, Jobs
 
 

@@ -16,9 +16,9 @@ from urllib.parse import urlencode
 
 import uvicorn
 
-from shoal.web import serve as serving
+from shoal.web import app as serving
 from shoal.web.app import application
-from shoal.web.door import Door
+from shoal.web.guard import Door
 from shoal.web.project import Project
 from shoal.web.server import Server
 from shoal.web.work import Desk

@@ -44,7 +44,7 @@ def check_files(
         policy: Policy | None = Policy.load(path).with_files(read, {})
         found = []
     except InputError as refused:
-        found = _said(refused)
+        found = refused.said
         policy, more = _left_of(path, read)
         found += more
     is_sound = not found
@@ -57,7 +57,7 @@ def check_files(
         try:
             table = Table(read_original(data_path, policy).frame)
         except InputError as unfit:
-            found += _said(unfit)
+            found += unfit.said
     more_found = _findings(policy, table) if is_sound else _findings_by_name(policy, table)
     return _once([*_plain(found), *more_found])
 
@@ -74,7 +74,7 @@ def _left_of(path: Path, read: Mapping[str, Any]) -> tuple[Policy | None, list[s
     model, is_whole = sound_part(content)
     if model is None:
         return None, []
-    return Policy(model, path.parent), contradictions(model) if is_whole else []
+    return Policy(model, path.parent), list(contradictions(model)) if is_whole else []
 
 
 def remarks(policy: Policy, data_path: str) -> list[str]:
@@ -105,7 +105,7 @@ def _method_findings(policy: Policy) -> list[str]:
         if verb == "republish":
             terms.check_policy(policy, method)
     except InputError as unfit:
-        return _said(unfit)
+        return unfit.said
     return []
 
 
@@ -116,13 +116,14 @@ def _stream_findings(policy: Policy, table: Table) -> list[str]:
     try:
         StreamCore(policy, table.names, table)
     except InputError as unfit:
-        return _said(unfit)
+        return unfit.said
     return []
 
 
 def _findings(policy: Policy, table: Table | None) -> list[AttributeFinding]:
     findings = _findings_by_name(policy, table)
-    if table is None or _unmatched(findings):
+    # columns and attributes that do not match can't be bound
+    if table is None or any(finding.message.startswith("column") for finding in findings):
         return findings
     while True:
         faulty = _attributes_of(findings, policy)
@@ -144,11 +145,6 @@ def _findings_by_name(policy: Policy, table: Table | None) -> list[AttributeFind
     if table is not None:
         findings += _maker_findings(policy, table)
     return findings
-
-
-def _unmatched(findings: Sequence[AttributeFinding]) -> bool:
-    """Whether columns and attributes do not match, so that the two can't be bound."""
-    return any(finding.message.startswith("column") for finding in findings)
 
 
 def _bound_findings(policy: Policy, table: Table) -> list[AttributeFinding]:
@@ -207,7 +203,7 @@ def _table_findings(policy: Policy) -> list[AttributeFinding]:
             try:
                 findings += diagnose(read_paths(policy.base / attribute.hierarchy, name), name)
             except InputError as unfit:
-                findings += _plain(_said(unfit))
+                findings += _plain(unfit.said)
     return findings
 
 
@@ -228,16 +224,12 @@ def _maker_findings(policy: Policy, table: Table) -> list[AttributeFinding]:
                     column.counts()[present],
                 )
             except InputError as unfit:
-                findings += _plain([f"attribute '{name}': {text}" for text in _said(unfit)])
+                findings += _plain([f"attribute '{name}': {text}" for text in unfit.said])
     return findings
 
 
 def _plain(messages: list[str]) -> list[AttributeFinding]:
     return [AttributeFinding(Fault.POLICY, "", 1, message) for message in messages]
-
-
-def _said(unfit: InputError) -> list[str]:
-    return [str(unfit.args[0]), *unfit.findings]
 
 
 def _once(findings: Sequence[AttributeFinding]) -> list[AttributeFinding]:

@@ -5,27 +5,27 @@ read > bind > encode, once; then for every k and every method: partition > repai
 
 from __future__ import annotations
 
+import pickle
+import subprocess
+import sys
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from threading import Thread
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from shoal.advise.compared_methods import (
-    checked_ks,
-    label_of,
-    proposed_methods,
-    with_methods,
-)
 from shoal.advise.comparison import TRIED, Comparison, Row
-from shoal.advise.warm_up_beside import Trial, warm_up
+from shoal.advise.methods import checked_ks, label_of, proposed_methods, with_methods
 from shoal.attacks.run.attack import AttackedRelease, attacked, with_attacks
 from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.measure import measure
 from shoal.auditor.verdict import open_question_warnings
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
+from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
@@ -43,6 +43,16 @@ from shoal.tables.second_release import republisher
 
 WARM_UP = 300  # records
 FEW_RECORDS = 1_000  # up to here plain Python costs a method less than a second, compiling several
+
+
+class Points(NamedTuple):
+    """What a comparison is asked beside the policy, as in `compare`."""
+
+    methods: Sequence[str] | None = None
+    ks: Sequence[int] | None = None
+    attack: bool = False
+    on_row: Callable[[Row], object] | None = None
+    skip: Collection[tuple[str, int]] = ()
 
 
 def compare(
@@ -70,21 +80,11 @@ def compare(
     policy = Policy.of(policy)
     for warning in open_question_warnings(policy):
         warnings.warn(warning, stacklevel=2)
-    asked = _Asked(methods, ks, attack, on_row, skip)
+    asked = Points(methods, ks, attack, on_row, skip)
     return _compared(table_of(frame), policy, asked, progress)
 
 
-class _Asked(NamedTuple):
-    """What a comparison is asked beside the policy, as in `compare`."""
-
-    methods: Sequence[str] | None
-    ks: Sequence[int] | None
-    attack: bool
-    on_row: Callable[[Row], object] | None
-    skip: Collection[tuple[str, int]]
-
-
-def _compared(table: Table, policy: Policy, asked: _Asked, progress: Progress) -> Comparison:
+def _compared(table: Table, policy: Policy, asked: Points, progress: Progress) -> Comparison:
     methods, ks, attack, on_row, skip = asked
     policy.refuse_two_tables("compare")
     policies = None if methods is None else with_methods(policy, methods)
@@ -123,22 +123,16 @@ def _compared(table: Table, policy: Policy, asked: _Asked, progress: Progress) -
 def compare_file(
     input_path: str,
     policy: Policy,
-    methods: Sequence[str] | None = None,
-    ks: Sequence[int] | None = None,
+    asked: Points,
     output_path: str | None = None,
-    *,
-    attack: bool = False,
-    on_row: Callable[[Row], object] | None = None,
-    skip: Collection[tuple[str, int]] = (),
     progress: Progress = no_progress,
 ) -> Comparison:
     """`compare` of a file; writes the comparison as JSON to `output_path`, if given."""
-    if methods is not None:
-        with_methods(policy, methods)  # what is asked is judged before a large file is read
-    checked_ks(ks, policy)
+    if asked.methods is not None:
+        with_methods(policy, asked.methods)  # what is asked is judged before a large file is read
+    checked_ks(asked.ks, policy)
     progress("reading the table")
     source = read_original(input_path, policy)
-    asked = _Asked(methods, ks, attack, on_row, skip)
     comparison = _compared(Table(source.frame), policy, asked, progress)
     comparison = replace(comparison, sha256=source.sha256)
     if output_path is not None:
@@ -212,6 +206,89 @@ def _row(ground: _Ground, policy: Policy, k: int, attack: bool) -> Row:
     try:
         classes, seconds = find_classes(ground.matrix, ground.whole_table, policy)
     except (InfeasibleError, InputError) as refused:
-        return replace(row, reason="; ".join([str(refused.args[0]), *refused.findings]))
+        return replace(row, reason="; ".join(refused.said))
     certificate = ground.certificate(policy, classes, attack)
     return replace(row, certificate=certificate, seconds=seconds)
+
+
+# Warm up methods before they are timed; on a new machine, in two processes at once.
+#
+# Numba compiles one function at a time in a process, and keeps the code on disk. So once something
+# has to be compiled, a second process warms up the same methods from the last one on: where the two
+# meet, each loads what the other has compiled.
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A few records, on which every one of these methods runs once.
+
+    compiled: whether all their loops are compiled, or only those that can't run without.
+    """
+
+    matrix: Matrix
+    whole_table: Classes
+    policies: tuple[Policy, ...]
+    compiled: bool = True
+
+    def run(self, policy: Policy) -> None:
+        # whoever asks for the method gets the reason
+        with always(self.compiled), suppress(InfeasibleError, InputError):
+            find_classes(self.matrix, self.whole_table, policy)
+
+
+def warm_up(trial: Trial, progress: Progress) -> None:
+    """Runs every method once, so that nothing compiles or loads while time is taken."""
+    waiting = list(trial.policies)
+    with _helped(trial, waiting):
+        while waiting:
+            policy = waiting.pop(0)
+            progress(f"warming up {label_of(policy)}")
+            trial.run(policy)
+
+
+@contextmanager
+def _helped(trial: Trial, waiting: Sequence[Policy]) -> Iterator[None]:
+    """Starts the second process when something is compiled while other methods still wait."""
+    from numba.core import event
+
+    helpers: list[subprocess.Popen[bytes]] = []
+
+    class Compiling(event.Listener):
+        is_first = cores.threads() > 1 and not getattr(sys, "frozen", False)
+
+        def on_start(self, event: object) -> None:
+            if self.is_first and waiting:
+                self.is_first = False
+                with suppress(OSError, pickle.PicklingError, AttributeError, TypeError):
+                    helpers.append(_start(pickle.dumps(trial)))  # at worst, nobody helps
+
+        def on_end(self, event: object) -> None: ...
+
+    try:
+        with event.install_listener("numba:compile", Compiling()):
+            yield
+    finally:
+        for helper in helpers:
+            helper.kill()
+            helper.wait()
+
+
+def _start(trial: bytes) -> subprocess.Popen[bytes]:
+    helper = subprocess.Popen(
+        [sys.executable, "-P", "-m", __name__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    Thread(target=helper.communicate, args=(trial,), daemon=True).start()
+    return helper
+
+
+def main() -> None:
+    trial = cast(Trial, pickle.load(sys.stdin.buffer))
+    for policy in reversed(trial.policies):
+        trial.run(policy)
+
+
+if __name__ == "__main__":
+    main()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import polars as pl
 
-from shoal.advise.compared_methods import label
+from shoal.advise.methods import label
 from shoal.data import notebook
 from shoal.data.certificate import Certificate
 from shoal.policy import registry
@@ -230,17 +230,6 @@ HALF = 0.5  # of the CPU seconds
 NOTICED = 1.0  # CPU seconds; below, nobody waits, and which method is faster is chance
 
 
-class Ranked(Protocol):
-    """A release that keeps every promise: its method, its loss (gcp) and CPU seconds."""
-
-    @property
-    def label(self) -> str: ...
-    @property
-    def loss(self) -> float: ...
-    @property
-    def seconds(self) -> float | None: ...
-
-
 @dataclass(frozen=True)
 class Recommendation:
     """The method to take at this k, and the reason in a sentence.
@@ -256,7 +245,7 @@ class Recommendation:
         return f"take {self.method} at k = {self.k}: {self.why}"
 
 
-def recommend(ranked: Sequence[Ranked], k: int) -> Recommendation | None:
+def recommend(ranked: Sequence[Row], k: int) -> Recommendation | None:
     """The method that loses least, or a much faster one that loses hardly more; None of none.
 
     ranked: by ascending loss, each keeping every promise at this k.
@@ -271,7 +260,7 @@ def recommend(ranked: Sequence[Ranked], k: int) -> Recommendation | None:
     return Recommendation(best.label, k, _least(best, others))
 
 
-def _is_as_good_and_faster(other: Ranked, best: Ranked) -> bool:
+def _is_as_good_and_faster(other: Row, best: Row) -> bool:
     return (
         other.loss <= best.loss + NEAR
         and _seconds(best) >= NOTICED
@@ -279,11 +268,11 @@ def _is_as_good_and_faster(other: Ranked, best: Ranked) -> bool:
     )
 
 
-def _seconds(row: Ranked) -> float:
+def _seconds(row: Row) -> float:
     return row.seconds or 0.0
 
 
-def _least(best: Ranked, others: Sequence[Ranked]) -> str:
+def _least(best: Row, others: Sequence[Row]) -> str:
     if not others:
         lost = _percent(best.loss)
         return f"it alone keeps every promise, and loses {lost} of the detail"
@@ -295,7 +284,7 @@ def _least(best: Ranked, others: Sequence[Ranked]) -> str:
     )
 
 
-def _faster(chosen: Ranked, best: Ranked) -> str:
+def _faster(chosen: Row, best: Row) -> str:
     return (
         f"it loses {_percent(chosen.loss)} of the detail, hardly more than {best.label} with"
         f" {_percent(best.loss)}, and takes {_seconds(chosen):.2g} instead of"

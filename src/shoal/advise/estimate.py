@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
+import tempfile
+import time
 from contextlib import suppress
+from dataclasses import asdict, dataclass
+from itertools import pairwise
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
-from shoal.advise.measured_run import LESS_RECORDS, RECORDS, Shape, run_apart
+import numpy as np
+import polars as pl
+
+from shoal.connectors import files
+from shoal.data import cores
 from shoal.data.cores import available
 from shoal.data.progress import Progress, no_progress
-from shoal.data.run_cost import CORES, Estimate, memory_of, stages_of, wall_seconds
+from shoal.data.run_cost import (
+    CORES,
+    CUT,
+    Estimate,
+    MeasuredRun,
+    StageCost,
+    memory_of,
+    stages_of,
+    wall_seconds,
+)
 from shoal.errors import InputError
 from shoal.policy.binding.past_memory import floor
+from shoal.policy.policy import Policy
+from shoal.tables.publish import publish_file
 
 MOST_RECORDS = 2**31 - 1  # records are numbered in 32 bits
 MOST_COLUMNS = 100  # invented ones, so that measuring stays short
@@ -102,8 +125,7 @@ def _check(
     ]
     if not findings and records < k:
         findings = [f"estimate: {records:,} records can't hide anybody among k = {k}; lower k"]
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
 
 
 def _stops(records: int, measured: int) -> tuple[str, ...]:
@@ -127,3 +149,147 @@ def _stops(records: int, measured: int) -> tuple[str, ...]:
         "one machine: what an engine such as Spark takes is not estimated",
     ]
     return tuple(stops)
+
+
+# A publish of invented records, watched: CPU seconds by stage, memory, sizes of files.
+#
+# python -m shoal.advise.estimate '{"quasi": 8, ...}'     prints a MeasuredRun as JSON
+#
+# It runs in a process of its own, so that the memory is the publish's and nobody else's.
+
+
+RECORDS, LESS_RECORDS = 300_000, 60_000
+"""Both above 50,000, since smaller tables are cut by other loops. The smaller run loads them."""
+THREADS = 2  # tells what one thread does alone from what several share
+FEW = (74, 16, 99, 7, 14, 41, 2, 5)  # distinct values of people's columns, as a census has them
+OTHERS = 10_000  # distinct values of a column that is published as it is
+STAGES = {
+    "reading the table": "reading",
+    "checking the data against the policy": "encoding",
+    "finding classes by rounded-partition": CUT,
+    "recoding": "recoding",
+    "writing the release": "writing",
+    "reading the release back": "reading back",
+    "measuring the promises": "auditing",
+}
+"""A stage that is not named here belongs to the one before it."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Of an invented table: its quasi-identifiers, the distinct values of each (None: few, as a
+    census has them), further columns, and the k to publish it with.
+    """
+
+    quasi: int
+    k: int = 10
+    other: int = 1
+    values: int | None = None
+
+    def table(self, records: int) -> pl.DataFrame:
+        """So many records; low values are frequent, as those of people are uneven."""
+        rng = np.random.default_rng(1)
+        columns = {}
+        for column in range(self.quasi):
+            values = self.values or FEW[column % len(FEW)]
+            codes = (values * rng.random(records) ** 2).astype(np.int32)
+            columns[f"q{column}"] = 10 ** len(str(values)) + codes  # as many digits each
+        for column in range(self.other):
+            columns[f"o{column}"] = 10_000_000 + rng.integers(OTHERS, size=records, dtype=np.int32)
+        return pl.DataFrame(columns)
+
+    @property
+    def policy(self) -> Policy:
+        quasi = {f"q{i}": {"role": "quasi", "type": "number"} for i in range(self.quasi)}
+        other = {f"o{i}": {"role": "plain"} for i in range(self.other)}
+        return Policy.from_dict(
+            {
+                "version": 1,
+                "attributes": quasi | other,
+                "promises": [{"model": "k-anonymity", "k": self.k}],
+                "method": {"name": "rounded-partition", "refine": "none"},
+                "seed": 1,
+            }
+        )
+
+
+def run_apart(shape: Shape, records: int, less_records: int) -> MeasuredRun:
+    """What a publish of such a table uses, in a process of its own. Raises InputError."""
+    asked = asdict(shape) | {"records": records, "less_records": less_records}
+    here = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH"))))
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", __name__, json.dumps(asked)],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise InputError(f"estimate: the run that is measured failed: {said}")
+    found = json.loads(done.stdout)
+    return MeasuredRun(**found | {"stages": tuple(StageCost(**each) for each in found["stages"])})
+
+
+def measured_run(shape: Shape, records: int, less_records: int) -> MeasuredRun:
+    """What a publish of such a table uses in this process, after one of fewer records."""
+    with tempfile.TemporaryDirectory(prefix="shoal-estimate-") as place, cores.using(THREADS):
+        source, release = Path(place) / "table.csv", Path(place) / "release.csv"
+        memory: list[int | None] = []
+        for n in (less_records, records):
+            files.write(shape.table(n), source, ".csv")
+            watch = _Watch()
+            publish_file(str(source), shape.policy, str(release), progress=watch)
+            memory.append(_most_memory())
+        return MeasuredRun(
+            records,
+            watch.stages(),
+            source.stat().st_size,
+            release.stat().st_size,
+            memory[1],
+            less_records,
+            memory[0],
+        )
+
+
+class _Watch:
+    """Progress that notes when each stage begins, in CPU seconds of all threads and of this one."""
+
+    def __init__(self) -> None:
+        self._begun: list[tuple[str, float, float]] = []
+        self("reading the table")
+
+    def __call__(self, stage: str) -> None:
+        self._begun.append((stage, time.process_time(), time.thread_time()))
+
+    def stages(self) -> tuple[StageCost, ...]:
+        """What each stage took until now."""
+        self("end")
+        costs: dict[str, list[float]] = {}
+        name = ""
+        for now, then in pairwise(self._begun):
+            name = STAGES.get(now[0], name)
+            sums = costs.setdefault(name, [0.0, 0.0])
+            sums[0] += then[1] - now[1]
+            sums[1] += then[2] - now[2]
+        return tuple(StageCost(name, *sums) for name, sums in costs.items())
+
+
+def _most_memory() -> int | None:
+    """The most bytes that this process has held resident; None where the system doesn't tell."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return None
+    found = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
+    return int(found[0]) * 1024 if found else None
+
+
+def main(text: str) -> None:
+    asked: dict[str, Any] = json.loads(text)
+    sizes = asked.pop("records"), asked.pop("less_records")
+    print(json.dumps(asdict(measured_run(Shape(**asked), *sizes))))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

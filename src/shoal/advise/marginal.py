@@ -91,7 +91,7 @@ def _without(table: Table, policy: Policy, name: str) -> tuple[float | None, str
         fewer = Policy.from_dict(content, policy.base)
         return mean_loss(column_losses(_released(table, fewer)[1])), None
     except (InfeasibleError, InputError) as refused:
-        return None, "; ".join([str(refused.args[0]), *refused.findings])
+        return None, "; ".join(refused.said)
 
 
 def _smaller_k(table: Table, policy: Policy) -> SmallerK | None:

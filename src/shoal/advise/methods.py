@@ -1,12 +1,17 @@
-"""What there is: methods and promises, as the command line and the docs show them."""
+"""Methods and promises: what there is, as the docs show it, and what a comparison takes of it."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
+from shoal.errors import InputError
 from shoal.policy import registry
+from shoal.policy.consistency import attributes_with_means
 from shoal.policy.parameters import Parameter, parameters_of
+from shoal.policy.policy import DEFAULT_METHOD, DEFAULT_OVER_HIERARCHIES, Policy
 
 
 def methods(every: bool = False) -> list[dict[str, Any]]:
@@ -48,3 +53,131 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
         "kind": parameter.kind.__name__,
         "choices": list(parameter.choices or ()) or None,
     }
+
+
+# What a comparison is asked: methods with their parameters, and values of k.
+#
+# Where no method is named, a few that suit the policy, so that choosing takes four runs and not
+# twenty.
+
+
+DEFAULT_KS = (5, 10, 25, 50)
+MOST_PROPOSED = 4
+EVERY = "all"
+CLOSENESS = "tcloseness:aim=spans:scale=range"
+MEANS = "mdav"  # microaggregation keeps records near the mean that they show
+OTHERS = ("mondrian:cut=nearest", MEANS)
+
+
+def label_of(policy: Policy) -> str:
+    """The policy's method with its parameters, in the form that `methods` reads."""
+    return label(policy.method_name, policy.method_settings)
+
+
+def label(method: str, settings: dict[str, Any]) -> str:
+    """A method with these parameters, in the form that `methods` reads."""
+    return ":".join([method, *(f"{name}={value}" for name, value in settings.items())])
+
+
+# Methods
+
+
+def proposed_methods(policy: Policy) -> list[Policy]:
+    """The policy with each of about four methods that suit it, its own first.
+
+    policy: with the method that it names, or else the one that publish would choose.
+    """
+    asks_closeness = any(promise["model"] == "t-closeness" for promise in policy.model.promises)
+    wanted = [
+        *([CLOSENESS] if asks_closeness else []),
+        *([MEANS] if attributes_with_means(policy.model) else []),
+        DEFAULT_METHOD,
+        DEFAULT_OVER_HIERARCHIES,
+        *OTHERS,
+    ]
+    found = [policy]
+    seen = {_identity(policy)}
+    for text in wanted:
+        other = _with_method(policy, text)
+        if len(found) < MOST_PROPOSED and _identity(other) not in seen:
+            found.append(other)
+            seen.add(_identity(other))
+    return found
+
+
+def with_methods(policy: Policy, methods: Sequence[str]) -> list[Policy]:
+    """The policy with each of the methods; raises InputError with every finding about them."""
+    if isinstance(methods, str) or not methods:
+        raise InputError(
+            "methods: must be a list of methods; name at least one, 'shoal methods' lists them"
+        )
+    if list(methods) == [EVERY]:
+        known = registry.methods().items()
+        publish = {name: method for name, method in known if method.verb == "publish"}
+        # two tables keep no k, and lose nothing that is compared here
+        methods = [
+            name
+            for name, method in publish.items()
+            if not method.renders_two_tables and not method.is_comparator
+        ]
+    policies: list[Policy] = []
+    seen: set[Any] = set()
+    findings: list[str] = []
+    for text in methods:
+        try:
+            policies.append(_with_method(policy, text))
+            if _identity(policies[-1]) in seen:
+                raise InputError(f"methods: '{text}' is asked for twice; name it once")
+            seen.add(_identity(policies[-1]))
+        except InputError as unfit:
+            findings += unfit.said
+    InputError.raise_for(findings)
+    return policies
+
+
+def _identity(policy: Policy) -> tuple[str, Any]:
+    """The method with all its parameters, so that two ways to write it are one."""
+    return policy.method_name, policy.build_method("publish")
+
+
+def _with_method(policy: Policy, text: str) -> Policy:
+    name, *settings = (part.strip() for part in text.split(":"))
+    odd = [
+        f"methods: '{setting}' is not PARAM=VALUE; write for instance mondrian:cut=nearest"
+        for setting in settings
+        if not setting.partition("=")[0].strip() or "=" not in setting
+    ]
+    InputError.raise_for(odd)
+    pairs = [setting.partition("=") for setting in settings]
+    given = {key.strip(): value.strip() for key, _, value in pairs}
+    if len(given) < len(pairs):
+        raise InputError(f"methods: '{text}' sets a parameter twice; set it once")
+    return policy.with_method(name, given)
+
+
+# Values of k
+
+
+def checked_ks(ks: int | Sequence[int] | None, policy: Policy) -> list[int]:
+    """The ks, ascending; raises InputError with everything that is wrong with them.
+
+    None: some usual ones, and the policy's.
+    """
+    if ks is None:
+        asked = [] if policy.required_k is None else [policy.required_k]
+        return sorted({*DEFAULT_KS, *(k for k in asked if k >= 2)})
+    if isinstance(ks, int):
+        ks = [ks]
+    findings = [] if len(ks) else ["ks: the list is empty; name at least one, for instance 5,10,50"]
+    findings += [
+        f"ks: {k} is not a whole number of 2 or more; nobody hides in a class of fewer"
+        for k in ks
+        if isinstance(k, bool) or not isinstance(k, Integral) or k < 2
+    ]
+    findings += [
+        f"ks: {k} is asked for twice; name it once"
+        for k in dict.fromkeys(ks)
+        if list(ks).count(k) > 1
+    ]
+    InputError.raise_for(findings)
+    return sorted(int(k) for k in ks)

@@ -7,38 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shoal.advise.proposal.cells import as_read, notation_in
-from shoal.advise.proposal.profile import (
-    CountedCandidate,
-    Profile,
-    TakenForPeople,
-    column_profile,
-    person_candidates,
-)
-from shoal.advise.proposal.roles import guess_of, with_one_subject
-from shoal.advise.propose import cells_of, check_header
-from shoal.connectors import files
-from shoal.connectors.frames import table_of
+from shoal.advise.proposal.cells import ColumnCells, in_order
+from shoal.advise.proposal.roles import MANY, Guess
+from shoal.advise.propose import LookedAt, check_header
+from shoal.data.column_words import names_place
 from shoal.data.findings import finding_about
 from shoal.data.numbers import parse_numbers
 from shoal.data.partition import Partition
-from shoal.data.person.decision import who_is_a_person
+from shoal.data.person.answer import Answer, PersonCandidate
 from shoal.data.progress import Progress, no_progress
-from shoal.data.table import Table, without_nobody
+from shoal.data.table import Column, Table
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding.columns import check_columns
-from shoal.policy.binding.files import Source, original_table, read_source
+from shoal.policy.binding.files import Source, original_table, read_source, read_undeclared
 from shoal.policy.binding.table import bind
-from shoal.policy.interchange import reading_of
 from shoal.policy.loading import read_options
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
-from shoal.privacy.table_risk import Risk, table_risk
+from shoal.privacy.table_risk import Risk, row_keys, table_risk, together
 from shoal.recoding.recode import find_classes
 from shoal.tables.from_columns import policy_of_frame
 
@@ -62,28 +52,14 @@ def profile(
     given = None if policy is None else Policy.of(policy)
     if given is not None and quasi:
         raise InputError("profile: takes a policy or 'quasi', not both; leave out one of them")
-    options = read_options({**(_read_of(given)), **(read or {})})
-    dialect = None
-    if isinstance(source, (str, Path)):
-        progress("reading the table")
-        file = files.read(str(source), reading=reading_of(options))
-        written = Table(file.frame)
-        dialect = None if file.dialect is None else asdict(file.dialect)
-    else:
-        written = table_of(source)
+    said = {} if given is None else given.model.read.model_dump(exclude_unset=True)
+    options = read_options({**said, **(read or {})})
+    written, dialect = read_undeclared(source, options, progress)
     check_header(written)
-    said = options.model_dump(exclude_unset=True)
-    found = notation_in(written, said)
-    said |= found.read
-    frame = as_read(without_nobody(written.frame)[0], read_options(said).notation)
-    table = written if frame is written.frame else Table(frame)
-    _check_named(quasi, table.names)
-    cells = cells_of(table, progress)
-    progress("looking for columns that identify a person")
-    guesses = {name: guess_of(column) for name, column in cells.items()}
-    answer = who_is_a_person(table)
-    guesses = with_one_subject(guesses, cells, answer)
-    counted = person_candidates(table, cells, guesses, answer)
+    _check_named(quasi, written.names)
+    found = LookedAt.of(written, options, "identify a person", progress)
+    table, cells = found.table, found.cells
+    counted = person_candidates(table, cells, found.guesses, found.answer)
     tried: TakenForPeople | None = None
     why_not: list[str] = []
     if given is not None or quasi:
@@ -95,9 +71,9 @@ def profile(
             column_profile(cells[name], table.column(name), found.questions.get(name))
             for name in table.names
         ),
-        said,
-        dialect,
-        tuple(sorted({cell for column in cells.values() for cell in column.absent if cell})),
+        found.read,
+        None if dialect is None else asdict(dialect),
+        found.missing_values,
         tuple(one.candidate for one in counted),
         tried,
         tuple(why_not),
@@ -111,12 +87,7 @@ def _check_named(quasi: Sequence[str], names: Sequence[str]) -> None:
         for name in quasi
         if name not in names
     ]
-    if findings:
-        raise InputError.from_findings(findings)
-
-
-def _read_of(policy: Policy | None) -> dict[str, Any]:
-    return {} if policy is None else policy.model.read.model_dump(exclude_unset=True)
+    InputError.raise_for(findings)
 
 
 def _tried(
@@ -140,7 +111,7 @@ def _tried(
         matrix, whole_table = bound.method_input()
         classes, _ = find_classes(matrix, whole_table, bound.policy)
     except (InfeasibleError, InputError) as refused:
-        return None, [str(refused.args[0]), *refused.findings]
+        return None, refused.said
     kept = np.flatnonzero(~bound.encoded.suppressed)
     made = classes if isinstance(classes, Partition) else classes.partition(matrix)
     labels, count = made.labels, made.count
@@ -212,8 +183,7 @@ def known_values(table: Table, policy: Policy) -> KnownValues:
     findings = check_columns(table.names, policy)
     if not findings and not policy.quasi:
         findings = ["policy: no attribute is a quasi-identifier; say what others could know"]
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
     declared = policy.model.attributes
     roles = {
         name: declared[name].role if name in declared else policy.model.other
@@ -261,3 +231,185 @@ def _compared(table: Table, name: str, policy: Policy) -> np.ndarray:
         for cell, text in zip(cells, column.cells, strict=True)
     ]
     return np.array(codes, dtype=np.int32)[column.codes]
+
+
+# What a table is made of: how each column is read, and who may be one person; counts only.
+
+
+SCHEMA = "shoal.profile/1"
+BARS = 20
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """A column by its cells.
+
+    kind: `number`, `whole number`, `date`, `code` (digits that nobody computes with), `spans` (of a
+    number), `text` or `empty`. values: distinct ones. missing: rows without one. bars: rows by
+    equal spans of a number from the least on, or by value from the commonest on; without labels.
+    question: what is open about how it is read.
+    """
+
+    name: str
+    kind: str
+    values: int
+    missing: int
+    bars: tuple[int, ...]
+    question: str | None = None
+
+
+@dataclass(frozen=True)
+class TakenForPeople:
+    """What comes of taking every row for a person, on this table: a release of such a policy.
+
+    classes: of k rows or more each. fewer: by candidate, how many of them hide fewer than k of its
+    people. smallest: by candidate, people in the smallest class. Candidates are numbered as in the
+    profile.
+    """
+
+    k: int
+    method: str
+    classes: int
+    fewer: tuple[int, ...]
+    smallest: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A table as it is read.
+
+    read: how numbers and dates are written, as in a policy's block of this name. dialect: of a
+    delimited file, else None. missing_values: texts that seem to stand for no value. candidates:
+    who may be one person, the likeliest first, every row last. tried: None where it was not asked
+    or not possible; why_not: the reason.
+    """
+
+    rows: int
+    columns: tuple[ColumnProfile, ...]
+    read: Mapping[str, Any]
+    dialect: Mapping[str, Any] | None
+    missing_values: tuple[str, ...]
+    candidates: tuple[Candidate, ...]
+    tried: TakenForPeople | None = None
+    why_not: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, as JSON can hold it."""
+        return {"schema": SCHEMA, **asdict(self)}
+
+
+def column_profile(cells: ColumnCells, column: Column, question: str | None) -> ColumnProfile:
+    """One column. cells: of the same column."""
+    return ColumnProfile(
+        cells.name,
+        _kind(cells),
+        cells.distinct,
+        cells.records - cells.filled,
+        _bars(cells, column),
+        question,
+    )
+
+
+def _kind(cells: ColumnCells) -> str:
+    if not cells.distinct:
+        return "empty"
+    if cells.are_iso_days:
+        return "date"
+    if cells.code_length is not None or (cells.numbers is not None and names_place(cells.words)):
+        return "code"
+    if cells.numbers is not None:
+        return "whole number" if cells.are_whole else "number"
+    if cells.distinct <= MANY and in_order(cells.cells.to_list()) is not None:
+        return "spans"
+    return "text"
+
+
+def _bars(cells: ColumnCells, column: Column) -> tuple[int, ...]:
+    counts = column.counts()[cells.is_value(column)]
+    if cells.numbers is not None and cells.code_length is None and len(counts) > BARS:
+        drawn = np.histogram(cells.numbers, bins=BARS, weights=counts)[0]
+        return tuple(int(rows) for rows in drawn)
+    return tuple(sorted(counts.tolist(), reverse=True)[:BARS])
+
+
+# Who may be one person in a table, counted.
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An answer to who is one person. columns: one, or several together; none for every row.
+
+    rows: those that have a value; without: the others. repeated: people with more than one row.
+    agreeing: columns on which rows of one person agree, steadiest first. is_named: whether its name
+    says so. is_profile: whether its columns only describe people.
+    """
+
+    columns: tuple[str, ...]
+    people: int
+    rows: int
+    without: int
+    repeated: int
+    most_rows: int
+    agreeing: tuple[str, ...] = ()
+    is_named: bool = False
+    is_profile: bool = False
+
+
+@dataclass(frozen=True)
+class CountedCandidate:
+    """With (n,) whose row it is, numbered densely; rows without a value are people of their own."""
+
+    candidate: Candidate
+    people: np.ndarray
+
+
+def person_candidates(
+    table: Table,
+    columns: Mapping[str, ColumnCells],
+    guesses: Mapping[str, Guess],
+    answer: Answer,
+) -> list[CountedCandidate]:
+    """The likeliest first, every row last. guesses: as `with_one_subject` leaves them."""
+    said = {one.columns: one for one in answer.candidates}
+    proposed = [(name,) for name, guess in guesses.items() if guess.role == "subject"]
+    found = [
+        _counted(table, names, columns, said.get(names))
+        for names in dict.fromkeys([*proposed, *said])
+    ]
+    rows = table.records
+    every = Candidate((), rows, rows, 0, 0, min(rows, 1))
+    return [*found, CountedCandidate(every, np.arange(rows, dtype=np.int32))]
+
+
+def _counted(
+    table: Table,
+    names: tuple[str, ...],
+    columns: Mapping[str, ColumnCells],
+    said: PersonCandidate | None,
+) -> CountedCandidate:
+    """A candidate in counts. said: what the answer says of it; None where its name alone does."""
+    has_value = np.ones(table.records, dtype=bool)
+    codes = {}
+    for name in names:
+        column = table.column(name)
+        has_value &= columns[name].is_value(column)[column.codes]
+        codes[name] = column.codes
+    keys = together(row_keys(codes, table.records), table.records)
+    _, own = np.unique(keys[has_value], return_inverse=True)
+    rows = np.bincount(own)
+    people = np.empty(table.records, dtype=np.int32)
+    people[has_value] = own
+    lacking = int((~has_value).sum())
+    people[~has_value] = len(rows) + np.arange(lacking)
+    candidate = Candidate(
+        names,
+        len(rows),
+        int(has_value.sum()),
+        lacking,
+        int((rows > 1).sum()),
+        int(rows.max(initial=0)),
+        () if said is None else said.agreeing,
+        said is None or said.is_named,
+        said is not None and said.is_profile,
+    )
+    return CountedCandidate(candidate, people)

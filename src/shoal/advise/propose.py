@@ -5,34 +5,31 @@ cells > how they are written > roles > who numbers people > hierarchies > who is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from shoal.advise.proposal.cells import ColumnCells, as_read, notation_in
-from shoal.advise.proposal.matching import (
-    HierarchyFile,
-    hierarchy_files,
-    with_hierarchies,
-)
-from shoal.advise.proposal.proposal import Proposal, ProposedColumn, SinglingOut, with_shares
+from shoal.advise.proposal.matching import HierarchyFile, hierarchy_files, with_hierarchies
 from shoal.advise.proposal.roles import IS_IT_KNOWN, Guess, guess_of, with_one_subject
-from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
 from shoal.data.column_words import is_no_header, looks_like_data
-from shoal.data.person.answer import Answer
+from shoal.data.person.answer import Answer, question_in_words
 from shoal.data.person.decision import who_is_a_person
 from shoal.data.person_names import named_together
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table, without_nobody
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.interchange import ReadOptions, reading_of
-from shoal.policy.loading import read_options
+from shoal.policy.binding.files import read_undeclared
+from shoal.policy.loading import one_line, read_options
+from shoal.policy.model import ReadOptions
 from shoal.policy.parameters import build
+from shoal.privacy.table_risk import singled_out, value_keys
 
 
 def propose(frame: Frame, k: int = 10) -> str:
@@ -73,9 +70,7 @@ def propose_file(
 ) -> Proposal:
     """As `propose_policy`, for a table in a file."""
     asked = _Asked.of(k, read, hierarchies, base, explain)
-    progress("reading the table")
-    table = Table(files.read(data_path, reading=reading_of(asked.read)).frame)
-    return _proposal(table, asked, progress)
+    return _proposal(read_undeclared(data_path, asked.read, progress)[0], asked, progress)
 
 
 class _Asked(NamedTuple):
@@ -101,21 +96,54 @@ class _Asked(NamedTuple):
         return cls(promise.k, read_options(read or {}), folder, base, explain)
 
 
+@dataclass(frozen=True)
+class LookedAt:
+    """A table whose columns were looked at, before anybody has said anything about it.
+
+    read: as in a policy's block of this name, with what the cells show. questions: by column, what
+    is open about how it is read. guesses: of roles, with one subject at most. answer: who is one
+    person.
+    """
+
+    table: Table
+    read: dict[str, Any]
+    questions: Mapping[str, str]
+    cells: dict[str, ColumnCells]
+    guesses: dict[str, Guess]
+    answer: Answer
+
+    @classmethod
+    def of(cls, table: Table, read: ReadOptions, sought: str, progress: Progress) -> LookedAt:
+        """Raises InputError where the table has no header.
+
+        read: what is known of it. sought: what columns are looked for, in the words of the stage.
+        """
+        check_header(table)
+        progress("detecting how numbers and dates are written")
+        said = read.model_dump(exclude_unset=True)
+        found = notation_in(table, said)
+        said |= found.read
+        frame = as_read(without_nobody(table.frame)[0], read_options(said).notation)
+        table = table if frame is table.frame else Table(frame)
+        cells = cells_of(table, progress)
+        progress(f"looking for columns that {sought}")
+        guesses = {name: guess_of(column) for name, column in cells.items()}
+        answer = who_is_a_person(table)
+        guesses = with_one_subject(guesses, cells, answer)
+        return cls(table, said, found.questions, cells, guesses, answer)
+
+    @property
+    def missing_values(self) -> tuple[str, ...]:
+        """Texts that seem to stand for no value."""
+        return tuple(
+            sorted({cell for column in self.cells.values() for cell in column.absent if cell})
+        )
+
+
 def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
-    check_header(table)
-    progress("detecting how numbers and dates are written")
-    said = asked.read.model_dump(exclude_unset=True)
-    found = notation_in(table, said)
-    said |= found.read
-    notation = read_options(said).notation
-    frame = as_read(without_nobody(table.frame)[0], notation)
-    table = table if frame is table.frame else Table(frame)
-    columns = cells_of(table, progress)
-    guesses = {name: guess_of(column) for name, column in columns.items()}
-    progress("looking for columns that number people")
-    answer = who_is_a_person(table)
-    guesses = with_one_subject(guesses, columns, answer)
-    guesses = with_hierarchies(_with_one_quasi(guesses), columns, asked.folder, asked.base)
+    found = LookedAt.of(table, asked.read, "number people", progress)
+    table, columns = found.table, found.cells
+    guesses = with_hierarchies(_with_one_quasi(found.guesses), columns, asked.folder, asked.base)
     for name in looks_like_data(table, table.names):
         more = "; its name looks like a value: the first line must name the columns"
         guesses[name] = replace(guesses[name], reason=guesses[name].reason + more)
@@ -125,14 +153,17 @@ def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
     for name, question in found.questions.items():
         guesses[name] = guesses[name].asking(question)
     proposed = [_proposed(name, guess) for name, guess in guesses.items()]
-    subject = _subject_of(answer, guesses)
+    subject = _subject_of(found.answer, guesses)
     counted = _singling_out(table, proposed, subject)
     shares = counted.shares(progress)
     return Proposal(
-        with_shares(proposed, shares),
+        tuple(
+            replace(one, alone=shares.alone.get(one.name), adds=shares.adds.get(one.name))
+            for one in proposed
+        ),
         asked.k,
-        said,
-        tuple(sorted({cell for column in columns.values() for cell in column.absent if cell})),
+        found.read,
+        found.missing_values,
         shares.together,
         counted.order(progress) if asked.explain else None,
         subject,
@@ -195,3 +226,235 @@ def _singling_out(
         person = table.column(subject)
     people = None if person is None else np.asarray(person.codes, dtype=np.int64)
     return SinglingOut(quasi, [table.column(name).codes for name in quasi], people)
+
+
+# A proposed policy: every column's role with its reason, and what somebody has to decide.
+
+
+# How many people the quasi-identifiers single out: alone, in pairs, all together.
+#
+# A person is singled out by some columns if one of their records holds values there that no other
+# person's record holds. More columns single out the same people and maybe more, so that what a
+# column adds to all others is a difference of two counts.
+
+
+WORST_PAIRS = 3
+LONGEST_ORDER = 8
+ENOUGH = 0.95  # share of all whom all columns single out, at which an order ends
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Shares of the people. alone: whom a column singles out by itself. adds: whom all single out
+    and all others don't. together: whom all single out.
+    """
+
+    alone: dict[str, float]
+    adds: dict[str, float]
+    together: float
+
+
+@dataclass(frozen=True)
+class Order:
+    """pairs: the worst ones, with the share that they single out. steps: columns, each the one that
+    adds most to those before it, with the share that all up to it single out.
+    """
+
+    pairs: tuple[tuple[str, str, float], ...]
+    steps: tuple[tuple[str, float], ...]
+
+
+class SinglingOut:
+    """Counts over a table's records.
+
+    names: of the columns. codes: (n,) of each, which value a record holds. people: (n,) whose
+    record it is, numbered densely; None where each is its own person's.
+    """
+
+    def __init__(
+        self, names: Sequence[str], codes: Sequence[np.ndarray], people: np.ndarray | None = None
+    ) -> None:
+        self._names = list(names)
+        self._keys = [value_keys(number, column) for number, column in enumerate(codes)]
+        self._distinct = [int(column.max(initial=0)) + 1 for column in codes]
+        self._people = people
+        records = len(codes[0]) if len(codes) else 0
+        self._count = records if people is None else int(people.max(initial=-1)) + 1
+
+    def shares(self, progress: Progress = no_progress) -> Shares:
+        """By column, and all together."""
+        if not self._keys or not self._count:
+            return Shares({}, {}, 0.0)
+        every = np.bitwise_xor.reduce(self._keys, axis=0)
+        together = self._share(every)
+        alone, adds = {}, {}
+        for number, (name, keys) in enumerate(zip(self._names, self._keys, strict=True), 1):
+            stage = f"counting who is alone, column {number} of {len(self._names)}"
+            tell(progress, stage, number - 1, len(self._names))
+            alone[name] = self._share(keys)
+            adds[name] = together - self._share(every ^ keys)
+        return Shares(alone, adds, together)
+
+    def order(self, progress: Progress = no_progress) -> Order:
+        """The worst pairs, and the order in which columns single out most."""
+        return Order(self._worst_pairs(progress), self._greedy(progress))
+
+    def _worst_pairs(self, progress: Progress) -> tuple[tuple[str, str, float], ...]:
+        pairs = list(combinations(range(len(self._keys)), 2))
+        # no pair singles out more people than it has combinations of values
+        most = {(a, b): self._distinct[a] * self._distinct[b] for a, b in pairs}
+        worst: list[tuple[float, int, int]] = []
+        for a, b in sorted(pairs, key=lambda pair: -most[pair]):
+            if len(worst) == WORST_PAIRS and most[a, b] < -worst[-1][0] * self._count:
+                break
+            progress(f"counting who is alone in pairs, column {a + 1} of {len(self._names)}")
+            worst.append((-self._share(self._keys[a] ^ self._keys[b]), a, b))
+            worst = sorted(worst)[:WORST_PAIRS]
+        return tuple((self._names[a], self._names[b], -share) for share, a, b in worst if share)
+
+    def _greedy(self, progress: Progress) -> tuple[tuple[str, float], ...]:
+        if not self._keys or not self._count:
+            return ()
+        together = self._share(np.bitwise_xor.reduce(self._keys, axis=0))
+        steps: list[tuple[str, float]] = []
+        chosen = np.zeros_like(self._keys[0])
+        left = dict(enumerate(self._names))
+        while left and len(steps) < LONGEST_ORDER:
+            progress(f"ordering columns by whom they single out, step {len(steps) + 1}")
+            gains = {i: self._share(chosen ^ self._keys[i]) for i in left}
+            # where none gains yet, the one with most values is nearest to it
+            best = max(gains, key=lambda i: (gains[i], self._distinct[i]))
+            steps.append((left.pop(best), gains[best]))
+            chosen = chosen ^ self._keys[best]
+            if gains[best] >= ENOUGH * together:
+                break
+        return tuple(steps) if steps and steps[-1][1] else ()
+
+    def _share(self, keys: np.ndarray) -> float:
+        return singled_out(keys, self._people) / self._count
+
+
+def share_text(share: float) -> str:
+    """A share in percent."""
+    if share in (0, 1):
+        return f"{100 * share:.0f} %"
+    return "below 0.1 %" if share < 0.001 else f"{min(100 * share, 99.9):.1f} %"
+
+
+HEAD = """\
+# A proposal: read every role before you rely on it. Roles: identifier, subject, quasi, sensitive,
+# plain, drop. Nothing is published while a key 'ask' is there: answer it, then delete it. Beside a
+# quasi-identifier stands how many {unit} are alone with what it says of them, and how many it
+# adds to those whom all others single out.
+"""
+
+
+@dataclass(frozen=True)
+class ProposedColumn:
+    """A column's keys in the policy, why, and what it alone shows.
+
+    alone: share of people whom it singles out; adds: share whom all quasi-identifiers single out
+    and all others don't. Both are None for other roles.
+    """
+
+    name: str
+    settings: dict[str, Any]
+    reason: str
+    alone: float | None = None
+    adds: float | None = None
+
+    @property
+    def role(self) -> str:
+        return str(self.settings["role"])
+
+    @property
+    def ask(self) -> str | None:
+        """What somebody has to decide, in words; None where nothing is open."""
+        return question_in_words(self.settings.get("ask"))
+
+    @property
+    def asks_who(self) -> bool:
+        """Whether somebody has to say here who is one person."""
+        return isinstance(self.settings.get("ask"), Mapping)
+
+    @property
+    def why(self) -> str:
+        """The reason on one line, with both shares."""
+        reason = " ".join(self.reason.split())
+        if self.alone is None or self.adds is None:
+            return reason
+        return f"{reason}; alone {share_text(self.alone)}, adds {share_text(self.adds)}"
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A first policy for a table.
+
+    read: the policy's block of this name. missing_values: texts that seem to stand for no value.
+    together: share of people whom all quasi-identifiers single out. order: who is singled out by
+    few columns; None where it was not asked. subject: what numbers the people, as a policy lists
+    it: a column, or several together; None where every record is its own.
+    """
+
+    columns: tuple[ProposedColumn, ...]
+    k: int
+    read: Mapping[str, Any]
+    missing_values: tuple[str, ...]
+    together: float
+    order: Order | None = None
+    subject: str | list[str] | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def questions(self) -> dict[str, str]:
+        """By column, what somebody has to decide before anything is published."""
+        return {column.name: column.ask for column in self.columns if column.ask is not None}
+
+    @property
+    def asks_who(self) -> bool:
+        """Whether somebody has to say who is one person."""
+        return any(column.asks_who for column in self.columns)
+
+    @property
+    def unit(self) -> str:
+        """What is counted."""
+        return "records" if self.subject is None else "people"
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The policy as plain dicts, as `Policy.from_dict` takes it."""
+        content: dict[str, Any] = {
+            "version": 1,
+            "attributes": {column.name: dict(column.settings) for column in self.columns},
+            "promises": [{"model": "k-anonymity", "k": self.k}],
+        }
+        if isinstance(self.subject, list):
+            content["subject"] = self.subject
+        if self.missing_values:
+            content["missing_values"] = ["", *self.missing_values]
+        return content | ({"read": dict(self.read)} if self.read else {}) | {"seed": 7}
+
+    @property
+    def text(self) -> str:
+        """The policy file, in YAML, with the reason beside every role."""
+        content = self.content
+        lines = [HEAD.format(unit=self.unit) + "version: 1", "attributes:"]
+        width = max(len(one_line(column.name)) for column in self.columns) + 1
+        for column in self.columns:
+            key = f"{one_line(column.name)}:"
+            lines.append(f"  {key:<{width}} {one_line(column.settings)}  # {column.why}")
+        if isinstance(self.subject, list):
+            lines.append(f"subject: {one_line(self.subject)}  # they number people together")
+        lines += ["promises:", f"  - {one_line(content['promises'][0])}"]
+        for column in self.columns:
+            if column.role == "sensitive":
+                promise = {"model": "l-diversity", "attribute": column.name, "l": 2}
+                lines.append(f"  # - {one_line(promise | {'kind': 'distinct'})}")
+        if self.missing_values:
+            texts = one_line(content["missing_values"])
+            lines.append(f"missing_values: {texts}  # texts that seem to stand for no value")
+        if self.read:
+            lines.append(f"read: {one_line(content['read'])}")
+        return "\n".join([*lines, "seed: 7", ""])

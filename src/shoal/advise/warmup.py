@@ -64,7 +64,16 @@ class _Run:
             names.append(str(folder / f"{seed}.csv"))
             files.write(sample(self.sample, self.records, seed), Path(names[-1]), ".csv")
         with suppress(InfeasibleError):  # what is asked in vain was compiled all the same
-            PUBLISHERS[self.verb](names, policy, folder)
+            if self.verb == "stream":
+                options = StreamOptions(
+                    names[0], str(folder / "release.csv"), folder / "checkpoint"
+                )
+                stream_file(options, policy, progress=no_progress)
+            elif self.verb == "republish":
+                for name in names:
+                    republish_file(name, policy, folder / "ledger", allow_leaks=True)
+            else:
+                publish_file(names[0], policy, str(folder / "release.csv"))
 
 
 def warm_up(
@@ -109,7 +118,10 @@ def _runs(verb: str, every_method: bool) -> Iterator[_Run]:
                 yield _Run("publish", CENTRAL_TWIN if verb == "fuse" else name, "patients", policy)
     if verb == "publish":
         yield _Run(verb, "", "patients", next(_tables()), LARGE)
-        yield _Run(verb, "rounded-partition", "patients", _in_shares())
+        # patients whose postal code is the secret, since no disease is rare enough
+        shares = next(_tables()) | {"promises": [SHARES]}
+        shares["attributes"]["zip"] = {"role": "sensitive"}
+        yield _Run(verb, "rounded-partition", "patients", shares)
 
 
 def _tables() -> Iterator[dict[str, Any]]:
@@ -129,13 +141,6 @@ def _tables() -> Iterator[dict[str, Any]]:
         (trees, [CLOSENESS]),
     ):
         yield policy | {"promises": [{"model": "k-anonymity", "k": 5}, *promises]}
-
-
-def _in_shares() -> dict[str, Any]:
-    """Patients whose postal code is the secret, since no disease is rare enough."""
-    policy = next(_tables())
-    policy["attributes"]["zip"] = {"role": "sensitive"}
-    return policy | {"promises": [SHARES]}
 
 
 def _in_two_tables() -> dict[str, Any]:
@@ -162,23 +167,6 @@ def _wearers(method: str) -> dict[str, Any]:
 
 def _bundled(name: str) -> dict[str, Any]:
     return dict(yaml.safe_load(generators()[name].POLICY))
-
-
-def _publish(tables: Sequence[str], policy: Policy, folder: Path) -> None:
-    publish_file(tables[0], policy, str(folder / "release.csv"))
-
-
-def _stream(tables: Sequence[str], policy: Policy, folder: Path) -> None:
-    options = StreamOptions(tables[0], str(folder / "release.csv"), folder / "checkpoint")
-    stream_file(options, policy, progress=no_progress)
-
-
-def _republish(tables: Sequence[str], policy: Policy, folder: Path) -> None:
-    for table in tables:
-        republish_file(table, policy, folder / "ledger", allow_leaks=True)
-
-
-PUBLISHERS = {"publish": _publish, "stream": _stream, "republish": _republish}
 
 
 @contextmanager

@@ -54,8 +54,7 @@ from shoal.policy.binding.files import (
     read_released,
     released_table,
 )
-from shoal.policy.binding.release import bind_release
-from shoal.policy.binding.table import bind_original
+from shoal.policy.binding.table import bind_original, bind_release
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.utility.gcp import ColumnFigures
 

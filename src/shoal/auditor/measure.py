@@ -26,7 +26,7 @@ from shoal.data.truth import Truth
 from shoal.data.warnings import PRESENCE_DISCLOSED, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.release import unremoved_identifiers
+from shoal.policy.binding.table import unremoved_identifiers
 from shoal.policy.policy import Policy
 from shoal.privacy.two_tables import Groups, parted
 from shoal.privacy.two_tables import contradicted as contradicted_by

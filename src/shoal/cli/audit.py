@@ -213,10 +213,10 @@ def audit(
         if signer is not None and output is not None and result.certificate.holds:
             signer.sign(output)
         if report is not None:
-            from shoal.reports.release import write_audit_report
+            from shoal.reports.release import write_report
 
             progress("drawing the report")
-            write_audit_report(result, asked, report)
+            write_report(result, asked, report)
     certificate = result.certificate
     show_warnings(certificate)
     for caveat in _caveats(result, original, trace):
@@ -373,7 +373,7 @@ def _print_attacks(certificate: Certificate) -> None:
 
 
 def _print_beside(found: Mapping[str, Any] | None) -> None:
-    from shoal.reports.beside import beside_lines
+    from shoal.reports.text import beside_lines
 
     if found:
         print(printable_lines(beside_lines(found)), file=sys.stderr)

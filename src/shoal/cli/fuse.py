@@ -182,11 +182,11 @@ def fuse(
             )
             if report is not None:
                 from shoal.auditor.audit import audit_file
-                from shoal.reports.release import write_audit_report
+                from shoal.reports.release import write_report
 
                 progress("drawing the report")
                 audited = audit_file(output, agreement.policy)
-                write_audit_report(audited, agreement.policy, report)
+                write_report(audited, agreement.policy, report)
     except KeyboardInterrupt:
         typer.echo(
             "shoal: interrupted; nothing was published, run the same command again to resume",

@@ -119,7 +119,7 @@ def methods(
 
 def _comparators(shown: bool) -> str:
     """Where to find the papers' comparators."""
-    from shoal.policy.comparators import COMPARATORS, INSTALL
+    from shoal.policy.plug_ins import COMPARATORS, INSTALL
     from shoal.policy.registry import is_missing
 
     if any(map(is_missing, COMPARATORS)):

@@ -73,7 +73,7 @@ def publish(
     from shoal.connectors.outputs import certificate_path
     from shoal.data.two_tables import sensitive_path
     from shoal.policy.binding.past_memory import refuse_whole
-    from shoal.reports.metadata.write import (
+    from shoal.reports.metadata import (
         check_kinds,
         kinds_of,
         metadata_path,
@@ -145,7 +145,7 @@ def publish(
 
         print(printable_lines(attack_lines(outcome.certificate)), file=sys.stderr)
     if not as_json and not quiet and "beside" in outcome.certificate:
-        from shoal.reports.beside import guard_lines
+        from shoal.reports.text import guard_lines
 
         print(printable_lines(guard_lines(outcome.certificate["beside"])), file=sys.stderr)
     if explain and not as_json:

@@ -155,7 +155,7 @@ def stream(
         with shown(quiet) as progress:
             certificate, history = stream_file(wanted, asked, progress=progress)
             if report is not None:
-                from shoal.reports.stream import write_report
+                from shoal.reports.history import write_report
 
                 progress("drawing the report")
                 with published_already(f"'{output}'"):

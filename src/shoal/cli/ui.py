@@ -33,7 +33,7 @@ def ui(
         raise InputError(f"--tables '{tables}': is not a folder; name one that exists")
     if folder.exists() and not folder.is_dir():
         raise InputError(f"project '{folder}': is a file; name a folder")
-    from shoal.web.serve import serve
+    from shoal.web.app import serve
 
     serve(
         folder,

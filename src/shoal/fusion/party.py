@@ -25,7 +25,7 @@ from shoal.fusion.protocol import run_party
 from shoal.fusion.transcript import FusionResult
 from shoal.policy.agreement import Agreement
 from shoal.policy.agreement_model import PartyModel
-from shoal.policy.binding.release import bind_release
+from shoal.policy.binding.table import bind_release
 
 ADDED_DELAY = "SHOAL_ADDED_DELAY_MS"  # holds every message back, for experiments on one machine
 

@@ -22,7 +22,7 @@ from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.ledgers.increment import DeferredRecords
-from shoal.policy.binding.release import bind_release
+from shoal.policy.binding.table import bind_release
 from shoal.policy.policy import Policy
 from shoal.recoding.recode import shuffled_order
 

@@ -15,8 +15,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from shoal.connectors.files import file_sha256
 from shoal.connectors.party.tls import Peer, fingerprint_of
 from shoal.data.regular_files import require_regular
@@ -32,7 +30,7 @@ from shoal.policy.agreement_model import (
     PartyModel,
     contradictions,
 )
-from shoal.policy.consistency import findings_in
+from shoal.policy.consistency import checked
 from shoal.policy.loading import declared_hierarchy, read_mapping
 from shoal.policy.parameters import build
 from shoal.policy.policy import Policy
@@ -82,14 +80,8 @@ class Agreement:
         cls, content: dict[str, Any], base: str | Path = ".", what: str = "agreement"
     ) -> Agreement:
         """An agreement from plain dicts; raises InputError with every finding. what: its name."""
-        try:
-            agreement = cls(AgreementModel.model_validate(content), Path(base))
-        except ValidationError as invalid:
-            findings = findings_in(invalid, content, AgreementModel, what, _KEYS)
-            raise InputError.from_findings(findings) from None
-        findings = contradictions(agreement.model) or agreement._unfit()
-        if findings:
-            raise InputError.from_findings(findings)
+        agreement = cls(checked(AgreementModel, content, what, _KEYS), Path(base))
+        InputError.raise_for(contradictions(agreement.model) or agreement._unfit())
         return agreement
 
     def with_changes(self, **changes: Any) -> Agreement:
@@ -354,7 +346,7 @@ class Agreement:
             promises = self.policy.build_promises()
             domains = self.domains
         except InputError as unfit:
-            return [str(unfit.args[0]), *unfit.findings]
+            return unfit.said
         qids = [promise for promise in promises if isinstance(promise, KAnonymity)]
         covered = {name for qid in qids for name in qid.attributes or self.quasi}
         findings = [

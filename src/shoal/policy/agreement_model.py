@@ -155,54 +155,48 @@ def contradictions(model: AgreementModel) -> list[str]:
     ]
 
 
-def _party_findings(model: AgreementModel) -> list[str]:
+def _party_findings(model: AgreementModel) -> Iterator[str]:
     names = model.participants
-    findings = [
+    yield from (
         f"party '{name}': a name is a letter and then letters, digits or '-', {MOST_NAME} at"
         " most, all small"
         for name in names
         if not _NAME.fullmatch(name) or len(name) > MOST_NAME
-    ]
-    findings += [
+    )
+    yield from (
         f"party '{name}': a name is not {' or '.join(SUBCOMMANDS)}, the commands of 'shoal party'"
         for name in names
         if name in SUBCOMMANDS
-    ]
-    findings += [f"party '{name}': is named twice" for name in _repeated(names)]
+    )
+    yield from (f"party '{name}': is named twice" for name in _repeated(names))
     is_keyed = model.joining.name == "keyed"
     if is_keyed and (model.helper is None or len(model.parties) < 2):
-        findings.append(
+        yield (
             "agreement, joining: keyed ids need a helper, who compares them for two and more owners"
         )
     elif model.helper is not None and len(model.parties) != 2 and not is_keyed:
-        findings.append(
-            "helper: only two owners need one; three and more compute the maximum themselves"
-        )
-    return findings
+        yield "helper: only two owners need one; three and more compute the maximum themselves"
 
 
-def _attribute_findings(model: AgreementModel) -> list[str]:
+def _attribute_findings(model: AgreementModel) -> Iterator[str]:
     names = [name for name, _ in model.attributes()]
     kept = {name for name, attribute in model.attributes() if attribute.role != "drop"}
-    findings = [
+    yield from (
         f"attribute '{name}': has two owners; one party owns it"
         for name in _repeated(names)
         if name in kept  # what nobody publishes needs no owner
-    ]
+    )
     common = {model.join: "the join column", model.label.attribute: "the label"}
-    findings += [
+    yield from (
         f"attribute '{name}': is {common[name]}; don't list it under a party"
         for name in names
         if name in common
-    ]
+    )
     for name, attribute in model.attributes():
-        findings += [f"attribute '{name}': {why}" for why in _not_public(attribute)]
-    findings += open_questions(dict(model.attributes()))
+        yield from (f"attribute '{name}': {why}" for why in _not_public(attribute))
+    yield from open_questions(dict(model.attributes()))
     if not any(attribute.role == "quasi" for _, attribute in model.attributes()):
-        findings.append(
-            "agreement: no quasi-identifier; give at least one attribute the role 'quasi'"
-        )
-    return findings
+        yield "agreement: no quasi-identifier; give at least one attribute the role 'quasi'"
 
 
 def _not_public(attribute: FusedAttribute) -> list[str]:
@@ -227,34 +221,32 @@ def _not_public(attribute: FusedAttribute) -> list[str]:
     return []
 
 
-def _consent_findings(model: AgreementModel) -> list[str]:
+def _consent_findings(model: AgreementModel) -> Iterator[str]:
     """What shows more than the default, and is not consented to in so many words."""
-    findings = []
     if not model.label.shared:
-        findings.append(
+        yield (
             "agreement, label: every party needs the class of every person in common; consent"
             " by 'shared: true', nothing else is offered"
         )
     if model.maximum.name == "clear" and not model.maximum.scores_may_be_seen:
-        findings.append(
+        yield (
             "agreement, maximum: 'clear' shows every party the scores of all others and is for"
             " tests; say 'scores_may_be_seen: true', or take mpyc"
         )
     if model.joining.name == "keyed" and not model.joining.helper_is_trusted:
-        findings.append(
+        yield (
             "agreement, joining: with 'keyed' ids the helper sees how many people two tables"
             " share, and together with one owner all ids; say 'helper_is_trusted: true', or"
             " take masked"
         )
     if model.sensitive is not None and model.sensitive.veto is None:
         name, least = model.sensitive.attribute, model.sensitive.l
-        findings.append(
+        yield (
             f"agreement, sensitive: the owner of '{name}' would see one level more of the steps"
             f" that it refuses, and the others that groups had fewer than {least} values; consent"
             " by 'veto: seen', or share the column before the rounds by the promise {model:"
             f" l-diversity, attribute: {name}, l: {least}}}"
         )
-    return findings
 
 
 def _sensitive_findings(model: AgreementModel) -> list[str]:
@@ -283,25 +275,24 @@ def _sensitive_findings(model: AgreementModel) -> list[str]:
     return []
 
 
-def _promise_findings(model: AgreementModel) -> list[str]:
+def _promise_findings(model: AgreementModel) -> Iterator[str]:
     kinds = [promise.get("model") for promise in model.promises]
-    findings = [
+    yield from (
         "agreement, promises: a fusion keeps k-anonymity, one promise for each QID, and distinct"
         " l-diversity"
         for promise, kind in zip(model.promises, kinds, strict=True)
         if kind not in ("k-anonymity", "l-diversity")
         or promise.get("kind", "distinct") != "distinct"
-    ]
+    )
     if "k-anonymity" not in kinds:
-        findings.append("agreement, promises: ask for k-anonymity, one promise for each QID")
+        yield "agreement, promises: ask for k-anonymity, one promise for each QID"
     shown = {model.label.attribute} | {n for n, a in model.attributes() if a.role == "plain"}
-    findings += [
+    yield from (
         f"promise 'l-diversity': '{promise.get('attribute')}' is not the label, nor an attribute of"
         " the role 'plain'; only what is published unchanged has values to be diverse"
         for promise, kind in zip(model.promises, kinds, strict=True)
         if kind == "l-diversity" and promise.get("attribute") not in shown
-    ]
-    return findings
+    )
 
 
 def _repeated(names: Iterable[str]) -> list[str]:
@@ -397,18 +388,13 @@ class Domain:
         if not outside.any():
             return values.astype(np.min_scalar_type(self.cells - 1))[column.codes], []
         count = int(column.counts()[outside].sum())
+        bounds = "its order" if self.order else "its domain and grid"
+        bounds = bounds if self.hierarchy is None else "its hierarchy"
         message = (
             f"party '{party}', attribute '{self.name}': {count} records lie outside"
-            f" {self._bounds}; fix them, or make a new agreement"
+            f" {bounds}; fix them, or make a new agreement"
         )
         return values, [message]
-
-    @property
-    def _bounds(self) -> str:
-        """What a value can lie outside of."""
-        if self.hierarchy is not None:
-            return "its hierarchy"
-        return "its order" if self.order else "its domain and grid"
 
     def _cell(self, text: str) -> int:
         if self.hierarchy is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -13,8 +13,13 @@ from shoal.connectors.dialect import codec_of
 from shoal.data.two_tables import COUNT, GROUP, OWN_METHODS
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.interchange import ReadOptions
-from shoal.policy.model import AttributePolicy, PersonQuestion, PolicyModel, subject_findings
+from shoal.policy.model import (
+    AttributePolicy,
+    PersonQuestion,
+    PolicyModel,
+    ReadOptions,
+    subject_findings,
+)
 from shoal.policy.parameters import build, suggestion
 
 # what `accept` may limit, and the attack that measures it
@@ -45,26 +50,28 @@ BY_ATTRIBUTE = (
 )
 
 
-def contradictions(model: PolicyModel) -> list[str]:
+def contradictions(model: PolicyModel) -> Iterator[str]:
     """Every contradiction of a policy whose fields are each sound."""
-    findings = _role_findings(model)
+    yield from _role_findings(model)
     if model.label is not None and model.label not in model.attributes:
-        findings.append(
+        yield (
             "policy: 'label' names no attribute of the policy"
             f"{_or_near(model.label, model.attributes)}"
         )
     means = attributes_with_means(model)
     if means and recodes_globally(model):
         assert model.method is not None
-        findings.append(
+        yield (
             f"method '{model.method['name']}': recodes values, not classes: {quoted(means)}"
             " can't show means; leave out 'render', or choose another method"
         )
     for promise in model.promises:
-        findings += _promise_findings(promise, model)
+        yield from _promise_findings(promise, model)
     if renders_two_tables(model):
-        findings += two_table_findings(model)
-    return findings + _interval_findings(model) + _acceptance_findings(model)
+        assert model.method is not None
+        yield from (f"method '{model.method['name']}': {one}" for one in two_table_findings(model))
+    yield from _interval_findings(model)
+    yield from _acceptance_findings(model)
 
 
 def open_questions(attributes: Mapping[str, AttributePolicy]) -> list[str]:
@@ -87,15 +94,15 @@ def _open_question(ask: str | PersonQuestion) -> str:
     )
 
 
-def _interval_findings(model: PolicyModel) -> list[str]:
+def _interval_findings(model: PolicyModel) -> Iterator[str]:
     """Intervals whose ends could not be told apart."""
     text, mark = model.render.intervals, model.read.decimal
-    if mark == "." or text[text.index("{lo}") + 4 : text.index("{hi}")] != mark:
-        return []
-    way_out = text.replace("{lo}" + mark, "{lo} - ")
-    return [
-        f"render: '{text}' can't be parted where numbers have a decimal comma; write '{way_out}'"
-    ]
+    if mark != "." and text[text.index("{lo}") + 4 : text.index("{hi}")] == mark:
+        way_out = text.replace("{lo}" + mark, "{lo} - ")
+        yield (
+            f"render: '{text}' can't be parted where numbers have a decimal comma; write"
+            f" '{way_out}'"
+        )
 
 
 SERVED: dict[str, tuple[set[str], set[str]]] = {
@@ -106,17 +113,17 @@ SERVED: dict[str, tuple[set[str], set[str]]] = {
 """By verb, the keys of 'read' and 'write' that it serves; others serve all."""
 
 
-def unserved_options(model: PolicyModel, verb: str) -> list[str]:
+def unserved_options(model: PolicyModel, verb: str) -> Iterator[str]:
     """Keys of 'read' and 'write' that a verb can't follow."""
     if verb not in SERVED:
-        return []
-    findings = [
+        return
+    yield from (
         f"attribute '{name}': 'round' is for 'publish'; leave it out for '{verb}'"
         for name, attribute in model.attributes.items()
         if attribute.round is not None
-    ]
+    )
     if model.accept:
-        findings.append(
+        yield (
             f"accept: attacks are judged by 'publish', and by audits of a table; leave it out"
             f" for '{verb}'"
         )
@@ -125,87 +132,78 @@ def unserved_options(model: PolicyModel, verb: str) -> list[str]:
     ):
         unserved = sorted(options.model_fields_set - served)
         if unserved:
-            findings.append(
+            yield (
                 f"policy, {block}: '{verb}' can't follow {quoted(unserved)}; leave them out, or"
                 " use 'publish'"
             )
     if verb == "stream" and model.read.encoding is not None:
         codec = codec_of(model.read.encoding)
         if codec not in ("utf-8", "utf-8-sig"):
-            findings.append("policy, read.encoding: streams are UTF-8; convert the source")
-    return findings
+            yield "policy, read.encoding: streams are UTF-8; convert the source"
 
 
-def _acceptance_findings(model: PolicyModel) -> list[str]:
+def _acceptance_findings(model: PolicyModel) -> Iterator[str]:
     """What `accept` names that no attack measures."""
-    findings = []
     for name, limit in model.accept.items():
         if name not in MEASURES:
             hint = suggestion(name, MEASURES)
-            findings.append(
+            yield (
                 f"accept '{name}': not a measure of an attack; {hint}choose some of"
                 f" {', '.join(MEASURES)}"
             )
         elif isinstance(limit, dict) and name not in BY_ATTRIBUTE:
-            findings.append(f"accept '{name}': is one number for the release, not by attribute")
+            yield f"accept '{name}': is one number for the release, not by attribute"
         else:
-            findings += _limit_findings(name, limit, model)
-    return findings
+            yield from _limit_findings(name, limit, model)
 
 
-def _limit_findings(name: str, limit: float | dict[str, float], model: PolicyModel) -> list[str]:
+def _limit_findings(
+    name: str, limit: float | dict[str, float], model: PolicyModel
+) -> Iterator[str]:
     by_attribute = limit if isinstance(limit, dict) else {}
     roles = ("sensitive", "plain") if name == "alone" else ("sensitive",)
-    findings = []
     for attribute in by_attribute:
         declared = model.attributes.get(attribute)
         if declared is None:
             hint = _or_near(attribute, model.attributes)
-            findings.append(f"accept '{name}': attribute '{attribute}' is not in the policy{hint}")
+            yield f"accept '{name}': attribute '{attribute}' is not in the policy{hint}"
         elif declared.role not in roles:
-            findings.append(
+            yield (
                 f"accept '{name}': attribute '{attribute}' must have the role"
                 f" {' or '.join(repr(role) for role in roles)}"
             )
     limits = [*by_attribute.values()] or ([] if isinstance(limit, dict) else [limit])
     if not limits or not all(0 <= number <= 1 for number in limits):
-        findings.append(f"accept '{name}': give a share from 0 to 1")
-    return findings
+        yield f"accept '{name}': give a share from 0 to 1"
 
 
-def _role_findings(model: PolicyModel) -> list[str]:
+def _role_findings(model: PolicyModel) -> Iterator[str]:
     roles = [attribute.role for attribute in model.attributes.values()]
-    findings = list(subject_findings(model))
+    yield from subject_findings(model)
     if roles.count("subject") > 1:
-        findings.append("policy: more than one subject; exactly one column names the person")
+        yield "policy: more than one subject; exactly one column names the person"
     if roles.count("operation") > 1:
-        findings.append(
+        yield (
             "policy: more than one operation; one column says what an increment does with its"
             " records"
         )
     if "quasi" not in roles:
-        findings.append("policy: no quasi-identifier; give at least one attribute the role 'quasi'")
-    return findings
+        yield "policy: no quasi-identifier; give at least one attribute the role 'quasi'"
 
 
-def _promise_findings(promise: dict[str, Any], model: PolicyModel) -> list[str]:
+def _promise_findings(promise: dict[str, Any], model: PolicyModel) -> Iterator[str]:
     try:
         built = build_promise(promise)
     except InputError as unfit:
-        return [str(unfit.args[0]), *unfit.findings]
+        yield from unfit.said
+        return
     role = "quasi" if promise["model"] == "k-anonymity" else "sensitive"
-    findings = []
     for name in built.attributes:
         if name not in model.attributes:
             hint = _or_near(name, model.attributes)
-            findings.append(
-                f"promise '{promise['model']}': attribute '{name}' is not in the policy{hint}"
-            )
+            yield f"promise '{promise['model']}': attribute '{name}' is not in the policy{hint}"
         elif model.attributes[name].role != role:
-            findings.append(
-                f"promise '{promise['model']}': attribute '{name}' must have the role '{role}'"
-            )
-    return findings
+            yield f"promise '{promise['model']}': attribute '{name}' must have the role '{role}'"
 
 
 def build_promise(promise: dict[str, Any]) -> Any:
@@ -261,14 +259,8 @@ def renders_two_tables(model: PolicyModel) -> bool:
     return registry.method(name, "publish").renders_two_tables
 
 
-def two_table_findings(model: PolicyModel) -> list[str]:
+def two_table_findings(model: PolicyModel) -> Iterator[str]:
     """All that such a method can't do, each with its reason."""
-    assert model.method is not None
-    of = f"method '{model.method['name']}'"
-    return [f"{of}: {finding}" for finding in _findings(model)]
-
-
-def _findings(model: PolicyModel) -> Iterator[str]:
     sensitive = [name for name, a in model.attributes.items() if a.role == "sensitive"]
     if len(sensitive) != 1:
         yield (
@@ -364,6 +356,17 @@ def _fraction(value: Any) -> Fraction:
 
 POLICY_KEYS = "'shoal policy schema' lists its keys"
 Place = tuple[str | int, ...]
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+def checked(
+    model: type[ModelT], content: Any, what: str = "policy", keys: str = POLICY_KEYS
+) -> ModelT:
+    """The content as a model; raises InputError with every finding, as `findings_in` says them."""
+    try:
+        return model.model_validate(content)
+    except ValidationError as invalid:
+        raise InputError.from_findings(findings_in(invalid, content, model, what, keys)) from None
 
 
 def findings_in(

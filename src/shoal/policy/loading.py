@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
-from pydantic import ValidationError
 
 from shoal.connectors import files
 from shoal.connectors.files import FORMATS
@@ -23,9 +22,8 @@ from shoal.data.regular_files import require_regular
 from shoal.data.table import Column
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.consistency import findings_in
-from shoal.policy.interchange import ReadOptions, keys_of
-from shoal.policy.model import PolicyModel
+from shoal.policy.consistency import checked
+from shoal.policy.model import PolicyModel, ReadOptions, keys_of
 from shoal.policy.parameters import parameters_of
 
 # A policy as a file that reads as the same policy, and as a table for a notebook.
@@ -39,6 +37,34 @@ def as_yaml(content: dict[str, Any]) -> str:
     return yaml.safe_dump(
         content, sort_keys=False, allow_unicode=True, default_flow_style=None, width=100
     )
+
+
+def one_line(content: object) -> str:
+    """Content as YAML on one line, without anchors; line ends and other signs that no one sees are
+    escapes.
+    """
+    text = yaml.dump(
+        content,
+        Dumper=_OneLine,
+        default_flow_style=True,
+        sort_keys=False,
+        width=float("inf"),
+        allow_unicode=True,
+    )
+    return text.removesuffix("\n").removesuffix("\n...").strip(" \n")
+
+
+class _OneLine(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = None if text.isprintable() else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_OneLine.add_representer(str, _text)
 
 
 def save(model: PolicyModel, base: Path, path: Path, overwrite: bool) -> None:
@@ -63,13 +89,20 @@ def save(model: PolicyModel, base: Path, path: Path, overwrite: bool) -> None:
 
 def _move_paths(content: dict[str, Any], base: Path, folder: Path) -> None:
     """Makes every path that is relative to the policy's folder relative to the new one."""
-    places = [(attribute, "hierarchy") for attribute in content["attributes"].values()]
-    places += [(promise, "population") for promise in content["promises"]]
-    places += [(content.get("population") or {}, key) for key in ("table", "frequencies")]
-    for settings, key in [*places, (content, "reference")]:
-        name = settings.get(key)
-        if isinstance(name, str) and name and not Path(name).is_absolute():
-            settings[key] = Path(os.path.relpath(base / name, folder)).as_posix()
+    for holder, key in tables_named_in(content):
+        if not Path(holder[key]).is_absolute():
+            holder[key] = Path(os.path.relpath(base / holder[key], folder)).as_posix()
+
+
+def tables_named_in(content: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Where a policy, sound or not, names tables: the mapping that holds the name, and its key."""
+    around = content.get("population")
+    holders = [(content, "reference"), (around, "table"), (around, "frequencies")]
+    holders += [(one, "hierarchy") for one in (content.get("attributes") or {}).values()]
+    holders += [(promise, "population") for promise in content.get("promises") or ()]
+    for holder, key in holders:
+        if isinstance(holder, dict) and isinstance(holder.get(key), str) and holder[key]:
+            yield holder, key
 
 
 def as_html(model: PolicyModel) -> str:
@@ -178,30 +211,21 @@ def _described(name: str, key: str, implementation: type) -> dict[str, Any]:
 REPEATED = "a key is named a second time"
 
 
-class _HalfCharacter(ValueError):
-    """A text that can't be written as UTF-8."""
+class _Malformed(ValueError):
+    """Content that a parser would let pass."""
 
-    problem = "half a character, such as \\ud800, stands alone"
-
-
-class _RepeatedKey(ValueError):
-    """A JSON object with a key that is given twice."""
-
-    problem = REPEATED
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
 
 
 def read_options(content: Mapping[str, Any]) -> ReadOptions:
     """The block `read` of a policy that is still to be written; raises InputError."""
-    try:
-        return ReadOptions.model_validate(dict(content))
-    except ValidationError as invalid:
-        findings = findings_in(invalid, content, ReadOptions, "read", keys_of(ReadOptions))
-        raise InputError.from_findings(findings) from None
+    return checked(ReadOptions, dict(content), "read", keys_of(ReadOptions))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({key for key, _ in pairs}) < len(pairs):
-        raise _RepeatedKey
+        raise _Malformed(REPEATED)
     return dict(pairs)
 
 
@@ -296,7 +320,7 @@ def read_mapping(path: Path, what: str = "policy") -> dict[str, Any]:
         else:
             content = yaml.load(text, Loader=_UniqueKeys)
         if "\\" in text and not is_text(content):
-            raise _HalfCharacter
+            raise _Malformed("half a character, such as \\ud800, stands alone")
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as wrong:
         raise InputError(f"{what} '{path}': {_syntax_error(wrong)}; fix the syntax") from None
     if not isinstance(content, dict):

@@ -50,8 +50,7 @@ def build(implementation: type, label: str, given: dict[str, Any]) -> Any:
             values[name] = coerce_parameter(known[name], value)
         except ValueError as unfit:
             findings.append(f"{label}: parameter '{name}' {unfit}")
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
     return implementation(**values)
 
 
@@ -107,20 +106,14 @@ def coerce_parameter(parameter: Parameter, value: Any) -> Any:
     return value
 
 
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+
 def _as_bool(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    if isinstance(value, str) and value.lower() in (
-        "true",
-        "yes",
-        "on",
-        "1",
-        "false",
-        "no",
-        "off",
-        "0",
-    ):
-        return value.lower() in ("true", "yes", "on", "1")
+    if isinstance(value, str) and value.lower() in (*_TRUE, *_FALSE):
+        return value.lower() in _TRUE
     raise ValueError("must be true or false")
 
 

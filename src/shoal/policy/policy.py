@@ -12,8 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pydantic import ValidationError
-
 from shoal.connectors import files
 from shoal.data.column_words import IDENTIFIER, words_of
 from shoal.data.encoding import EncodedTable
@@ -26,17 +24,16 @@ from shoal.policy import registry
 from shoal.policy.consistency import (
     attributes_with_means,
     build_promise,
+    checked,
     contradictions,
-    findings_in,
     open_questions,
     quoted,
     recodes_globally,
     renders_two_tables,
     unserved_options,
 )
-from shoal.policy.interchange import reading_beside
-from shoal.policy.loading import as_html, is_text, read_mapping, save
-from shoal.policy.model import PolicyModel
+from shoal.policy.loading import as_html, is_text, read_mapping, save, tables_named_in
+from shoal.policy.model import PolicyModel, reading_beside
 from shoal.policy.parameters import build, takes
 
 DEFAULT_METHOD = "rounded-partition"
@@ -81,17 +78,10 @@ class Policy:
         cls, content: dict[str, Any], base: str | Path = ".", what: str = "policy"
     ) -> Policy:
         """A policy from plain dicts; raises InputError with every finding. what: its name there."""
-        try:
-            policy = cls(PolicyModel.model_validate(content), Path(base))
-        except ValidationError as invalid:
-            raise InputError.from_findings(
-                findings_in(invalid, content, PolicyModel, what)
-            ) from None
-        findings = contradictions(policy.model)
-        if findings:
-            raise InputError.from_findings(findings)
-        policy.model.add_person()
-        return policy
+        model = checked(PolicyModel, content, what)
+        InputError.raise_for(contradictions(model))
+        model.add_person()
+        return cls(model, Path(base))
 
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """Writes a policy file (YAML, or JSON by its name) that reads as this policy.
@@ -122,15 +112,8 @@ class Policy:
     @property
     def files(self) -> list[str]:
         """The hierarchy, population and reference tables that it reads."""
-        around = self.model.population
-        surroundings = [] if around is None else [around.table, around.frequencies]
-        hierarchies = [a.hierarchy for a in self.model.attributes.values()]
-        named = [self.model.reference, *surroundings, *hierarchies]
-        return [
-            str(self.base / name)
-            for name in (*named, *self.population_names)
-            if isinstance(name, str)
-        ]
+        named = (holder[key] for holder, key in tables_named_in(self.model.model_dump()))
+        return [str(self.base / name) for name in dict.fromkeys(named)]
 
     @property
     def population_names(self) -> list[str]:
@@ -310,9 +293,7 @@ class Policy:
 
     def check_files(self, verb: str) -> None:
         """Raises InputError where the verb can't follow what 'read' and 'write' say."""
-        unserved = unserved_options(self.model, verb)
-        if unserved:
-            raise InputError.from_findings(unserved)
+        InputError.raise_for(unserved_options(self.model, verb))
 
     @property
     def recodes_globally(self) -> bool:
@@ -388,8 +369,7 @@ class Policy:
             for name in quasi
             if name not in promised
         ]
-        if findings:
-            raise InputError.from_findings(findings)
+        InputError.raise_for(findings)
 
     def open_questions(self) -> list[str]:
         """A finding for each attribute that somebody still has to decide about."""
@@ -431,9 +411,7 @@ class Policy:
 
     def require_answers(self) -> None:
         """Raises InputError, before any data is read, while a question is open."""
-        findings = self.open_questions()
-        if findings:
-            raise InputError.from_findings(findings)
+        InputError.raise_for(self.open_questions())
 
     @property
     def notation(self) -> Notation:

@@ -26,15 +26,17 @@ from types import ModuleType
 from typing import Any, cast
 
 from shoal.errors import InputError, ShoalError
-from shoal.policy import comparators
-from shoal.policy.comparators import COMPARATORS
 from shoal.policy.parameters import Parameter, build, parameters_of, suggestion, takes
 from shoal.policy.plug_ins import (
+    COMPARATORS,
+    DISTRIBUTION,
     brought,
     is_of_papers,
     loaded,
+    not_installed,
     package_of,
     refusal,
+    settled,
 )
 from shoal.protocols import (
     Attack,
@@ -74,7 +76,7 @@ class Method:
     @property
     def is_comparator(self) -> bool:
         """Whether it came with the papers, to compare with, and nobody chooses it to publish."""
-        return self.package.partition(" ")[0] == comparators.DISTRIBUTION
+        return self.package.partition(" ")[0] == DISTRIBUTION
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -157,7 +159,7 @@ def method(name: str, verb: str) -> Method:
         if found.verb == verb:
             return found
     elif name in COMPARATORS and COMPARATORS[name].verb == verb:
-        raise comparators.not_installed(name)
+        raise not_installed(name)
     known = methods()
     if name not in known or known[name].verb != verb:
         fitting = [m.name for m in known.values() if m.verb == verb]
@@ -226,16 +228,13 @@ def _methods_of(module: ModuleType, verb: str) -> dict[str, Method]:
     }
 
 
-def is_own_method(name: str, verb: str) -> bool:
-    """Whether Shoal itself has a method of that name for the verb; nothing is imported for it."""
-    return _module_of_method(name, verb) is not None
-
-
 def is_known_method(name: str, verb: str) -> bool:
     """Whether a method of that name for the verb is Shoal's own or one of the papers' comparators,
     installed or not; nothing is imported for it.
     """
-    return is_own_method(name, verb) or (name in COMPARATORS and COMPARATORS[name].verb == verb)
+    return bool(_module_of_method(name, verb)) or (
+        name in COMPARATORS and COMPARATORS[name].verb == verb
+    )
 
 
 def verb_of(name: str) -> str | None:
@@ -265,7 +264,7 @@ def parameters_taken(name: str, verb: str, settings: Mapping[str, Any]) -> dict[
     where one does not fit.
     """
     if is_missing(name) and is_known_method(name, verb):
-        return comparators.settled(name, settings)
+        return settled(name, settings)
     known = method(name, verb)
     built = build(known.implementation, f"method '{name}'", dict(settings))
     return {p.name: getattr(built, p.name) for p in known.parameters}
@@ -377,9 +376,7 @@ def _plug_ins(group: str, mark: str, taken_names: set[str]) -> Iterator[tuple[st
             plug_in.refuse(f"has no text as its '{mark}'")
             continue
         if name in reserved and not is_of_papers(entry):
-            plug_in.refuse(
-                f"takes the name '{name}', which belongs to '{comparators.DISTRIBUTION}'"
-            )
+            plug_in.refuse(f"takes the name '{name}', which belongs to '{DISTRIBUTION}'")
         if name in owner:
             plug_in.refuse(f"takes the name '{name}', which belongs to {owner[name]}")
         owner[name] = f"'{plug_in.package}'"

@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from shoal.advise.profile import Candidate, Profile, TakenForPeople
 from shoal.advise.proposal.matching import HierarchyMatch
-from shoal.advise.proposal.profile import Candidate, Profile, TakenForPeople
-from shoal.advise.proposal.proposal import Order, Proposal, ProposedColumn, share_text
+from shoal.advise.propose import Order, Proposal, ProposedColumn, share_text
 from shoal.data.findings import some_named
 from shoal.data.printable import printable
 from shoal.data.room import size_text
 from shoal.data.run_cost import Estimate
 from shoal.privacy.attacker_view import AttackerView, Learnt
 from shoal.privacy.table_risk import Risk
+from shoal.reports.text import counted_text, table_lines
 from shoal.streams.stream_status import StreamStatus
 from shoal.utility.marginal import Marginal
 
@@ -184,14 +185,10 @@ def _found(match: HierarchyMatch) -> str:
     said = []
     if match.coverage is not None and match.coverage.missing:
         missing, rows = match.coverage.missing, match.coverage.missing_rows
-        said.append(f"{_count(missing, 'value')} missing, {_count(rows, 'row')}")
+        said.append(f"{counted_text(missing, 'value')} missing, {counted_text(rows, 'row')}")
     if not match.is_sound:
         said.append("faulty")
     return "; ".join(said) or "sound"
-
-
-def _count(number: int, one: str) -> str:
-    return f"{number:,} {one}{'' if number == 1 else 's'}"
 
 
 # A proposed policy in words: why each role, who is alone with what, and what is to be decided.
@@ -265,9 +262,8 @@ USUAL_KS = (2, 3, 5, 10, 20, 50)
 
 def profile_lines(profile: Profile) -> list[str]:
     """Columns, then who may be one person and what follows if rows are taken for people."""
-    lines = [
-        f"{_rows(profile.rows)}, {_people_count(len(profile.columns), 'column')}{_written(profile)}"
-    ]
+    columns = counted_text(len(profile.columns), "column")
+    lines = [f"{counted_text(profile.rows, 'row')}, {columns}{_written(profile)}"]
     rows = [("column", "kind", "values", "missing")]
     rows += [(c.name, c.kind, f"{c.values:,}", f"{c.missing:,}") for c in profile.columns]
     lines += table_lines(rows, left=2)
@@ -286,10 +282,10 @@ def profile_lines(profile: Profile) -> list[str]:
 def risk_lines(risk: Risk) -> list[str]:
     """Who is alone, who hides among how many, and what each column gives away."""
     named = ", ".join(risk.quasi)
+    part = round(100 * risk.lone / risk.people) if risk.people else 0
     lines = [
         f"known together: {named}",
-        f"{risk.lone:,} of {risk.people:,} {risk.unit} ({_part(risk.lone, risk.people)}) are the"
-        " only one of their kind",
+        f"{risk.lone:,} of {risk.people:,} {risk.unit} ({part} %) are the only one of their kind",
     ]
     rows = [("column", "alone", "without it")]
     rows += [(name, f"{risk.alone[name]:,}", f"{risk.without[name]:,}") for name in risk.quasi]
@@ -314,16 +310,16 @@ def _written(profile: Profile) -> str:
 
 def _candidate(candidate: Candidate) -> str:
     if not candidate.columns:
-        return f"every row: {_people_count(candidate.people, 'person', 'people')}"
-    people = _people_count(candidate.people, "person", "people")
+        return f"every row: {counted_text(candidate.people, 'person', 'people')}"
+    people = counted_text(candidate.people, "person", "people")
     if candidate.is_profile:
-        people = _people_count(candidate.people, "profile")
+        people = counted_text(candidate.people, "profile")
     text = (
         f"{' + '.join(candidate.columns)}: {people},"
         f" {candidate.repeated:,} of them with several rows, {candidate.most_rows:,} at most"
     )
     if candidate.without:
-        text += f"; {_rows(candidate.without)} without a value"
+        text += f"; {counted_text(candidate.without, 'row')} without a value"
     if candidate.agreeing:
         text += f"; rows of one agree on {some_named(candidate.agreeing)}"
     return text
@@ -336,33 +332,6 @@ def _consequence(tried: TakenForPeople, number: int) -> str:
         f" {tried.k} hide fewer than {tried.k} of these people, the smallest"
         f" {tried.smallest[number]:,} ({tried.method})"
     )
-
-
-def _rows(rows: int) -> str:
-    return _people_count(rows, "row")
-
-
-def _people_count(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def _part(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.0f} %" if whole else "0 %"
-
-
-# Even columns of text, for a terminal.
-
-
-def table_lines(rows: Sequence[tuple[str, ...]], left: int) -> list[str]:
-    """Lines of even columns. left: how many of them are texts, the others numbers."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if i < left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 # How a stream is doing, in words.

@@ -124,23 +124,21 @@ def _singled_out(found: Found) -> Iterator[Row]:
     attack = found.get("singling-out")
     if attack is None:
         return
-    values = attack["univariate"]
-    yield Row(
-        QUESTIONS[0],
-        "values shown alone",
+    values, chance = attack["univariate"], attack["univariate_baseline"]
+    sentence = (
         f"A value that cells show by itself, or the outermost end of a column, belongs to one"
-        f" person in {_text(values)} of trials; any value of the domains in"
-        f" {_text(attack['univariate_baseline'])}.",
-        values,
-        None,
-        attack["univariate_baseline"],
+        f" person in {_text(values)} of trials; any value of the domains in {_text(chance)}."
     )
+    yield Row(QUESTIONS[0], "values shown alone", sentence, values, chance=chance)
     among = f"; among people not in it in {_text(attack['control'])}" if attack["control"] else ""
+    sentence = (
+        "An interval's end, with the rest of its class, points at one person in"
+        f" {_text(attack['isolate'])} of trials{among}."
+    )
     yield Row(
         QUESTIONS[0],
         "ends of intervals",
-        "An interval's end, with the rest of its class, points at one person in"
-        f" {_text(attack['isolate'])} of trials{among}.",
+        sentence,
         attack["isolate"],
         attack["control"],
         attack["interior"],
@@ -158,16 +156,11 @@ def _linked(found: Found) -> Iterator[Row]:
     attack = found.get("linkability")
     if attack is not None:
         for one in (attack, *attack.get("others", [])):
-            known = ", ".join(one["known"])
-            yield Row(
-                QUESTIONS[1],
-                "a list of names",
-                f"A list of {known} picks the right record for {_text(one['success'])} of people.",
-                one["success"],
-                None,
-                one["baseline"],
-                measure="linkage" if one is attack else "",
-            )
+            known, share, chance = ", ".join(one["known"]), one["success"], one["baseline"]
+            sentence = f"A list of {known} picks the right record for {_text(share)} of people."
+            measure = "linkage" if one is attack else ""
+            label = "a list of names"
+            yield Row(QUESTIONS[1], label, sentence, share, chance=chance, measure=measure)
     around = found.get("population")
     if around is not None:
         yield Row(
@@ -176,8 +169,7 @@ def _linked(found: Found) -> Iterator[Row]:
             f"If the {around['source']} describes the population, {_text(around['marketer'])} of"
             " records are named rightly.",
             around["marketer"],
-            None,
-            around.get("baseline", {}).get("mean"),
+            chance=around.get("baseline", {}).get("mean"),
             measure="marketer",
             why=around.get("why"),
         )
@@ -204,14 +196,8 @@ def _inferred(found: Found) -> Iterator[Row]:
         sentence = (
             f"{_text(one['certain'])} of people stand in a class where one {name} is at least 90 %."
         )
-        yield Row(
-            QUESTIONS[2],
-            f"{name} at 90 %",
-            sentence,
-            one["certain"],
-            measure="certain",
-            attribute=name,
-        )
+        share, label = one["certain"], f"{name} at 90 %"
+        yield Row(QUESTIONS[2], label, sentence, share, measure="certain", attribute=name)
 
 
 def _by_class(found: Found) -> Iterator[Row]:
@@ -221,9 +207,8 @@ def _by_class(found: Found) -> Iterator[Row]:
             f"{_text(one['lifted'])} of people have a value of {name} ten times as frequent in"
             " their class as in the table, or more."
         )
-        yield Row(
-            QUESTIONS[2], f"rare {name}", sentence, one["lifted"], measure="lifted", attribute=name
-        )
+        share, label = one["lifted"], f"rare {name}"
+        yield Row(QUESTIONS[2], label, sentence, share, measure="lifted", attribute=name)
     for name, one in found.get("homogeneity", {}).items():
         sentence = (
             f"{_text(one['people'])} of people stand in a class of one {name}: who finds it knows"
@@ -234,8 +219,7 @@ def _by_class(found: Found) -> Iterator[Row]:
             f"one {name}",
             sentence,
             one["people"],
-            None,
-            one["chance"],
+            chance=one["chance"],
             measure="homogeneous",
             attribute=name,
         )
@@ -249,13 +233,10 @@ def _member(found: Found) -> Iterator[Row]:
     if advantage is None:
         yield Row(QUESTIONS[3], "membership", "", measure="membership", why=attack["why"])
         return
-    yield Row(
-        QUESTIONS[3],
-        "membership",
-        f"Telling people in the release from people not in it beats a coin by {_text(advantage)}.",
-        gain=advantage,
-        measure="membership",
+    sentence = (
+        f"Telling people in the release from people not in it beats a coin by {_text(advantage)}."
     )
+    yield Row(QUESTIONS[3], "membership", sentence, gain=advantage, measure="membership")
 
 
 def _together(found: Found, certificate: Certificate) -> Iterator[Row]:
@@ -270,22 +251,15 @@ def _together(found: Found, certificate: Certificate) -> Iterator[Row]:
     earlier = attack["releases"] - 1
     others = "the earlier release" if earlier == 1 else f"{earlier} earlier releases"
     if linked["below_k"] is not None:
-        yield Row(
-            QUESTIONS[4],
-            f"among fewer than {k}",
+        sentence = (
             f"Together with {others}, rows known to be one person's,"
-            f" {_text(linked['below_k'])} of people stand among fewer than {k}.",
-            linked["below_k"],
+            f" {_text(linked['below_k'])} of people stand among fewer than {k}."
         )
+        yield Row(QUESTIONS[4], f"among fewer than {k}", sentence, linked["below_k"])
     for name, one in (attack[attack["applies"]] or {}).get("attributes", {}).items():
-        yield Row(
-            QUESTIONS[4],
-            f"certain {name}",
-            f"Together with {others}, one {name} is left for {_text(one['certain'])} of people.",
-            one["certain"],
-            measure="certain_after",
-            attribute=name,
-        )
+        share, label = one["certain"], f"certain {name}"
+        sentence = f"Together with {others}, one {name} is left for {_text(share)} of people."
+        yield Row(QUESTIONS[4], label, sentence, share, measure="certain_after", attribute=name)
 
 
 def _method(found: Found) -> Iterator[Row]:

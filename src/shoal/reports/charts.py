@@ -29,22 +29,11 @@ from shoal.data.printable import printable, readable
 WIDTH = 4.7
 MOST_LETTERS = 24
 # what is drawn in this colour takes the page's variable of that name
-INK, MUTED, GRID, BEFORE, AFTER, MARK = (
-    "#101112",
-    "#606162",
-    "#d0d1d2",
-    "#a0a9b2",
-    "#0b62a4",
-    "#b3450a",
-)
-VARIABLES = {
-    INK: "ink",
-    MUTED: "muted",
-    GRID: "grid",
-    BEFORE: "before",
-    AFTER: "after",
-    MARK: "mark",
-}
+INK, MUTED, GRID = "#101112", "#606162", "#d0d1d2"
+BEFORE, AFTER, MARK = "#a0a9b2", "#0b62a4", "#b3450a"
+NAMES = ("ink", "muted", "grid", "before", "after", "mark")
+VARIABLES = dict(zip((INK, MUTED, GRID, BEFORE, AFTER, MARK), NAMES, strict=True))
+COLOURS = re.compile(rf"(?:{'|'.join(VARIABLES)})\b")
 SETTINGS: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "shoal",
@@ -87,7 +76,17 @@ class Chart:
 
     def svg(self, key: str) -> Markup:
         """The chart as an element of a page. key: makes its ids unlike those of other charts."""
-        return drawn(key, self.title, self.description, self.height, self.draw)
+        with _settings():
+            figure = Figure(figsize=(WIDTH, self.height), layout="constrained")
+            canvas = FigureCanvasSVG(figure)
+            figure.patch.set_alpha(0.0)
+            axes = figure.subplots()
+            axes.patch.set_alpha(0.0)
+            self.draw(axes)
+            drawn = BytesIO()
+            nothing: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+            canvas.print_svg(drawn, metadata=nothing)
+        return _inlined(drawn.getvalue().decode(), key, self.title, self.description)
 
 
 def figure_of(charts: Sequence[Chart]) -> NotebookFigure:
@@ -343,23 +342,6 @@ def shortened(text: str) -> str:
     return clean if len(clean) <= MOST_LETTERS else clean[: MOST_LETTERS - 1] + "…"
 
 
-def drawn(
-    key: str, title: str, description: str, height: float, draw: Callable[[Axes], None]
-) -> Markup:
-    """The drawing as an element of a page. key: makes its ids unlike those of other charts."""
-    with _settings():
-        figure = Figure(figsize=(WIDTH, height), layout="constrained")
-        canvas = FigureCanvasSVG(figure)
-        figure.patch.set_alpha(0.0)
-        axes = figure.subplots()
-        axes.patch.set_alpha(0.0)
-        draw(axes)
-        drawn = BytesIO()
-        nothing: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        canvas.print_svg(drawn, metadata=nothing)
-    return _inlined(drawn.getvalue().decode(), key, title, description)
-
-
 def _inlined(svg: str, key: str, title: str, description: str) -> Markup:
     body = svg[svg.index("<svg") :]
     view = re.search(r'viewBox="([^"]+)"', body)
@@ -381,8 +363,4 @@ def _adapted(tag: str, key: str) -> str:
     """A tag with ids of its own and the page's colours."""
     tag = re.sub(r'\bid="', f'id="{key}-', tag)
     tag = tag.replace("url(#", f"url(#{key}-").replace('xlink:href="#', f'href="#{key}-')
-    return re.sub(r"#[0-9a-f]{6}\b", lambda found: _variable(found[0]), tag)
-
-
-def _variable(colour: str) -> str:
-    return f"var(--{VARIABLES[colour]}, {colour})" if colour in VARIABLES else colour
+    return COLOURS.sub(lambda found: f"var(--{VARIABLES[found[0]]}, {found[0]})", tag)

@@ -299,9 +299,10 @@ def apart(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
     blocks: list[list[int]] = []
     for i in order.tolist():
         blocks.append([i])
-        while len(blocks) > 1 and _top(blocks[-2], wanted, heights) > _bottom(
-            blocks[-1], wanted, heights
-        ):
+        while len(blocks) > 1:
+            above = _bottom(blocks[-2], wanted, heights) + sum(heights[i] for i in blocks[-2])
+            if above <= _bottom(blocks[-1], wanted, heights):
+                break
             blocks[-2:] = [blocks[-2] + blocks[-1]]
     places = [0.0] * len(wanted)
     for block in blocks:
@@ -315,10 +316,6 @@ def apart(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
 def _bottom(block: Sequence[int], wanted: Sequence[float], heights: Sequence[float]) -> float:
     centre = sum(wanted[i] for i in block) / len(block)
     return centre - sum(heights[i] for i in block) / 2
-
-
-def _top(block: Sequence[int], wanted: Sequence[float], heights: Sequence[float]) -> float:
-    return _bottom(block, wanted, heights) + sum(heights[i] for i in block)
 
 
 # Axes

@@ -9,6 +9,7 @@ from typing import Any
 from shoal.advise.comparison import Comparison, Row, promise_titles
 from shoal.data.fault_words import fault_sentences
 from shoal.data.printable import printable_lines
+from shoal.reports.text import table_lines
 
 NONE = "-"
 MOST_PROMISES = 3  # with a column of their own
@@ -42,13 +43,9 @@ def more_columns(comparison: Comparison) -> list[FigureColumn]:
     ]
 
 
-def _known(group: tuple[Measure, ...], comparison: Comparison) -> list[FigureColumn]:
+def _known(group: tuple[FigureColumn, ...], comparison: Comparison) -> list[FigureColumn]:
     """The measures that some release has."""
-    return [
-        _measure(*known)
-        for known in group
-        if any(row.score(known[1]) is not None for row in comparison.releases)
-    ]
+    return [one for one in group if any(one.text(row) != NONE for row in comparison.releases)]
 
 
 def reasons(comparison: Comparison) -> list[str]:
@@ -85,12 +82,6 @@ def faults(comparison: Comparison) -> list[str]:
     return found
 
 
-def least_loss(comparison: Comparison) -> list[str]:
-    """The method that loses least at every k, among those that keep every promise."""
-    best = [(k, ranked[0]) for k in comparison.ks if (ranked := comparison.ranked(k))]
-    return [f"k={k}: {row.label} {percent(row.score('gcp'))}" for k, row in best]
-
-
 def as_text(comparison: Comparison) -> str:
     """The table in aligned columns, and below it what loses least, what is broken and what can't be
     reached.
@@ -100,17 +91,10 @@ def as_text(comparison: Comparison) -> str:
     for row in comparison.rows:
         figures = [NONE if row.certificate is None else column.text(row) for column in shown]
         lines.append([row.label, str(row.k), *figures])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    table = [
-        "  ".join(
-            [
-                line[0].ljust(widths[0]),
-                *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True)),
-            ]
-        ).rstrip()
-        for line in lines
-    ]
-    best, advice = least_loss(comparison), comparison.recommendation
+    table = table_lines(lines, left=1)
+    ranked = [(k, rows[0]) for k in comparison.ks if (rows := comparison.ranked(k))]
+    best = [f"k={k}: {row.label} {percent(row.score('gcp'))}" for k, row in ranked]
+    advice = comparison.recommendation
     notes = ["least loss (gcp) " + "; ".join(best)] if best else []
     notes += [str(advice)] if advice is not None else []
     notes += [f"BROKEN {fault}" for fault in faults(comparison)]
@@ -138,13 +122,9 @@ def _ratio(value: float | None) -> str:
 
 
 def _seconds(row: Row) -> str:
-    return (
-        NONE
-        if row.seconds is None
-        else f"{row.seconds:.3f}"
-        if row.seconds < 100
-        else f"{row.seconds:,.0f}"
-    )
+    if row.seconds is None:
+        return NONE
+    return f"{row.seconds:.3f}" if row.seconds < 100 else f"{row.seconds:,.0f}"
 
 
 def _measure(
@@ -178,91 +158,78 @@ def _promise(place: int, title: str) -> FigureColumn:
     )
 
 
-Measure = tuple[str, str, Callable[[float | None], str], str]
-"""Title, name, how it is shown, and what it means."""
-
-LOSS: tuple[Measure, ...] = (
-    (
+LOSS = (
+    _measure(
         "gcp",
         "gcp",
         percent,
-        (
-            "Global certainty penalty: how much of its attribute's domain a published cell leaves"
-            " open, on average. 0 % is the original, 100 % is nothing."
-        ),
+        "Global certainty penalty: how much of its attribute's domain a published cell leaves open,"
+        " on average. 0 % is the original, 100 % is nothing.",
     ),
 )
-RISK: tuple[Measure, ...] = (
-    (
+RISK = (
+    _measure(
         "mean risk",
         "prosecutor_mean",
         percent,
         "The chance to pick a person's record out of its class, on average over all people.",
     ),
 )
-ATTACKS: tuple[Measure, ...] = (
-    (
+ATTACKS = (
+    _measure(
         "gain",
         "inference_gain",
         percent,
-        (
-            "How much more often the best attacker guesses a sensitive value of people in the"
-            " release than of people who were left out."
-        ),
+        "How much more often the best attacker guesses a sensitive value of people in the release"
+        " than of people who were left out.",
     ),
-    (
+    _measure(
         "ends",
         "ends_gain",
         percent,
         "How much more often an interval's end points at one person in the release than left out.",
     ),
-    ("linked", "linkage", percent, "People whose record a list of all columns picks."),
+    _measure("linked", "linkage", percent, "People whose record a list of all columns picks."),
 )
-OTHERS: tuple[Measure, ...] = (
-    (
+OTHERS = (
+    _measure(
         "generalized",
         "generalized_loss",
         percent,
         "Generalized loss: as gcp, against the range that occurs in the release.",
     ),
-    (
+    _measure(
         "max risk",
         "prosecutor_max",
         percent,
         "The prosecutor's greatest chance to pick a person's record.",
     ),
-    (
+    _measure(
         "avg size",
         "average_class_size",
         _ratio,
         "Mean class size, divided by the k asked for. 1 is the best possible.",
     ),
-    (
+    _measure(
         "discernibility",
         "discernibility",
         _whole,
-        (
-            "Every record counts those that can't be distinguished from it; suppressed ones count"
-            " the whole table."
-        ),
+        "Every record counts those that can't be distinguished from it; suppressed ones count the"
+        " whole table.",
     ),
-    (
+    _measure(
         "classif.",
         "classification",
         _whole,
-        (
-            "Records that don't have the most frequent value of their class in the column to be"
-            " predicted."
-        ),
+        "Records that don't have the most frequent value of their class in the column to be"
+        " predicted.",
     ),
-    (
+    _measure(
         "sq. error",
         "squared_error",
         _whole,
-        (
-            "Sum of squares that is lost when every numeric quasi-identifier is replaced by the"
-            " mean of its class."
-        ),
+        "Sum of squares that is lost when every numeric quasi-identifier is replaced by the mean of"
+        " its class.",
     ),
 )
 ALL_PROMISES = FigureColumn(

@@ -14,7 +14,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.fault_words import fault_sentences
 from shoal.data.people import ASSUMED, span_text, unit
 from shoal.reports.pages import number_text, percent_text
-from shoal.reports.text import worst_columns
+from shoal.reports.text import counted_text, worst_columns
 
 BY_RELEASE = "release by release"  # how a stream is measured that is not read again as a whole
 K_ANONYMITY, CLOSENESS = "k-anonymity", "t-closeness"
@@ -46,12 +46,12 @@ def _published(certificate: Certificate) -> Iterator[str]:
     shown = [c for c in columns if c["technique"] != "removed"]
     removed = [c["name"] for c in columns if c["technique"] == "removed"]
     people = certificate["subjects"]
-    what = _count(records["out"], "record", "records")
+    what = counted_text(records["out"], "record", "records")
     if people is not None and counted.many == "people":
-        what += f" of {_count(people, counted.one, counted.many)}"
+        what += f" of {counted_text(people, counted.one, counted.many)}"
     elif certificate.get("people") == ASSUMED:
         what += ", each taken to be a person"
-    yield what + (f", in {_count(len(shown), 'column', 'columns')}" if shown else "")
+    yield what + (f", in {counted_text(len(shown), 'column', 'columns')}" if shown else "")
     if removed:
         yield f"Removed: {_listed(removed)}"
 
@@ -80,13 +80,13 @@ def _in_two_tables(certificate: Certificate) -> Iterator[str]:
     yield "Who is in the table, and whose row it is, is shown"
     yield (
         f"Which row has which {_listed(hidden)} is not: a second table counts its values in"
-        f" {_count(groups['count'], 'group', 'groups')} of {span_text(groups)} records"
+        f" {counted_text(groups['count'], 'group', 'groups')} of {span_text(groups)} records"
     )
 
 
 def _beside(found: Mapping[str, Any]) -> str:
     """What is left where the other releases that were named are read as well."""
-    people = _count(found["people"], "person who is", "people who are")
+    people = counted_text(found["people"], "person who is", "people who are")
     if found["holds"]:
         return f"The {people} in other releases that were named stay hidden by all of them, too"
     few = f"{found['below_k']:,} are left among fewer than {found['k']}"
@@ -129,7 +129,7 @@ def _lost(certificate: Certificate) -> Iterator[str]:
         yield f"As in the original: {_listed(same)}"
     hidden = certificate["records"]["suppressed"]
     if hidden:
-        yield (f"{_count(hidden, 'record hides', 'records hide')} {ALL}")
+        yield (f"{counted_text(hidden, 'record hides', 'records hide')} {ALL}")
     absent = {words: certificate["records"].get(key) for key, words in _NOT_PUBLISHED.items()}
     if any(absent.values()):
         kinds = [f"{count:,} {words}" for words, count in absent.items() if count]
@@ -166,7 +166,8 @@ def _open(certificate: Certificate) -> Iterator[str]:
         yield "Whether every record is a person of its own: the policy names no column for that"
     waiting = certificate["records"].get("waiting")
     if waiting:
-        yield f"{_count(waiting, 'record still waits', 'records still wait')} for a later release"
+        wait = counted_text(waiting, "record still waits", "records still wait")
+        yield f"{wait} for a later release"
     if certificate.get("measured") == BY_RELEASE:
         yield "Groups were measured as they appeared, not as they have grown since"
     yield from (warning.text for warning in certificate.warnings)
@@ -178,10 +179,6 @@ def _open(certificate: Certificate) -> Iterator[str]:
 
 def _columns(certificate: Certificate) -> list[Mapping[str, Any]]:
     return certificate.get("columns") or []
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,93 +24,82 @@ ORDERS = {
 }
 
 
-def limits(measured: Measured) -> Iterator[dict[str, str]]:
+class Limit(NamedTuple):
+    """What is not promised, and why."""
+
+    what: str
+    why: str
+
+
+def limits(measured: Measured) -> Iterator[Limit]:
     schema, certificate = measured.schema, measured.certificate
     if certificate.get("presence"):
-        yield {
-            "what": "Who is in the table, and whose row it is.",
-            "why": (
-                f"{', '.join(a.name for a in schema.quasi)} are published as they are. The method"
-                " hides which sensitive value of a group is a person's, and nothing else. Whoever"
-                " knows the values of others in a group, or learns which values go with which"
-                " quasi-identifiers, guesses better than the promises say."
-            ),
-        }
+        yield Limit(
+            "Who is in the table, and whose row it is.",
+            f"{', '.join(a.name for a in schema.quasi)} are published as they are. The method"
+            " hides which sensitive value of a group is a person's, and nothing else. Whoever"
+            " knows the values of others in a group, or learns which values go with which"
+            " quasi-identifiers, guesses better than the promises say.",
+        )
     if certificate.get("people") == "assumed":
-        yield {
-            "what": "Every record is taken to be a person.",
-            "why": (
-                "The policy names no subject. A person with several records hides among fewer"
-                " others than the figures say, and may be in several classes."
-            ),
-        }
+        yield Limit(
+            "Every record is taken to be a person.",
+            "The policy names no subject. A person with several records hides among fewer"
+            " others than the figures say, and may be in several classes.",
+        )
     if certificate["counted"] == "rows":
-        yield {
-            "what": "Rows were counted, not people.",
-            "why": (
-                "The file does not say who a record belongs to. A person with several records hides"
-                " among fewer others than the figures say."
-            ),
-        }
+        yield Limit(
+            "Rows were counted, not people.",
+            "The file does not say who a record belongs to. A person with several records hides"
+            " among fewer others than the figures say.",
+        )
     yield from _sensitive_limits(measured)
-    yield {
-        "what": "Several releases.",
-        "why": (
-            "Anyone with another release about the same people can intersect the two. This report"
-            " looks at this one alone."
-        ),
-    }
-    yield {
-        "what": "Other knowledge.",
-        "why": (
-            "The promises hold against somebody who knows"
-            f" {', '.join(a.name for a in schema.quasi)}. They say nothing about an attacker who"
-            " knows more: a sensitive value of somebody, or one that somebody can't have."
-        ),
-    }
+    yield Limit(
+        "Several releases.",
+        "Anyone with another release about the same people can intersect the two. This report"
+        " looks at this one alone.",
+    )
+    yield Limit(
+        "Other knowledge.",
+        "The promises hold against somebody who knows"
+        f" {', '.join(a.name for a in schema.quasi)}. They say nothing about an attacker who"
+        " knows more: a sensitive value of somebody, or one that somebody can't have.",
+    )
     means = [a.name for a in schema.quasi if a.shown is not Shown.RANGE]
     if means:
-        yield {
-            "what": f"Means of {', '.join(means)}.",
-            "why": (
-                "Anyone who knows all values of a class but one can compute that one. Without a"
-                " range beside it, a mean does not tell how far values lie from it."
-            ),
-        }
+        yield Limit(
+            f"Means of {', '.join(means)}.",
+            "Anyone who knows all values of a class but one can compute that one. Without a"
+            " range beside it, a mean does not tell how far values lie from it.",
+        )
     plain = [a.name for a in schema.with_role(Role.PLAIN)]
     if plain:
-        yield {
-            "what": "Columns that pass through.",
-            "why": (
-                f"{', '.join(plain)}: published as they are, on the word of the policy that nobody"
-                " can be recognised by them."
-            ),
-        }
+        yield Limit(
+            "Columns that pass through.",
+            f"{', '.join(plain)}: published as they are, on the word of the policy that nobody"
+            " can be recognised by them.",
+        )
     if schema.with_role(Role.IDENTIFIER) and any(a.pseudonym for a in schema.attributes):
-        yield {
-            "what": "Pseudonyms.",
-            "why": "Records of one person carry one pseudonym and can be put side by side.",
-        }
-    yield {"what": "The order of the rows.", "why": ORDERS[schema.render.order]}
+        yield Limit(
+            "Pseudonyms.",
+            "Records of one person carry one pseudonym and can be put side by side.",
+        )
+    yield Limit("The order of the rows.", ORDERS[schema.render.order])
     if certificate["records"].get("withheld"):
-        yield {
-            "what": "Withheld records.",
-            "why": (
-                "They are in no class and count in no promise; their other columns are still"
-                " published where the policy allows it. Whoever finds no class for a person knows"
-                " that it is one of them."
-            ),
-        }
-    yield {
-        "what": "Statistics about groups.",
-        "why": (
-            "The release is meant to be learned from. What is true of most people of an age or a"
-            " place is true of those who are not in it, too; this is not differential privacy."
-        ),
-    }
+        yield Limit(
+            "Withheld records.",
+            "They are in no class and count in no promise; their other columns are still"
+            " published where the policy allows it. Whoever finds no class for a person knows"
+            " that it is one of them.",
+        )
+    yield Limit(
+        "Statistics about groups.",
+        "The release is meant to be learned from. What is true of most people of an age or a"
+        " place is true of those who are not in it, too; this is not differential privacy.",
+    )
 
 
-def _sensitive_limits(measured: Measured) -> Iterator[dict[str, str]]:
+def _sensitive_limits(measured: Measured) -> Iterator[Limit]:
     """How far sensitive values are protected, attribute by attribute."""
     sensitive = {p: set(p.sensitive) for p in measured.policy.build_promises()}
     agreed = _agreeing_classes(measured.release)
@@ -121,21 +111,17 @@ def _sensitive_limits(measured: Measured) -> Iterator[dict[str, str]]:
             " everyone who is known to be in such a class has that value."
         )
         if not models:
-            yield {
-                "what": f"Sensitive values of {attribute.name}.",
-                "why": (
-                    "No promise was asked for it, so a class hides who has which value, but not"
-                    f" which values there are. {found}"
-                ),
-            }
+            yield Limit(
+                f"Sensitive values of {attribute.name}.",
+                "No promise was asked for it, so a class hides who has which value, but not"
+                f" which values there are. {found}",
+            )
         elif "t-closeness" not in models:
-            yield {
-                "what": f"Good guesses about {attribute.name}.",
-                "why": (
-                    f"{' and '.join(models)} keeps several values possible, but some may be far"
-                    " likelier in a class than in the whole table; t-closeness bounds that."
-                ),
-            }
+            yield Limit(
+                f"Good guesses about {attribute.name}.",
+                f"{' and '.join(models)} keeps several values possible, but some may be far"
+                " likelier in a class than in the whole table; t-closeness bounds that.",
+            )
 
 
 def _agreeing_classes(release: Release) -> dict[str, int]:

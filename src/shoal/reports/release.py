@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.auditor.audit import AuditResult
+from shoal.auditor.publication import Found
 from shoal.data.certificate import Certificate
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Kind, Role, Shown
@@ -22,7 +22,16 @@ from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports import charts
 from shoal.reports.attacks import attack_section
-from shoal.reports.distributions import Distribution, least_shown
+from shoal.reports.distributions import (
+    Distribution,
+    distribution_chart,
+    distributions_of,
+    drawn_of,
+    least_shown,
+    losses_of,
+    shares,
+    sizes_chart,
+)
 from shoal.reports.in_short import in_short
 from shoal.reports.limits import limits
 from shoal.reports.pages import (
@@ -35,32 +44,15 @@ from shoal.reports.pages import (
     verdict_state,
     write_page,
 )
-from shoal.reports.release_charts import (
-    distribution_chart,
-    distributions_of,
-    drawn_of,
-    losses_of,
-    shares,
-    sizes_chart,
-)
 from shoal.reports.text import downstream_sentences, explanation_sentences
-from shoal.tables.draft import Outcome
 
 
-def write_report(outcome: Outcome, policy: Policy, path: Path) -> None:
-    """The report of a published file, written whole or not at all."""
-    _write(measured_of(outcome, policy), path)
+def write_report(found: Found, policy: Policy, path: Path) -> None:
+    """The report of a published or audited file, written whole or not at all.
 
-
-def write_audit_report(found: AuditResult, policy: Policy, path: Path) -> None:
-    """The same report of any audited file; without its original there is no before to compare
-    with.
+    Without its original there is no before to compare with.
     """
-    _write(measured_of(found, policy), path)
-
-
-def _write(measured: Measured, path: Path) -> None:
-    write_page(render(measured), path)
+    write_page(render(measured_of(found, policy)), path)
 
 
 def render(measured: Measured) -> str:

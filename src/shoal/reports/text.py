@@ -26,8 +26,10 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
         over = f" over {', '.join(promise['attributes'])}" if promise["attributes"] else ""
         over += " to the reference" if promise.get("to") == "reference" else ""
         verdict = "holds" if promise["holds"] else "DOES NOT HOLD"
-        found = f"measured {_number(promise['measured'])}"
-        if promise["measured"] is None and _is_by_release(certificate):
+        found = "measured nothing (no class)"
+        if promise["measured"] is not None:
+            found = f"measured {promise['measured']:.6g}"
+        elif _is_by_release(certificate):
             found = "checked in each release"
         lines.append(f"{promise['model']}{over}: asked {promise['asked']}, {found}: {verdict}")
     many = f"{records['out']} records, {records['suppressed']} suppressed"
@@ -167,17 +169,17 @@ def history_sentences(release: ReleaseAudit) -> list[str]:
     return [str(finding) for finding in release.violations]
 
 
+PROSPECT = "{:14}{:11}{:>9}{:>9}{:>9}{:>8}{:>9}"
+REHEARSAL = "{:11}{:10}{:>6}{:>10}{:>11}{:>8}{:>9}"
+
+
 def prospect_text(prospects: Sequence[Prospect]) -> str:
     """A line for each method, and what stands against its release below it."""
     heads = ("method", "outcome", "records", "classes", "gcp", "CPU s", "waiting")
-    lines = [_prospect_line(*heads)]
-    for prospect in prospects:
-        lines.append(
-            _prospect_line(
-                prospect.method, prospect.outcome, *_figures(prospect), str(prospect.waiting)
-            )
-        )
-        lines += [f"    {obstacle}" for obstacle in prospect.told]
+    lines = [PROSPECT.format(*heads)]
+    for one in prospects:
+        lines.append(PROSPECT.format(one.method, one.outcome, *_figures(one), one.waiting))
+        lines += [f"    {obstacle}" for obstacle in one.told]
     return printable_lines(lines) + "\n"
 
 
@@ -195,36 +197,19 @@ def _figures(prospect: Prospect) -> tuple[str, str, str, str]:
     )
 
 
-def _prospect_line(
-    method: str, outcome: str, records: str, classes: str, loss: str, seconds: str, waiting: str
-) -> str:
-    return f"{method:14}{outcome:11}{records:>9}{classes:>9}{loss:>9}{seconds:>8}{waiting:>9}"
-
-
 def rehearsal_text(rehearsals: Sequence[Rehearsal]) -> str:
     """A line for each setting of `sticky`."""
-    lines = [_rehearsal_line("over time", "mode", "size", "patience", "published", "served", "gcp")]
+    heads = ("over time", "mode", "size", "patience", "published", "served", "gcp")
+    lines = [REHEARSAL.format(*heads).rstrip()]
     for found in rehearsals:
-        row = found.report()
-        lines.append(
-            _rehearsal_line(
-                row["over_time"],
-                found.mode,
-                f"{found.size}",
-                "" if found.patience is None else f"{found.patience}",
-                f"{100 * found.share:.0f} %",
-                f"{100 * found.served:.0f} %",
-                "" if found.gcp is None else f"{100 * found.gcp:.2f} %",
-            )
+        row = (
+            *(found.report()["over_time"], found.mode, found.size),
+            "" if found.patience is None else found.patience,
+            *(f"{100 * share:.0f} %" for share in (found.share, found.served)),
+            "" if found.gcp is None else f"{100 * found.gcp:.2f} %",
         )
+        lines.append(REHEARSAL.format(*row).rstrip())
     return printable_lines(lines) + "\n"
-
-
-def _rehearsal_line(
-    over_time: str, mode: str, size: str, patience: str, published: str, served: str, gcp: str
-) -> str:
-    figures = f"{size:>6}{patience:>10}{published:>11}{served:>8}{gcp:>9}"
-    return f"{over_time:11}{mode:10}{figures}".rstrip()
 
 
 def fusion_summary(certificate: Certificate, written: str) -> str:
@@ -344,9 +329,88 @@ def _saving(change: dict[str, Any], now: dict[str, Any]) -> str:
     return " and ".join(changes)
 
 
-def _number(value: float | None) -> str:
-    return "nothing (no class)" if value is None else f"{value:.6g}"
-
-
 def _groups(groups: Mapping[str, Any]) -> str:
     return "1 group" if groups["count"] == 1 else f"{groups['count']} groups"
+
+
+def counted_text(number: int, one: str, many: str = "") -> str:
+    """A number of things, such as "1 row" or "1,200 rows"; many: where an s does not make it."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def table_lines(rows: Sequence[Sequence[str]], left: int) -> list[str]:
+    """Lines of even columns. left: how many of them are texts, the others numbers."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+# What several releases give away together, in sentences.
+
+
+WORDS = {
+    "presence": "who knows in which releases a person is",
+    "own": "who knows that a person was published, and of others what they are like",
+}
+
+
+def beside_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """How few people and values remain over all releases, then by pair of them."""
+    kinds = ", ".join(
+        f"{number} is a {release['kind']}" for number, release in enumerate(found["releases"], 1)
+    )
+    yield f"releases together ({kinds}), for {WORDS[found['attacker']]}:"
+    for number, release in enumerate(found["releases"], 1):
+        if not release["holds"]:
+            yield f"  release {number}: DOES NOT HOLD even alone"
+    if not found["people"]:
+        yield "  nobody is in two of them, by the names of their subjects"
+        return
+    yield f"  {_remaining(found, found['k'])}: {_verdict(not found['below_k'])}"
+    for row in found["attributes"]:
+        yield f"  {_values(row)}"
+    for pair in found["pairs"]:
+        one, other = pair["releases"]
+        yield f"  releases {one} and {other} alone: {_remaining(pair, found['k'])}"
+
+
+def guard_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """What was done to publish beside releases that are out."""
+    kinds = ", ".join(f"a {release['kind']}" for release in found["releases"])
+    known = "" if found["attacker"] == "presence" else f", for {WORDS[found['attacker']]}"
+    yield f"beside {kinds}{known}: {_remaining(found, found['k'])}: {_verdict(found['holds'])}"
+    yield (f"  {_people(found['withheld'])} withheld, {found['newcomers']:,} in none of the others")
+
+
+def _remaining(row: Mapping[str, Any], k: int) -> str:
+    people = f"{_people(row['people'])} in several"
+    if not row["people"]:
+        return people
+    return (
+        f"{people}: {row['below_k']:,} left among fewer than {k}, {row['alone']:,} of these alone;"
+        f" the least are {row['least']:,}"
+    )
+
+
+def _values(row: Mapping[str, Any]) -> str:
+    name = " = ".join(dict.fromkeys(row["names"]))
+    text = f"{name}: certain for {row['certain']:,} of {_people(row['people'])}"
+    if row["asked"] is not None:
+        text += f", fewer than {row['asked']} values for {row['below']:,}"
+        text += f": {_verdict(not row['below'])}"
+    if row["none"]:
+        text += f"; for {row['none']:,} no common value is shown, so it changes"
+    return text
+
+
+def _people(count: int) -> str:
+    return counted_text(count, "person", "people")
+
+
+def _verdict(holds: bool) -> str:
+    return "holds" if holds else "DOES NOT HOLD"

@@ -22,8 +22,7 @@ from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions
 from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
 from shoal.policy.binding.people import frame_with_person, with_person
-from shoal.policy.binding.release import bind_stream
-from shoal.policy.binding.table import bind_original
+from shoal.policy.binding.table import bind_original, bind_stream
 from shoal.policy.policy import Policy
 from shoal.recoding.boxes import pseudonyms
 from shoal.streams.promises import BoundToStream

@@ -18,8 +18,9 @@ from shoal.data.schema import Role, Schema
 from shoal.data.sensitive import encode_sensitive_columns
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy import comparators, registry
+from shoal.policy import registry
 from shoal.policy.binding.table import BoundTable, encode_populations, tables_of
+from shoal.policy.plug_ins import INSTALL
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
 from shoal.protocols import Promises
@@ -86,7 +87,7 @@ def _part(
 # Whether a method would leave records in one class, whoever of them had which sensitive value.
 
 
-NOT_INSTALLED = f"its method is not installed; {comparators.INSTALL}"
+NOT_INSTALLED = f"its method is not installed; {INSTALL}"
 NO_ACCOUNT = "no account of what this method would have done otherwise"
 WHOLE_TABLE = "a promise compares classes with the whole table"
 

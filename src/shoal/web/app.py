@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+import secrets
+import signal
+import socket
 import sys
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable
+import urllib.parse
+import urllib.request
+from asyncio import FIRST_COMPLETED
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import (
@@ -27,22 +36,29 @@ from shoal.errors import InputError
 from shoal.web import (
     checked,
     policy_text,
+    result,
     routes_of_edits,
     routes_of_hierarchies,
-    routes_of_jobs,
-    routes_of_ledgers,
     routes_of_release,
+    watch,
 )
-from shoal.web import watch as watching
-from shoal.web.checked import beside as drafts_beside
 from shoal.web.compared import compare_screen
-from shoal.web.door import COOKIE, IDLE_SECONDS, TooManyTries
-from shoal.web.frame import frame
-from shoal.web.guard import ENTER, LINK, REPORT_POLICY, App, Guard
-from shoal.web.pages import page, plain_page
+from shoal.web.edits import one
+from shoal.web.frame import frame, page, plain_page
+from shoal.web.guard import (
+    COOKIE,
+    ENTER,
+    IDLE_SECONDS,
+    LINK,
+    REPORT_POLICY,
+    App,
+    Door,
+    Guard,
+    TooManyTries,
+)
 from shoal.web.policy_text import has_comments
-from shoal.web.project import Entry
-from shoal.web.result import result_screen
+from shoal.web.project import Busy, Entry, Project
+from shoal.web.routes_of_edits import form_of
 from shoal.web.screens import columns_screen, open_screen, promises_screen
 from shoal.web.server import MOST_STREAMS, Server
 from shoal.web.work import Refused
@@ -59,7 +75,7 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
     """The page of a project. second: whether a second `shoal ui` may have a new link."""
 
     async def new_link(request: Request) -> Response:
-        if not second(_field(request, "secret")):
+        if not second(one(form_of(request), "secret")):
             return PlainTextResponse("", 401)
         return PlainTextResponse(opening_page(server))
 
@@ -71,11 +87,6 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
         Route("/columns", columns),
         Route("/promises", promises),
         Route("/compare", compare),
-        Route("/watch", watch),
-        Route("/watch", add_watch, methods=["POST"]),
-        Route("/stream/{n}", stream),
-        Route("/result", result),
-        Route("/result/{run}", result),
         Route("/runs/{run}/report", report),
         Route("/text", text),
         Route("/history", history),
@@ -86,9 +97,9 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
         *routes_of_edits.ROUTES,
         *routes_of_release.ROUTES,
         *routes_of_hierarchies.ROUTES,
-        *routes_of_jobs.ROUTES,
+        *result.ROUTES,
         *checked.ROUTES,
-        *routes_of_ledgers.ROUTES,
+        *watch.ROUTES,
     ]
     handlers = {
         InputError: refused,
@@ -122,23 +133,13 @@ def opening_page(server: Server) -> str:
     return plain_page("opening.html.j2", origin=server.door.origin, token=server.door.new_link())
 
 
-def server_of(request: Request) -> Server:
-    found: Server = request.app.state.server
-    return found
-
-
-def _field(request: Request, name: str) -> str:
-    values = request.scope["state"]["form"].get(name)
-    return values[-1] if values else ""
-
-
 # Coming in and going
 
 
 async def enter(request: Request) -> Response:
     """A token for a cookie; the page it answers with leads on, as a Strict cookie needs."""
     try:
-        cookie = server_of(request).door.enter(_field(request, "token"))
+        cookie = request.app.state.server.door.enter(one(form_of(request), "token"))
     except TooManyTries:
         return PlainTextResponse("Too many tries. Wait a minute.", 429)
     if cookie is None:
@@ -151,7 +152,7 @@ async def enter(request: Request) -> Response:
 
 
 async def quit_page(request: Request) -> Response:
-    server = server_of(request)
+    server = request.app.state.server
     server.door.close()
     server.quit()
     answer = PlainTextResponse("Shoal has ended. You may close this window.")
@@ -163,7 +164,7 @@ async def quit_page(request: Request) -> Response:
 
 
 async def home(request: Request) -> Response:
-    server = server_of(request)
+    server = request.app.state.server
     place = "/columns" if server.table_key() else "/open"
     if server.project.runs:
         place = "/result"
@@ -171,59 +172,31 @@ async def home(request: Request) -> Response:
 
 
 async def opened(request: Request) -> Response:
-    context = await open_screen(server_of(request), request.query_params.get("t", ""))
+    context = await open_screen(request.app.state.server, request.query_params.get("t", ""))
     return page(request, "open.html.j2", context)
 
 
 async def columns(request: Request) -> Response:
     asked = request.query_params
     number = int(asked["p"]) if asked.get("p", "").isdecimal() else 1
-    context = await columns_screen(server_of(request), asked.get("q", ""), number)
+    context = await columns_screen(request.app.state.server, asked.get("q", ""), number)
     return page(request, "columns.html.j2", context)
 
 
 async def promises(request: Request) -> Response:
-    return page(request, "promises.html.j2", await promises_screen(server_of(request)))
+    return page(request, "promises.html.j2", await promises_screen(request.app.state.server))
 
 
 async def compare(request: Request) -> Response:
     asked = request.query_params
     wanted = (asked.get(name, "") for name in ("m", "k", "at"))
-    context = await compare_screen(server_of(request), *wanted)
+    context = await compare_screen(request.app.state.server, *wanted)
     return page(request, "compare.html.j2", context)
-
-
-async def watch(request: Request) -> Response:
-    server = server_of(request)
-    context = {
-        **await frame(server, "watch"),
-        "title": "Watch",
-        "kinds": watching.KINDS,
-        "start": str(server.project.start),
-    }
-    return page(request, "watch.html.j2", context)
-
-
-async def add_watch(request: Request) -> Response:
-    return RedirectResponse(watching.add(server_of(request), routes_of_edits.form_of(request)), 303)
-
-
-async def stream(request: Request) -> Response:
-    context = await watching.stream_screen(server_of(request), request.path_params["n"])
-    return page(request, "stream.html.j2", context)
-
-
-async def result(request: Request) -> Response:
-    server, other = server_of(request), request.query_params.get("with")
-    context = await result_screen(server, request.path_params.get("run"))
-    if other and context["run"] and context["run"].state == "done":
-        context["beside"] = drafts_beside(context["run"], server.project.run(other))
-    return page(request, "result.html.j2", context)
 
 
 async def report(request: Request) -> Response:
     """A report, which has styles of its own and therefore a policy of its own."""
-    run = server_of(request).project.run(request.path_params["run"])
+    run = request.app.state.server.project.run(request.path_params["run"])
     path = run.folder / "report.html"
     if run.state != "done" or not path.is_file():
         raise policy_text.NotThere
@@ -233,7 +206,7 @@ async def report(request: Request) -> Response:
 
 
 async def text(request: Request) -> Response:
-    server = server_of(request)
+    server = request.app.state.server
     policy = server.project.policy_text
     context = {
         **await frame(server, "text"),
@@ -245,7 +218,7 @@ async def text(request: Request) -> Response:
 
 
 async def history(request: Request) -> Response:
-    server = server_of(request)
+    server = request.app.state.server
     entries = server.project.history.entries()
     position = server.project.history.position(entries)
     context = {
@@ -269,7 +242,7 @@ def _chain(entries: list[Entry], position: int) -> set[int]:
 
 
 async def helped(request: Request) -> Response:
-    context = {**await frame(server_of(request), "help"), "title": "Help"}
+    context = {**await frame(request.app.state.server, "help"), "title": "Help"}
     return page(request, "help.html.j2", context)
 
 
@@ -288,7 +261,7 @@ async def static(request: Request) -> Response:
 
 async def events(request: Request) -> Response:
     """What a job tells, from behind the last event that the browser has."""
-    server = server_of(request)
+    server = request.app.state.server
     job = server.jobs.find(request.path_params["id"])
     if job is None:
         raise policy_text.NotThere
@@ -328,12 +301,16 @@ async def refused(request: Request, error: Exception) -> Response:
     else:
         findings = list(getattr(error, "findings", ()))
         said = {"message": str(error.args[0]), "findings": findings}
-    context = {**await frame(server_of(request), "problem"), "title": "Not done", "error": said}
+    context = {
+        **await frame(request.app.state.server, "problem"),
+        "title": "Not done",
+        "error": said,
+    }
     return page(request, "problem.html.j2", {**context, "heading": "Not done"}, 422)
 
 
 async def missing(request: Request, error: Exception) -> Response:
-    context = {**await frame(server_of(request), "problem"), "title": "Not found"}
+    context = {**await frame(request.app.state.server, "problem"), "title": "Not found"}
     return page(request, "problem.html.j2", {**context, "heading": "There is no such page"}, 404)
 
 
@@ -343,3 +320,117 @@ async def broken(request: Request, error: Exception) -> Response:
         traceback.print_exception(error, file=sys.stderr)
     kind = type(error).__name__
     return PlainTextResponse(f"internal error ({kind}); run with SHOAL_DEBUG=1 and report it", 500)
+
+
+# One server for one project, on an address of this computer that nobody else has (rule S1).
+
+
+Say = Callable[[str], None]
+LOOK_AROUND = 60.0  # seconds
+
+
+def serve(folder: Path, start: Path, say: Say, show: Callable[[Path], object]) -> None:
+    """Serves a project until somebody quits; a second server on it shows the first one's page.
+
+    say: gets a line with the page's address. show: opens a file in a browser.
+    """
+    project = Project(folder, start)
+    try:
+        project.lock()
+    except Busy as other:
+        _show_the_first(project, other, say, show)
+        return
+    try:
+        project.sweep()
+        asyncio.run(_serve(project, say, show))
+    finally:
+        project.unlock()
+
+
+async def _serve(project: Project, say: Say, show: Callable[[Path], object]) -> None:
+    listening = _listening()
+    host, port = listening.getsockname()[:2]
+    door, secret = Door(host, port), secrets.token_urlsafe(32)
+    server = Server(project, door)
+    about = {"pid": os.getpid(), "origin": door.origin, "secret": secret}
+    project.say_where(about)
+    app = application(server, lambda given: secrets.compare_digest(given.encode(), secret.encode()))
+    config = uvicorn.Config(
+        app,
+        access_log=False,
+        log_level="critical",
+        server_header=False,
+        lifespan="off",
+        proxy_headers=False,
+        timeout_graceful_shutdown=2,
+    )
+    web = _Web(config)
+    serving = asyncio.ensure_future(web.serve(sockets=[listening]))
+    ended = asyncio.ensure_future(server.ended())
+    with contextlib.suppress(NotImplementedError):
+        for stop in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(stop, server.quit)
+    say_and_show(server, say, show)
+    while not ended.done() and not serving.done():
+        await asyncio.wait({ended, serving}, timeout=LOOK_AROUND, return_when=FIRST_COMPLETED)
+        if not server.jobs.open and time.monotonic() - server.used > IDLE_SECONDS:
+            server.quit()
+    await asyncio.sleep(0.2)  # the last answer leaves
+    web.should_exit = True
+    await server.close()
+    await serving
+
+
+class _Web(uvicorn.Server):  # type: ignore[misc,unused-ignore]
+    """Leaves signals to us: what a job has begun is cleared away first."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def say_and_show(server: Server, say: Say, show: Callable[[Path], object]) -> None:
+    """A new link in a file of the project, which a browser opens: no list of processes has it."""
+    path = server.project.folder / ".ui" / "open.html"
+    policy_text.write(path, opening_page(server))
+    say(f"{server.project.name}: the page is at {server.door.origin}, for one browser that opens")
+    say(f"  {path}")
+    say("within a minute; 'shoal ui' again makes a new link. Ctrl-C ends it.")
+    show(path)
+
+
+def _listening() -> socket.socket:
+    """A random address of 127.0.0.0/8: cookies ignore ports, so no other local page shares ours."""
+    for _ in range(20):
+        parts = [secrets.randbelow(254) + 1 for _ in range(3)]
+        host = "127.0.0.1" if sys.platform == "darwin" else "127.{}.{}.{}".format(*parts)
+        found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            found.bind((host, 0))
+            found.listen(128)
+            return found
+        except OSError:
+            found.close()
+    raise InputError("ui: no address of this computer is free; free one, or use the commands")
+
+
+def _show_the_first(
+    project: Project, other: Busy, say: Say, show: Callable[[Path], object]
+) -> None:
+    """Asks the server that has the project for a new link."""
+    try:
+        about = json.loads(str(other))
+        form = urllib.parse.urlencode({"secret": about["secret"]}).encode()
+        no_proxy = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with no_proxy.open(about["origin"] + "/link", form, timeout=5) as answer:
+            text = answer.read().decode()
+    except (ValueError, KeyError, OSError):
+        raise InputError(
+            f"project '{project.name}': another process has it and does not answer; end that"
+            " process, or wait for it"
+        ) from None
+    path = project.folder / ".ui" / "open.html"
+    policy_text.write(path, text)
+    say(f"{project.name}: is open already; the page is at {about['origin']}, and this opens it")
+    say(f"  {path}")
+    show(path)

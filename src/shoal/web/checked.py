@@ -14,9 +14,8 @@ from starlette.routing import Route
 
 from shoal.data.two_tables import sensitive_path
 from shoal.web import policy_text
-from shoal.web.edits import Form, one
-from shoal.web.frame import frame
-from shoal.web.pages import page
+from shoal.web.edits import one
+from shoal.web.frame import frame, page
 from shoal.web.policy_text import changed_lines
 from shoal.web.project import Run
 from shoal.web.routes_of_edits import form_of
@@ -55,7 +54,6 @@ async def check_screen(server: Server) -> Context:
         "trouble": job.result if job and job.state in ("refused", "failed") else None,
         "has_changed": bool(job) and not is_same,
         "is_running": job is not None and not job.is_over,
-        "made_again": any(c["name"] == "measured" and c["ok"] for c in checks or ()),
     }
 
 
@@ -81,7 +79,8 @@ async def started(request: Request) -> Response:
     named = one(form, "typed") or one(form, "path")
     asked: Context = {"named": named, "file": str(policy_text.within(named, server.project.start))}
     for field in FIELDS:
-        asked[field] = _path(server, form, field)
+        given = one(form, field)
+        asked[field] = str(policy_text.within(given, server.project.start)) if given else None
     server.start("verify", one(form, "once"), **asked, stamps=_stamps(asked))
     return RedirectResponse("/check", 303)
 
@@ -99,15 +98,8 @@ def _stamps(asked: Context) -> list[list[int]]:
     return found
 
 
-def _path(server: Server, form: Form, field: str) -> str | None:
-    given = one(form, field)
-    return str(policy_text.within(given, server.project.start)) if given else None
-
-
 def _command(server: Server, asked: Context) -> list[str]:
-    def there(path: str) -> str:
-        return Path(os.path.relpath(path, server.project.folder)).as_posix()
-
+    there = server.project.in_commands
     words = ["shoal", "verify", there(asked["file"])]
     if asked.get("certificate"):
         words.append(there(asked["certificate"]))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from shoal.errors import InputError
 from shoal.web.policy_text import read
@@ -15,31 +15,26 @@ from shoal.web.policy_text import read
 Content = dict[str, Any]
 Form = Mapping[str, list[str]]
 
+
+class Role(NamedTuple):
+    """A role as the page shows it: on a button, by a letter, and in a sentence."""
+
+    title: str
+    letter: str
+    words: str
+
+
 ROLES = {
-    "identifier": "Names a person",
-    "subject": "The person",
-    "quasi": "Others could know",
-    "sensitive": "Private, protect it",
-    "plain": "Harmless, as it is",
-    "drop": "Leave out",
+    "identifier": Role("Names a person", "N", "names a person"),
+    "subject": Role("The person", "P", "the person"),
+    "quasi": Role("Others could know", "K", "others could know it"),
+    "sensitive": Role("Private, protect it", "S", "private"),
+    "plain": Role("Harmless, as it is", "H", "harmless"),
+    "drop": Role("Leave out", "L", "left out"),
 }
-LETTERS = {
-    "identifier": "N",
-    "subject": "P",
-    "quasi": "K",
-    "sensitive": "S",
-    "plain": "H",
-    "drop": "L",
-}
-WORDS = {
-    "identifier": "names a person",
-    "subject": "the person",
-    "quasi": "others could know it",
-    "sensitive": "private",
-    "plain": "harmless",
-    "drop": "left out",
-}
+WORDS = {role: shown.words for role, shown in ROLES.items()}
 KEPT = ("type", "domain", "order", "hierarchy", "weight", "render", "round")
+VALUED = ("quasi", "sensitive")
 ROWS = "rows"
 APART = "-"
 """What stands between the numbers of columns that name the person together."""
@@ -49,6 +44,11 @@ def one(form: Form, name: str, otherwise: str = "") -> str:
     """The last value of a field."""
     values = form.get(name)
     return values[-1].strip() if values else otherwise
+
+
+def lines_of(form: Form, name: str) -> list[str]:
+    """The lines of a field that are not blank."""
+    return [line.strip() for line in one(form, name).splitlines() if line.strip()]
 
 
 def column_of(form: Form, columns: Sequence[str], field: str = "column") -> str:
@@ -97,7 +97,7 @@ def with_role(policy: Content, name: str, role: str) -> Content:
         raise InputError("role: choose one of the list")
     attributes = dict(policy.get("attributes") or {})
     settings = dict(attributes.get(name) or {})
-    kept = {key: settings[key] for key in KEPT if key in settings} if _has_values(role) else {}
+    kept = {key: settings[key] for key in KEPT if key in settings} if role in VALUED else {}
     if role == "sensitive":
         kept = {key: value for key, value in kept.items() if key not in ("render", "round")}
     if role == "identifier" and "pseudonym" in settings:
@@ -107,10 +107,6 @@ def with_role(policy: Content, name: str, role: str) -> Content:
         attributes = policy["attributes"]
     attributes[name] = {"role": role, **kept}
     return _without_stale_promises({**policy, "attributes": attributes})
-
-
-def _has_values(role: str) -> bool:
-    return role in ("quasi", "sensitive")
 
 
 def _without_stale_promises(policy: Content) -> Content:
@@ -182,7 +178,8 @@ def _how(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, 
         settings.pop(key, None)
     made = HOWS[how](form)
     said = {"none": "only whole or *", "file": "hierarchy from a file"}.get(how, how)
-    return _with_attribute(policy, name, settings | made), f"{name}: {said}"
+    attributes = {**policy["attributes"], name: settings | made}
+    return {**policy, "attributes": attributes}, f"{name}: {said}"
 
 
 def _number(form: Form) -> Content:
@@ -201,23 +198,15 @@ def _bins(form: Form) -> Content:
     return {"hierarchy": {"bins": made}}
 
 
-def _labels(form: Form) -> list[str]:
-    return [line.strip() for line in one(form, "order").splitlines() if line.strip()]
-
-
 HOWS: dict[str, Callable[[Form], Content]] = {
     "none": lambda form: {},
     "ranges": _number,
-    "order": lambda form: {"type": "ordinal", "order": _labels(form)},
+    "order": lambda form: {"type": "ordinal", "order": lines_of(form, "order")},
     "prefix": lambda form: {"hierarchy": {"prefix": _whole(one(form, "length"), "length", 1)}},
     "dates": lambda form: {"hierarchy": {"dates": ["month", "year"]}},
     "bins": _bins,
     "file": lambda form: {"hierarchy": one(form, "file")},
 }
-
-
-def _with_attribute(policy: Content, name: str, settings: Content) -> Content:
-    return {**policy, "attributes": {**policy["attributes"], name: settings}}
 
 
 # Promises

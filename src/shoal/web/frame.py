@@ -1,4 +1,4 @@
-"""What stands around every screen: the bar on top, the steps, the recipe, the changes."""
+"""What stands around every screen, such as the bar on top and the steps; and templates to pages."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, PackageLoader, Undefined
+from markupsafe import Markup, escape
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
 from shoal.data.findings import some_named
+from shoal.data.printable import printable
 from shoal.web.edits import said_of, subject_of
 from shoal.web.pictures import rows_now
 from shoal.web.server import Server
@@ -192,6 +199,7 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
     columns = len(policy.get("attributes") or {})
     hierarchies = hierarchy_note(server, checked)
     gaps = "gap" in hierarchies[0]
+    measured = len(rows_now(server)) if has_table else 0
     drawn = [
         ("open", "Open", f"{rows:,} rows" if has_table and rows else "", has_table),
         (
@@ -202,7 +210,7 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
         ),
         ("hierarchies", "Hierarchies", *hierarchies),
         ("promises", "Promises", promise_note(policy), bool(policy) and not open_questions + gaps),
-        ("compare", "Compare", *compare_note(server)),
+        ("compare", "Compare", f"{measured} measured" if measured else "", bool(measured)),
         ("result", "Result", *result_note(server)),
         ("release", "Release", "", False),
     ]
@@ -212,17 +220,108 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
     ]
 
 
-def compare_note(server: Server) -> tuple[str, bool]:
-    measured = len(rows_now(server)) if server.table_key() else 0
-    return f"{measured} measured" if measured else "", bool(measured)
-
-
 def result_note(server: Server) -> tuple[str, bool]:
     if server.jobs.open and any(job.kind == "draft" for job in server.jobs.open):
         return "making a draft", False
     run = server.last_draft()
     if run is None:
         return "", False
-    if server.is_stale(run):
+    if server.stale_parts(run):
         return f"draft {run.number}, older policy", False
     return f"draft {run.number} holds", True
+
+
+# Templates to pages: everything escaped, cells isolated, nothing fetched from elsewhere.
+
+
+class _Blank(Undefined):
+    """What a screen does not have is false and empty; its parts are errors."""
+
+
+@cache
+def environment() -> Environment:
+    found = Environment(
+        loader=PackageLoader("shoal.web", "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=_Blank,
+        finalize=_visible,
+    )
+    found.filters |= {
+        "shown": shown,
+        "percent": percent,
+        "ago": ago,
+        "size": size_text,
+        "yaml_line": yaml_line,
+    }
+    return found
+
+
+def _visible(value: Any) -> Any:
+    """Whatever a page says: signs that turn a line around or can't be seen become a mark."""
+    if isinstance(value, Markup) or not isinstance(value, str) or value.isprintable():
+        return value
+    return "".join(sign if sign in "\n\t" else printable(sign) for sign in value)
+
+
+def shown(text: object) -> str:
+    """A name or a cell, with marks in place of what moves a cursor or turns the line around."""
+    return printable(str(text))
+
+
+def ago(seconds: float) -> str:
+    """A time that has passed, in the unit that a person would use."""
+    for unit, size in (("days", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def size_text(size: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def percent(share: float | None) -> str:
+    if share is None:
+        return "not measured"
+    return f"{100 * share:.1f} %"
+
+
+def yaml_line(line: str) -> Markup:
+    """A line of YAML, its key marked where it is one of the file's own."""
+    head, colon, rest = line.partition(":")
+    if colon and head.isidentifier():
+        return Markup("<em>{}</em>:{}").format(printable(head), printable(rest))
+    return escape(printable(line))
+
+
+def page(
+    request: Request, template: str, context: dict[str, Any], status: int = 200
+) -> HTMLResponse:
+    """A screen, with what every one of them carries."""
+    server = request.app.state.server
+    notices = list(server.notices)
+    if request.method == "GET":
+        server.notices.clear()
+    steps = context.get("steps") or []
+    places = [step.slug for step in steps]
+    here = places.index(context["screen"]) if context["screen"] in places else -1
+    shared = {
+        "key": server.door.form_key(request.scope["state"]["cookie"] or ""),
+        "notices": notices,
+        "next": steps[here + 1] if 0 <= here < len(steps) - 1 else None,
+        "table_changed": server.table_key() is not None
+        and server.project.about.get("stamp") not in (None, server.stamp()),
+    }
+    text = environment().get_template(template).render({**shared, **context})
+    return HTMLResponse(text, status)
+
+
+def plain_page(template: str, **context: Any) -> str:
+    """A page without a frame."""
+    return environment().get_template(template).render(context)

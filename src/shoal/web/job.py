@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from shoal.web.child import Line, end_with_the_server, said
+from shoal.web.desk import Line, end_with_the_server, said
 
 Asked = dict[str, Any]
 Tell = Callable[..., None]
@@ -95,7 +95,7 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
 
 def _shown(measured: Any) -> Asked:
     """Every column before and after, by the rule of reports: no bar of fewer than k people."""
-    from shoal.reports.release_charts import distributions_of, drawn_of, losses_of, shares
+    from shoal.reports.distributions import distributions_of, drawn_of, losses_of, shares
 
     found = []
     for one in distributions_of(measured, drawn_of(losses_of(measured))):
@@ -143,21 +143,16 @@ def _marginal(asked: Asked, tell: Tell, line: Line) -> Asked:
 
 def _compare(asked: Asked, tell: Tell, line: Line) -> Asked:
     """Every method at every k; each row is sent as soon as it is measured."""
-    from shoal.advise.compare import compare_file
+    from shoal.advise.compare import Points, compare_file
     from shoal.policy.policy import Policy
 
-    def measured(row: Any) -> None:
-        line.send({"part": "row", "row": _row(row)})
-
-    compare_file(
-        asked["table"],
-        Policy.from_dict(asked["policy"], asked["base"]),
-        None,
-        asked["ks"],
-        on_row=measured,
+    points = Points(
+        ks=asked["ks"],
+        on_row=lambda row: line.send({"part": "row", "row": _row(row)}),
         skip={(label, k) for label, k in asked["skip"]},
-        progress=tell,
     )
+    policy = Policy.from_dict(asked["policy"], asked["base"])
+    compare_file(asked["table"], policy, points, progress=tell)
     return {}
 
 

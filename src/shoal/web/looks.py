@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from shoal.advise.check import check
@@ -26,8 +27,8 @@ from shoal.data.findings import AttributeFinding
 from shoal.data.table import as_text
 from shoal.errors import InputError
 from shoal.policy.binding.past_memory import memory_of
-from shoal.policy.interchange import reading_of
 from shoal.policy.loading import read_options
+from shoal.policy.model import reading_of
 from shoal.policy.policy import Policy
 
 Answer = dict[str, Any]
@@ -78,14 +79,12 @@ class Looks:
         if self._every == 1 and free and needed > free / 2:
             return {"too_large": {"free": free, "every": _tenfold(2 * needed / free)}}
         source = self._source(table, read)
-        dialect = None if source.dialect is None else asdict(source.dialect)
         return {
             "rows": source.frame.height,
             "rows_in_all": self._rows,
             "columns": source.frame.columns,
             "sha256": source.sha256,
             "bytes": Path(table).stat().st_size,
-            "dialect": dialect,
         }
 
     def look_sample(self, table: str) -> Answer:
@@ -104,7 +103,6 @@ class Looks:
         return {
             "content": found.content,
             "reasons": {column.name: column.reason for column in found.columns},
-            "doubts": found.questions,
         }
 
     def look_profile(self, table: str, policy: Answer, base: str) -> Answer:
@@ -144,38 +142,9 @@ class Looks:
         }
 
     def look_policy(self, policy: Answer, base: str) -> Answer:
-        """Whether it is a policy at all; what it would do without a method named."""
-        asked = Policy.from_dict(policy, base)
-        return {
-            "k": asked.required_k,
-            "method": None if asked.model.method is None else asked.method_name,
-            "is_global": asked.recodes_globally,
-            "subject": asked.subject,
-            "promises": [promise.model for promise in asked.build_promises()],
-        }
-
-    def look_catalogue(self) -> Answer:
-        """Promises about sensitive columns, and methods, as the registry names them."""
-        from shoal.policy import registry
-        from shoal.policy.parameters import parameters_of
-
-        promises = {}
-        for name, model in registry.models().items():
-            parameters = [
-                {
-                    "name": p.name,
-                    "help": p.help,
-                    "required": p.required,
-                    "kind": p.kind.__name__,
-                    "default": p.default if isinstance(p.default, (int, float, str)) else None,
-                    "choices": list(p.choices or ()),
-                    "low": p.low,
-                }
-                for p in parameters_of(model)
-            ]
-            doc = getattr(model, "promise", None) or (model.__doc__ or "").split("\n\n")[0]
-            promises[name] = {"promise": " ".join(str(doc).split()), "parameters": parameters}
-        return {"promises": promises}
+        """Whether it is a policy at all: raises InputError."""
+        Policy.from_dict(policy, base).build_promises()
+        return {}
 
     # Cells, for the screen alone
 
@@ -300,7 +269,7 @@ class Looks:
     ) -> Answer:
         """A hierarchy's nodes, each with its rows, root first: a page of them, or what is found."""
         from shoal.data.hierarchies.table import read_hierarchy
-        from shoal.web.tree import tree_of
+        from shoal.web.looks import tree_of
 
         file = Path(base) / policy["attributes"][attribute]["hierarchy"]
         counts = self._counts(table, policy, attribute)
@@ -436,3 +405,80 @@ def _of_parquet(path: str) -> Iterator[pl.DataFrame]:
         yield from scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True)
     except pl.exceptions.PolarsError:
         raise InputError(f"file '{path}': is not a complete parquet file; write it again") from None
+
+
+# A hierarchy as its editor shows it: nodes in order with their rows, a page of them at a time.
+
+
+Node = dict[str, Any]
+PER_PAGE = 200
+MOST_PARTS = 40  # of a bar that shows what readers see
+MOST_NAMES = 4  # groups of a step that are named
+
+
+def tree_of(
+    rows: np.ndarray, counts: dict[str, int], find: str = "", page: int = 1
+) -> dict[str, Any]:
+    """The nodes of a hierarchy, depth first. rows: (leaves, steps + 1), value first, root last.
+
+    find: only nodes whose label holds this, and what is above them. Every node has a number, which
+    pages and searches leave as it is.
+    """
+    nodes = _nodes(rows, counts)
+    shown = [node for node in nodes if find.casefold() in str(node["label"]).casefold()]
+    pages = max(1, -(-len(shown) // PER_PAGE))
+    page = min(max(page, 1), pages)
+    first = (page - 1) * PER_PAGE
+    return {
+        "nodes": _with_those_above(nodes, shown[first : first + PER_PAGE]),
+        "groups": [n["label"] for n in nodes if not n["is_leaf"]][:PER_PAGE],
+        "found": len(shown),
+        "page": page,
+        "pages": pages,
+        "steps": rows.shape[1] - 1,
+        "levels": [_level(rows, step, counts) for step in range(rows.shape[1])],
+    }
+
+
+def _nodes(rows: np.ndarray, counts: dict[str, int]) -> list[Node]:
+    nodes: list[Node] = []
+    places: dict[tuple[str, ...], Node] = {}
+    for path in sorted(tuple(dict.fromkeys(reversed(row))) for row in rows.tolist()):
+        for depth in range(len(path)):
+            own = path[: depth + 1]
+            if own not in places:
+                places[own] = {
+                    "number": len(nodes),
+                    "above": places[own[:-1]]["number"] if depth else None,
+                    "label": own[-1],
+                    "depth": depth,
+                    "rows": 0,
+                    "is_leaf": depth == len(path) - 1,
+                }
+                nodes.append(places[own])
+            places[own]["rows"] += counts.get(path[-1], 0)
+    return nodes
+
+
+def _with_those_above(nodes: list[Node], shown: list[Node]) -> list[Node]:
+    """The nodes, each behind all that it belongs to."""
+    wanted = set()
+    for node in shown:
+        number: int | None = node["number"]
+        while number is not None and number not in wanted:
+            wanted.add(number)
+            number = nodes[number]["above"]
+    return [nodes[number] for number in sorted(wanted)]
+
+
+def _level(rows: np.ndarray, step: int, counts: dict[str, int]) -> dict[str, Any]:
+    """What readers see at a step: how many groups, the names of a few, their rows side by side."""
+    sizes: dict[str, int] = {}
+    for value, label in zip(rows[:, 0].tolist(), rows[:, step].tolist(), strict=True):
+        sizes[label] = sizes.get(label, 0) + counts.get(value, 0)
+    parts = list(sizes.values())
+    return {
+        "count": len(sizes),
+        "names": list(sizes) if len(sizes) <= MOST_NAMES else [],
+        "parts": [*parts[: MOST_PARTS - 1], sum(parts[MOST_PARTS - 1 :])],
+    }

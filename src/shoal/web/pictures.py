@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, Protocol
 
 from shoal.web import policy_text
@@ -193,11 +192,7 @@ def comparison_key(server: Measuring) -> str:
 
 def stored(server: Measuring) -> dict[str, list[Context]]:
     """Measured rows by what they are about."""
-    with suppress(OSError, ValueError):
-        found = json.loads((server.project.folder / ".ui" / "compared.json").read_text("utf-8"))
-        if isinstance(found, dict):
-            return found
-    return {}
+    return policy_text.json_of(server.project.folder / ".ui" / "compared.json", {})
 
 
 def store(server: Measuring, key: str, rows: list[Context]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import json
 import os
 import secrets
 import stat
@@ -11,16 +12,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
 from shoal.errors import InputError
-from shoal.policy.loading import not_multiplied
+from shoal.policy.loading import not_multiplied, one_line
 
 # Files of a project: private, written whole, and nowhere else.
 
 
+T = TypeVar("T")
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 
 
@@ -65,6 +67,15 @@ def text_of(path: Path) -> str | None:
         raise InputError(f"{path.name}: can't be read ({failed.strerror})") from None
 
 
+def json_of(path: Path, otherwise: T) -> T:
+    """What a file of JSON holds; `otherwise` where it holds nothing of that kind."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return otherwise
+    return content if isinstance(content, type(otherwise)) else otherwise
+
+
 def within(name: str, start: Path, *, is_folder: bool = False) -> Path:
     """The file or folder of this name below `start` (rule S7); raises NotThere.
 
@@ -102,7 +113,6 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 
 BY_LINE = ("attributes", "promises", "sign_off")
-WIDE = 10**9
 
 
 def sha256(text: str) -> str:
@@ -115,12 +125,12 @@ def written(content: Mapping[str, Any]) -> str:
     for key, value in content.items():
         if key in BY_LINE and isinstance(value, dict) and value:
             lines.append(f"{key}:")
-            lines += [f"  {_flow(name)}: {_flow(part)}" for name, part in value.items()]
+            lines += [f"  {one_line(name)}: {one_line(part)}" for name, part in value.items()]
         elif key in BY_LINE and isinstance(value, list) and value:
             lines.append(f"{key}:")
-            lines += [f"- {_flow(part)}" for part in value]
+            lines += [f"- {one_line(part)}" for part in value]
         else:
-            lines.append(f"{_flow(key)}: {_flow(value)}")
+            lines.append(f"{one_line(key)}: {one_line(value)}")
     return "\n".join([*lines, ""])
 
 
@@ -185,30 +195,3 @@ def touched_lines(before: str, after: str) -> set[int]:
         elif kind != "equal":
             touched |= set(range(lo, hi))
     return touched
-
-
-def _flow(content: object) -> str:
-    text = yaml.dump(
-        content,
-        Dumper=_OneLine,
-        default_flow_style=True,
-        sort_keys=False,
-        width=WIDE,
-        allow_unicode=True,
-    )
-    return text.removesuffix("\n").removesuffix("\n...").strip(" \n")
-
-
-class _OneLine(yaml.SafeDumper):
-    """No anchors, and line ends as escapes."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = None if text.isprintable() else '"'
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_OneLine.add_representer(str, _text)

@@ -55,11 +55,11 @@ class Run:
     @cached_property
     def about(self) -> dict[str, Any]:
         """What the job was asked and how it ended; empty where neither is known."""
-        return _json(self.folder / "run.json")
+        return files.json_of(self.folder / "run.json", {})
 
     @property
     def certificate(self) -> dict[str, Any]:
-        return _json(self.folder / CERTIFICATE)
+        return files.json_of(self.folder / CERTIFICATE, {})
 
     @property
     def state(self) -> str:
@@ -101,6 +101,10 @@ class Project:
         """Its path from the project's folder."""
         return str(self.about.get("table", "TABLE"))
 
+    def in_commands(self, path: str | Path) -> str:
+        """A path from the project's folder, as commands there name it."""
+        return Path(os.path.relpath(path, self.folder)).as_posix()
+
     @property
     def publish_command(self) -> list[str]:
         """What publishes the table by its policy, as it is typed in the project's folder."""
@@ -126,11 +130,9 @@ class Project:
     def texts(self) -> dict[str, str | None]:
         """Every file that the history is about, by its name in the project."""
         found: dict[str, str | None] = dict.fromkeys((PROJECT, POLICY, RELEASE))
-        found |= {f"hierarchies/{path.name}": None for path in self._hierarchies()}
+        hierarchies = sorted((self.folder / "hierarchies").glob("*.csv"))
+        found |= {f"hierarchies/{path.name}": None for path in hierarchies}
         return {name: files.text_of(self.folder / name) for name in found}
-
-    def _hierarchies(self) -> list[Path]:
-        return sorted((self.folder / "hierarchies").glob("*.csv"))
 
     # Edits
 
@@ -215,7 +217,7 @@ class Project:
 
     def notice_hand_edits(self) -> bool:
         """A file that is not as the page has left it becomes an entry of its own."""
-        seen = self._seen()
+        seen: dict[str, str | None] = files.json_of(self.folder / ".ui" / "seen.json", {})
         now = self.texts()
         changed = {
             name: (seen.get(name), text)
@@ -228,9 +230,6 @@ class Project:
         self.history.add(f"{', '.join(changed)}: edited by hand", changed)
         self._remember()
         return True
-
-    def _seen(self) -> dict[str, str | None]:
-        return _json(self.folder / ".ui" / "seen.json")
 
     def _remember(self) -> None:
         kept = {name: text for name, text in self.texts().items() if text is not None}
@@ -312,14 +311,6 @@ def clear_run(run: Run) -> None:
             continue
         with suppress(OSError):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
 
 
 # Every edit of a project, each with a sentence, the hashes before and after, and the way back.

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import re
+import secrets
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from shoal.errors import InputError
 from shoal.reports.text import explanation_sentences
-from shoal.web import pictures, policy_text
-from shoal.web.frame import frame, job_context
-from shoal.web.policy_text import changed_lines
+from shoal.web import pictures, policy_text, sign_off
+from shoal.web.checked import beside
+from shoal.web.edits import Form, column_of, edited, one, with_role
+from shoal.web.frame import frame, job_context, page
+from shoal.web.pictures import asked_ks, comparison_key, rows_now
+from shoal.web.policy_text import changed_lines, read, sha256, written
 from shoal.web.project import Run
+from shoal.web.routes_of_edits import back, form_of
 from shoal.web.server import Server
 from shoal.web.work import Refused
 
@@ -40,11 +50,13 @@ async def result_screen(server: Server, name: str | None, cells: Context | None 
         return context
     job = server.draft_job(run)
     stale = server.stale_parts(run)
+    before = policy_text.text_of(run.folder / "policy.yaml") or ""
+    changed = changed_lines(before, server.project.policy_text) if "policy" in stale else []
     context |= {
         "making": None if job is None else job_context(server, job),
         "about": run.about,
         "stale": stale,
-        "stale_changes": _changes(server, run) if "policy" in stale else 0,
+        "stale_changes": sum(mark == "+" for mark, _ in changed),
         "nearest": _nearest(run),
         "tried": run.about.get("why"),
         "quasi_number": (run.about.get("tried") or {}).get("column"),
@@ -54,14 +66,9 @@ async def result_screen(server: Server, name: str | None, cells: Context | None 
     return context
 
 
-def _changes(server: Server, run: Run) -> int:
-    text = policy_text.text_of(run.folder / "policy.yaml") or ""
-    return sum(1 for mark, _ in changed_lines(text, server.project.policy_text) if mark == "+")
-
-
 async def _measured(server: Server, run: Run) -> Context:
     stated = run.certificate
-    shown = _shown(run)
+    shown: Context = policy_text.json_of(run.folder / "shown.json", {})
     before = await _risk_of(server, run)
     columns = [c for c in stated.get("columns") or () if c["role"] == "quasi"]
     losses = sorted(columns, key=lambda column: -(column.get("loss") or 0))
@@ -90,13 +97,6 @@ async def _measured(server: Server, run: Run) -> Context:
         "fish": pictures.school(stated["classes"]["min"] or 0, 300, 84),
         "others": [r for r in server.project.runs if r.state == "done" and r.number != run.number],
     }
-
-
-def _shown(run: Run) -> Context:
-    with suppress(OSError, ValueError):
-        found: Context = json.loads((run.folder / "shown.json").read_text("utf-8"))
-        return found
-    return {}
 
 
 async def _risk_of(server: Server, run: Run) -> Context | None:
@@ -138,11 +138,11 @@ def _one_in(risk: float | None) -> str:
 def _largest_change(shown: Context) -> Context | None:
     """The bar that differs most, of what may be shown."""
     worst = None
-    for one in shown.get("distributions", ()):
-        pairs = zip(one["before"] or (), one["after"], strict=False)
+    for drawn in shown.get("distributions", ()):
+        pairs = zip(drawn["before"] or (), drawn["after"], strict=False)
         changes = [abs(a - b) for b, a in pairs if a is not None and b is not None]
         if changes and (worst is None or max(changes) > worst["points"]):
-            worst = {"points": max(changes), "name": one["name"]}
+            worst = {"points": max(changes), "name": drawn["name"]}
     return worst
 
 
@@ -164,10 +164,7 @@ def _suffers(server: Server, run: Run, column: Context) -> Context:
 
 def _prices(run: Run) -> Context:
     """What the other columns lose with and without each, where that was measured."""
-    with suppress(OSError, ValueError):
-        found: Context = json.loads((run.folder / "prices.json").read_text("utf-8"))
-        return found
-    return {}
+    return policy_text.json_of(run.folder / "prices.json", {})
 
 
 def _drawn(one: Context) -> Context:
@@ -221,3 +218,179 @@ def _nearest(run: Run) -> Context | None:
     if run.about.get("kind") != "InfeasibleError" or found is None or int(found[1]) < 2:
         return None
     return {"k": found[1]}
+
+
+# What forms start: drafts and other long work, and looks at single rows.
+
+
+ROWS_OF_DRAFT = 10
+PLACES = {"compare": "/compare", "verify": "/check"}  # where somebody stands who cancels
+EXPOSED, DISTORTED, ANY = "most-exposed", "most-distorted", "any"
+
+
+async def shown(request: Request) -> Response:
+    server, other = request.app.state.server, request.query_params.get("with")
+    context = await result_screen(server, request.path_params.get("run"))
+    if other and context["run"] and context["run"].state == "done":
+        context["beside"] = beside(context["run"], server.project.run(other))
+    return page(request, "result.html.j2", context)
+
+
+async def jobs(request: Request) -> Response:
+    """Starts something long; a form that is sent twice starts it once."""
+    server, form = request.app.state.server, form_of(request)
+    if one(form, "kind") in OTHERS:
+        return await OTHERS[one(form, "kind")](server, form)
+    if one(form, "kind") != "draft":
+        raise InputError("job: there is none of this name; load the page again")
+    job = server.was_sent(one(form, "once"))
+    if job is None:
+        text = server.project.policy_text  # once: an editor may write it at any moment
+        if one(form, "base") != sha256(text):
+            server.notices.append("The policy was changed elsewhere; look at it before a draft.")
+            return back(form, "promises")
+        server.project.notice_hand_edits()
+        job = server.start_draft(one(form, "once"), read(text), text)
+    return RedirectResponse(f"/result/{job.asked['run']}", 303)
+
+
+async def _priced(server: Server, form: Form) -> Response:
+    """Measures what each column of a draft costs the others."""
+    run = server.project.run(one(form, "run"))
+    if "table" in server.stale_parts(run):
+        raise InputError("draft: was made of another table; make a new one first")
+    asked = {"table": str(server.project.table), **server.asked_of(run)}
+    server.start("marginal", one(form, "once"), run=run.name, **asked)
+    return RedirectResponse(f"/result/{run.name}", 303)
+
+
+async def _tried(server: Server, form: Form) -> Response:
+    """A draft under one change of an earlier draft's policy, which stays as it is."""
+    run = server.project.run(one(form, "run"))
+    policy = read(policy_text.text_of(run.folder / "policy.yaml") or "")
+    tried: dict[str, int | str]
+    if one(form, "k") and not one(form, "method"):
+        changed, _ = edited("k", form, policy, ())
+        why = f"tried with k = {one(form, 'k')}"
+        tried = {"k": one(form, "k")}
+    elif one(form, "method"):
+        changed, said = edited("method", form, policy, ())
+        why = f"tried with {said}"
+        tried = {"method": one(form, "method")}
+    else:
+        columns = server.project.about.get("columns") or []
+        name = column_of(form, columns)
+        changed = with_role(policy, name, "drop")
+        why, tried = f"tried without {name}", {"column": columns.index(name) + 1}
+    job = server.start_draft(one(form, "once"), changed, written(changed), why, tried)
+    return RedirectResponse(f"/result/{job.asked['run']}", 303)
+
+
+async def _compared(server: Server, form: Form) -> Response:
+    """Measures what is not measured yet of methods and values of k."""
+    if server.table_key() is None:
+        raise InputError("table: none is open; open one first")
+    server.require_whole()
+    if server.was_sent(one(form, "once")) is None:
+        skip = [[row["label"], row["k"]] for row in rows_now(server)]
+        policy = server.project.policy
+        taken = sign_off.take_aside(server.project, secrets.token_hex(4))
+        server.start(
+            "compare",
+            one(form, "once"),
+            about=comparison_key(server),
+            table=str(server.project.table),
+            policy=policy,
+            base=sign_off.base_of(server.project, policy, taken),
+            taken=str(taken),
+            ks=asked_ks(server),
+            skip=skip,
+        )
+    return RedirectResponse("/compare", 303)
+
+
+OTHERS: dict[str, Callable[[Server, Form], Awaitable[Response]]] = {
+    "marginal": _priced,
+    "try": _tried,
+    "compare": _compared,
+}
+
+
+async def cancel(request: Request) -> Response:
+    server = request.app.state.server
+    job = server.jobs.find(request.path_params["id"])
+    if job is None:
+        raise policy_text.NotThere
+    await server.jobs.cancel(job)
+    return RedirectResponse(PLACES.get(job.kind, "/result"), 303)
+
+
+async def rows(request: Request) -> Response:
+    """Cells, which no address holds: the one answer to a form that is a page."""
+    server, form = request.app.state.server, form_of(request)
+    key = server.table_key()
+    if key is None:
+        raise InputError("table: none is open; open one first")
+    first = int(one(form, "first")) if one(form, "first").isdecimal() else 0
+    if one(form, "run"):
+        run = server.project.run(one(form, "run"))
+        listed = list(range(first, first + ROWS_OF_DRAFT))
+        cells = await server.desk.look(
+            "show_draft",
+            **key,
+            policy=read(policy_text.text_of(run.folder / "policy.yaml") or ""),
+            draft=str(run.folder / "data.csv"),
+            rows=listed,
+            is_starred=bool(one(form, "starred")),
+        )
+        context = await result_screen(server, run.name, {**cells, "first": first})
+        return page(request, "result.html.j2", context)
+    cells = await server.desk.look("show_rows", **key, read=server.read_options, first=first)
+    context = {**await frame(server, "rows"), "title": "Rows", "cells": cells}
+    return page(request, "rows.html.j2", context)
+
+
+async def attacker(request: Request) -> Response:
+    """What an attacker would see of one row, on a page of its own."""
+    server, form = request.app.state.server, form_of(request)
+    key, run = server.table_key(), server.project.run(one(form, "run"))
+    if key is None or "table" in server.stale_parts(run):
+        raise InputError("draft: was made of another table; make a new one first")
+    asked = one(form, "which") or one(form, "row")
+    row: int | str = asked if asked in (EXPOSED, DISTORTED) else _row(asked, one(form, "step"))
+    if asked == ANY:
+        row = secrets.randbelow(int(server.project.about.get("rows") or 1)) + 1
+    view = await server.desk.look(
+        "show_attacker",
+        **key,
+        **server.asked_of(run),
+        draft=str(run.folder / "data.csv"),
+        row=row,
+    )
+    context = await result_screen(server, run.name)
+    fish = pictures.school(int(view["people"]), 300, 84)
+    context |= {"view": view, "view_fish": fish}
+    return page(request, "result.html.j2", context)
+
+
+async def elsewhere(request: Request) -> Response:
+    """Where somebody is led who asks for a page that only a form gets, as by a reload."""
+    return RedirectResponse("/result" if request.url.path == "/attacker" else "/columns", 303)
+
+
+def _row(text: str, step: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 12):
+        raise InputError("row: is not a number; give one of the table's")
+    return max(1, int(text) + {"1": 1, "-1": -1}.get(step, 0))
+
+
+ROUTES = [
+    Route("/result", shown),
+    Route("/result/{run}", shown),
+    Route("/jobs", jobs, methods=["POST"]),
+    Route("/jobs/{id}/cancel", cancel, methods=["POST"]),
+    Route("/attacker", attacker, methods=["POST"]),
+    Route("/rows", rows, methods=["POST"]),
+    Route("/attacker", elsewhere),
+    Route("/rows", elsewhere),
+]

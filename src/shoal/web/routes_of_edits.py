@@ -12,10 +12,9 @@ from starlette.routing import Route
 
 from shoal.errors import InputError
 from shoal.web import policy_text
-from shoal.web.edits import Form, edited, one, subject_of
-from shoal.web.frame import frame
-from shoal.web.pages import page
-from shoal.web.policy_text import changed_lines, read, touched_lines, written
+from shoal.web.edits import Form, edited, lines_of, one, subject_of
+from shoal.web.frame import frame, page
+from shoal.web.policy_text import changed_lines, has_comments, read, touched_lines, written
 from shoal.web.project import POLICY, PROJECT, Stale
 from shoal.web.screens import open_screen
 from shoal.web.server import COMMENT, Server
@@ -57,10 +56,7 @@ async def table(request: Request) -> Response:
     named = one(form, "typed") or one(form, "path")
     if not named:
         raise InputError("table: none is chosen; mark a file or type its path")
-    try:
-        path = policy_text.within(named, server.project.start)
-    except policy_text.NotThere:
-        raise policy_text.NotThere from None
+    path = policy_text.within(named, server.project.start)
     try:
         await server.choose_table(path, _read_of(form))
     except Refused as refused:
@@ -95,7 +91,7 @@ def _read_of(form: Form) -> dict[str, Any]:
 
 def _set_missing(server: Server, form: Form) -> None:
     """Texts for no value, where somebody named some."""
-    texts = [line.strip() for line in one(form, "missing").splitlines() if line.strip()]
+    texts = lines_of(form, "missing")
     policy = server.project.policy
     if texts and ["", *texts] != policy.get("missing_values"):
         content = {**policy, "missing_values": ["", *texts]}
@@ -122,20 +118,14 @@ async def policy(request: Request) -> Response:
             if written(content) == project.policy_text:
                 return back(form, "columns")  # sent twice, as by a double click: it is so already
             raise Stale
-        await _require_sound(server, content)
-        if not project.policy_text or written(content) != project.policy_text:
-            _say_comments(server)
+        # raises Refused where this is not a policy, before anything is written
+        await server.rules.look("policy", policy=content, base=str(project.folder))
+        if has_comments(project.policy_text) and written(content) != project.policy_text:
+            server.notices.append(COMMENT)
         _save(server, kind, form, content, sentence, base)
     except Stale:
         return await _conflict(request, kind, form, base)
     return back(form, "columns")
-
-
-def _say_comments(server: Server) -> None:
-    from shoal.web.policy_text import has_comments
-
-    if has_comments(server.project.policy_text):
-        server.notices.append(COMMENT)
 
 
 def _save(
@@ -148,11 +138,6 @@ def _save(
         about = {**server.project.about, "person": subject or "rows"}
         changes[PROJECT] = written(about)
     server.project.edit(sentence, changes, base)
-
-
-async def _require_sound(server: Server, content: dict[str, Any]) -> None:
-    """Raises Refused where this is not a policy, before anything is written."""
-    await server.rules.look("policy", policy=content, base=str(server.project.folder))
 
 
 async def _conflict(request: Request, kind: str, form: Form, base: str) -> Response:
@@ -207,5 +192,3 @@ ROUTES = [
     Route("/policy", policy, methods=["POST"]),
     Route("/undo", undo, methods=["POST"]),
 ]
-
-__all__ = ["ROUTES", "Refused", "back", "form_of"]

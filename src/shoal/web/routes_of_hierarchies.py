@@ -14,8 +14,7 @@ from starlette.routing import Route
 from shoal.errors import InputError
 from shoal.web import policy_text
 from shoal.web.edits import Form, edited, one
-from shoal.web.frame import frame
-from shoal.web.pages import page
+from shoal.web.frame import frame, page
 from shoal.web.policy_text import written
 from shoal.web.project import POLICY, Stale
 from shoal.web.routes_of_edits import form_of

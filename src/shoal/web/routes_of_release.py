@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-from contextlib import suppress
 from datetime import date, datetime
 from typing import Any
 
@@ -15,9 +14,8 @@ from starlette.routing import Route
 from shoal.data.findings import some_named
 from shoal.errors import InputError
 from shoal.web import policy_text
-from shoal.web.edits import Form, one
-from shoal.web.frame import frame, person_answered, shell
-from shoal.web.pages import page
+from shoal.web.edits import Form, lines_of, one
+from shoal.web.frame import frame, page, person_answered, shell
 from shoal.web.policy_text import sha256, written
 from shoal.web.project import RELEASE, Run
 from shoal.web.routes_of_edits import form_of
@@ -154,10 +152,8 @@ DONE = {
 
 def attacks_of(run: Run) -> list[str] | None:
     """What attacks found, in lines; None where none was tried."""
-    with suppress(OSError, ValueError):
-        found = json.loads((run.folder / ATTACKS).read_text("utf-8"))
-        return [str(line) for line in found["lines"]]
-    return None
+    found: Context = policy_text.json_of(run.folder / ATTACKS, {})
+    return [str(line) for line in found["lines"]] if found else None
 
 
 def gate(server: Server, run: Run) -> list[Context]:
@@ -233,13 +229,14 @@ async def release_screen(server: Server) -> Context:
     data = f"runs/{run.name}/data.csv" if run else "draft.csv"
     certificate = f"runs/{run.name}/certificate.json" if run else ""
     words = ["shoal", "dossier", data, certificate, "--context", RELEASE, "-o", "dossier.html"]
+    released = (server.project.folder / "releases").glob("2*")
     context = {
         **await frame(server, "release"),
         "title": "Release",
         "run": run,
         "command": shell([word for word in words if word]),
         "once": server.new_once(),
-        "releases": _releases(server),
+        "releases": sorted((p.name for p in released if p.is_dir()), reverse=True),
         "release_text": policy_text.text_of(server.project.folder / RELEASE) or "version: 1\n",
         "release_base": release_sha(server),
     }
@@ -277,11 +274,6 @@ def release_sha(server: Server) -> str:
     return sha256(policy_text.text_of(server.project.folder / RELEASE) or "")
 
 
-def _releases(server: Server) -> list[str]:
-    place = server.project.folder / "releases"
-    return sorted((p.name for p in place.glob("2*") if p.is_dir()), reverse=True)
-
-
 def with_answers(form: Form, given: Context, names: list[str]) -> tuple[Context, str]:
     """release.yaml with what a form says; only what it has fields for. Raises InputError."""
     content, said = dict(given), []
@@ -293,7 +285,7 @@ def with_answers(form: Form, given: Context, names: list[str]) -> tuple[Context,
         except ValueError:
             raise InputError("review: is not a date; write it as 2027-11-22") from None
     other = one(form, "other")
-    others = "none-known" if other == "none" else _lines(form, "others") if other else None
+    others = "none-known" if other == "none" else lines_of(form, "others") if other else None
     if others == []:
         raise InputError("other releases: none is named; name their certificates, one a line")
     changes = {
@@ -323,7 +315,3 @@ def with_answers(form: Form, given: Context, names: list[str]) -> tuple[Context,
     if reasons:
         content["attributes"] = reasons
     return content, "release: " + (", ".join(said) or "nothing new")
-
-
-def _lines(form: Form, name: str) -> list[str]:
-    return [line.strip() for line in one(form, name).splitlines() if line.strip()]

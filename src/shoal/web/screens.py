@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from shoal.web import pictures, policy_text
-from shoal.web.edits import APART, LETTERS, ROLES, said_of, subject_of
-from shoal.web.frame import checked_now, frame, person_answered
+from shoal.web.edits import APART, ROLES, said_of, subject_of
+from shoal.web.frame import checked_now, frame, person_answered, size_text
 from shoal.web.pictures import compared_points
 from shoal.web.server import Server
 from shoal.web.work import Refused
@@ -70,14 +70,6 @@ def _below(path: Path, start: Path) -> str:
     return os.path.relpath(path, start)
 
 
-def size_text(size: float) -> str:
-    for unit in ("bytes", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"
-
-
 # Columns
 
 
@@ -104,7 +96,7 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
         "page": page,
         "pages": pages,
         "search": search,
-        "roles": ROLES,
+        "roles": {role: shown.title for role, shown in ROLES.items()},
         "person": _person(server, profile),
         "quasi": [name for name, s in _attributes(server).items() if s.get("role") == "quasi"],
         "waits": context["waits"] or (profile is None and trouble is None),
@@ -136,7 +128,7 @@ def _column(
         "number": number,
         "name": name,
         "role": role,
-        "letter": LETTERS.get(role, "?"),
+        "letter": ROLES[role].letter if role in ROLES else "?",
         "kind": _kind(own, settings),
         "reason": (server.project.about.get("reasons") or {}).get(name, ""),
         "ask": ask if isinstance(ask := settings.get("ask"), str) else None,  # the other is above
@@ -148,7 +140,6 @@ def _column(
         if not alone or not risk or not risk.get("lone")
         else alone["without"] / risk["lone"],
         "if_known": ((risk or {}).get("if_known") or {}).get(name),
-        "is_counted": risk is not None and (bool(alone) or role != "quasi"),
     }
 
 
@@ -209,7 +200,6 @@ def _person(server: Server, profile: Context | None) -> Context:
         }
         if worst is not None and tried["fewer"][worst]
         else None,
-        "has_tried": bool(tried),
         "rows": server.project.about.get("rows", 0),
     }
 
@@ -329,17 +319,14 @@ def measured_losses(server: Server) -> tuple[list[tuple[int, float]], str]:
             text = policy_text.text_of(run.folder / "policy.yaml")
             if text is not None and _same_but_k(server, text):
                 stated = run.certificate
+                asked = (p["asked"] for p in stated["promises"] if p["model"] == "k-anonymity")
                 label = stated["method"]["name"]
-                points.setdefault(label, {})[_asked_k(stated)] = stated["utility"]["gcp"]
+                points.setdefault(label, {})[next(asked, 0)] = stated["utility"]["gcp"]
     if not points:
         return [], ""
     wanted = (server.project.policy.get("method") or {}).get("name")
     label = max(points, key=lambda one: (one.partition(":")[0] == wanted, len(points[one])))
     return sorted(points[label].items()), label
-
-
-def _asked_k(stated: Context) -> int:
-    return next((p["asked"] for p in stated["promises"] if p["model"] == "k-anonymity"), 0)
 
 
 def _same_but_k(server: Server, text: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import secrets
 import shlex
 import shutil
@@ -17,7 +16,7 @@ from typing import Any
 
 from shoal.errors import InputError
 from shoal.web import policy_text, sign_off
-from shoal.web.door import Door
+from shoal.web.guard import Door
 from shoal.web.pictures import store, stored
 from shoal.web.policy_text import changed_lines, read, sha256, written
 from shoal.web.project import PROJECT, Project, Run, clear_run
@@ -111,7 +110,7 @@ class Server:
         about = {
             **self.project.about,
             "version": 1,
-            "table": _relative(path, self.project.folder),
+            "table": self.project.in_commands(path),
             "rows": found["rows"],
             "sample_of": every or None,
             "rows_in_all": found["rows_in_all"],
@@ -147,10 +146,8 @@ class Server:
 
     def start(self, kind: str, once: str, **asked: Any) -> Job:
         """A job, one for each form that was shown, however often that is sent."""
-        if once in self._once:
-            known = self.jobs.find(self._once[once])
-            if known is not None:
-                return known
+        if (known := self.was_sent(once)) is not None:
+            return known
         job = self.jobs.start(kind, **asked)
         if once:
             self._once[once] = job.id
@@ -165,8 +162,7 @@ class Server:
         self, once: str, policy: dict[str, Any], text: str, why: str = "", tried: Any = None
     ) -> Job:
         """A draft in a new folder; raises InputError. why, tried: of a draft that no edit made."""
-        known = self.was_sent(once)
-        if known is not None:
+        if (known := self.was_sent(once)) is not None:
             return known
         if self.table_key() is None:
             raise InputError("table: none is open; open one first")
@@ -218,7 +214,9 @@ class Server:
     def _release_ended(self, job: Job) -> None:
         """The whole folder gets its name by one rename, or goes."""
         draft, run = Path(job.asked["draft"]), self.project.run(job.asked["run"])
-        if job.state != "done" or not self._is_as_accepted(run, draft):
+        # what is about to leave is what was signed, and nobody has refused it since
+        is_same = is_copy(run, draft / "data.csv") and not self.stale_parts(run)
+        if job.state != "done" or not is_same or not is_accepted(self.project, run):
             shutil.rmtree(draft, ignore_errors=True)
             why = job.result.get("message") or "something was changed meanwhile"
             findings = " ".join(job.result.get("findings") or [])
@@ -230,11 +228,6 @@ class Server:
         draft.rename(draft.parent / name)
         self.project.note(f"Draft {run.number} released: releases/{name}")
         self.notices.append(f"Released: releases/{name}/")
-
-    def _is_as_accepted(self, run: Run, draft: Path) -> bool:
-        """Whether what is about to leave is what was signed, and nobody has refused it since."""
-        is_same = is_copy(run, draft / "data.csv") and not self.stale_parts(run)
-        return is_same and is_accepted(self.project, run)
 
     def _comparison_ended(self, job: Job) -> None:
         """Keeps what was measured, whatever ended it."""
@@ -282,11 +275,8 @@ class Server:
     def last_draft(self) -> Run | None:
         return next((run for run in self.project.runs if run.state == "done"), None)
 
-    def is_stale(self, run: Run) -> bool:
-        """Whether the policy, a hierarchy or the table is not as the draft had it."""
-        return bool(self.stale_parts(run))
-
     def stale_parts(self, run: Run) -> list[str]:
+        """What of policy, hierarchies and table is not as the draft had it."""
         about, now = run.about, self.project
         parts = {
             "policy": about.get("policy_sha") != now.policy_sha,
@@ -324,8 +314,3 @@ def _republished(done: dict[str, Any]) -> str:
     if done["release"] is None:
         return f"Accepted; no release yet.{waiting}"
     return f"Release {done['release']} is published. Note the new hash.{waiting}"
-
-
-def _relative(path: Path, folder: Path) -> str:
-    """The table's path from the project, as commands there name it."""
-    return Path(os.path.relpath(path, folder)).as_posix()

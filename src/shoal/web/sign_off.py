@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from shoal.policy.loading import tables_named_in
 from shoal.web import policy_text
 from shoal.web.policy_text import read, sha256
 from shoal.web.project import ASKED, CERTIFICATE, RELEASE, Project, Run
@@ -29,11 +28,7 @@ def context_of(project: Project) -> Context:
 
 def signed(run: Run) -> list[Context]:
     """Every decision about a draft, over which hashes."""
-    with suppress(OSError, ValueError):
-        found = json.loads((run.folder / SIGNED).read_text("utf-8"))
-        if isinstance(found, list):
-            return found
-    return []
+    return policy_text.json_of(run.folder / SIGNED, [])
 
 
 def hashes(project: Project, run: Run) -> Context:
@@ -135,18 +130,7 @@ def drop(taken: str | Path) -> None:
 def base_of(project: Project, policy: Content, taken: Path) -> str:
     """The folder that a policy's paths are relative to: the copy, or the project."""
     is_ours = all(
-        Path(name).is_absolute() or Path(name).parent == Path(FOLDER) for name in _named(policy)
+        Path(holder[key]).is_absolute() or Path(holder[key]).parent == Path(FOLDER)
+        for holder, key in tables_named_in(policy)
     )
     return str(taken if is_ours else project.folder)
-
-
-def _named(policy: Content) -> Iterator[str]:
-    """Every table that a policy names."""
-    around = policy.get("population")
-    holders = [(policy, "reference"), (around, "table"), (around, "frequencies")]
-    holders += [(settings, "hierarchy") for settings in (policy.get("attributes") or {}).values()]
-    holders += [(promise, "population") for promise in policy.get("promises") or ()]
-    for holder, key in holders:
-        name = holder.get(key) if isinstance(holder, dict) else None
-        if isinstance(name, str) and name:
-            yield name

@@ -1,22 +1,27 @@
-"""Streams and ledgers: watched, never touched."""
+"""Streams and ledgers: watched, never touched, but for the next release of a ledger."""
 
 from __future__ import annotations
 
 import json
-import os
-from datetime import datetime
+from contextlib import suppress
+from datetime import date, datetime
 from pathlib import Path
 from time import time
 from typing import Any
 
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
 from shoal.errors import CheckpointError, InputError
 from shoal.streams.stream_status import stream_status
-from shoal.web import increments, pictures, policy_text
+from shoal.web import pictures, policy_text
 from shoal.web.edits import Form, one
-from shoal.web.frame import frame
-from shoal.web.policy_text import written
+from shoal.web.frame import frame, page
+from shoal.web.policy_text import sha256, written
+from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
-from shoal.web.work import Refused
+from shoal.web.work import Job, Refused
 
 Context = dict[str, Any]
 LEDGER_POLICY = "policy.json"
@@ -72,7 +77,9 @@ async def stream_screen(server: Server, number: str) -> Context:
     """How a stream is doing by its last commit: the page reads `status.json` and nothing else."""
     folder = folder_of(server, number, "stream")
     context = {
-        **await frame(server, "stream", ["shoal", "stream-status", _in_commands(server, folder)]),
+        **await frame(
+            server, "stream", ["shoal", "stream-status", server.project.in_commands(folder)]
+        ),
         "title": f"Stream {folder.name}",
         "name": folder.name,
         "here": f"/stream/{number}",
@@ -108,11 +115,6 @@ async def stream_screen(server: Server, number: str) -> Context:
         "promises": [_asked(promise) for promise in found["verdict"]["promises"]],
         "schools": _schools(found["verdict"]["least_class"], found["records"]["waiting"]),
     }
-
-
-def _in_commands(server: Server, folder: Path) -> str:
-    """The folder's path from the project, as commands there name it."""
-    return Path(os.path.relpath(folder, server.project.folder)).as_posix()
 
 
 def _event_text(event: Context) -> str:
@@ -167,9 +169,10 @@ async def ledger_screen(server: Server, number: str, waits: bool = False) -> Con
     waits: until all of it is measured, for whoever decides something.
     """
     folder = folder_of(server, number, "ledger")
+    policy: Context = policy_text.json_of(folder / LEDGER_POLICY, {})
     context = {
         **await frame(
-            server, "ledger", ["shoal", "audit", "--ledger", _in_commands(server, folder)]
+            server, "ledger", ["shoal", "audit", "--ledger", server.project.in_commands(folder)]
         ),
         "title": f"Ledger {folder.name}",
         "name": folder.name,
@@ -177,7 +180,7 @@ async def ledger_screen(server: Server, number: str, waits: bool = False) -> Con
         "chain": None,
         "damage": [],
         "history": None,
-        "policy_text": _policy_text(folder),
+        "policy_text": written(policy) if policy else "",
     }
     stamp = sorted((str(p), p.stat().st_mtime_ns) for p in folder.rglob("*") if p.is_file())
     try:
@@ -189,15 +192,194 @@ async def ledger_screen(server: Server, number: str, waits: bool = False) -> Con
         context["damage"] = [broken.message, *broken.findings]
     holds = context["history"] is not None and context["history"]["holds"]
     head = context["chain"]["hash"] if context["chain"] and holds else None
-    context |= increments.increment_context(server, int(number), folder, head)
+    context |= increment_context(server, int(number), folder, head)
     context["waits"] = context["waits"] or (context["history"] is None and not context["damage"])
     return context
 
 
-def _policy_text(folder: Path) -> str:
-    """What a ledger's releases are measured against, as the page writes policies."""
-    try:
-        content = json.loads((folder / LEDGER_POLICY).read_text("utf-8"))
-    except (OSError, ValueError):
-        return ""
-    return written(content) if isinstance(content, dict) else ""
+# The next increment of a ledger: what each method would do with it, and the gate before it.
+
+
+SAFE = ("published", "waits")  # outcomes that may be chosen
+ANSWERED = {
+    "who": "Recipient",
+    "purpose": "Purpose",
+    "controls": "Controls at the recipient",
+    "review_by": "Look at it again by",
+}
+DECISIONS = ("accept", "reject")
+
+
+def place_of(server: Server, number: int) -> Context:
+    """What the project keeps of a watched ledger: its path, answers and decisions."""
+    found: Context = (server.project.about.get("places") or [])[number - 1]
+    return found
+
+
+def remember(server: Server, number: int, sentence: str, **answers: Any) -> None:
+    """Keeps answers about a ledger in project.yaml."""
+    places = [dict(place) for place in server.project.about.get("places") or []]
+    places[number - 1] |= answers
+    server.remember(sentence, places=places)
+
+
+def last_what_if(server: Server, folder: Path) -> Job | None:
+    """The last job that tried each method with an increment of a ledger."""
+    found = server.jobs.last("what-if")
+    return found if found is not None and found.asked["folder"] == str(folder) else None
+
+
+def increment_context(server: Server, number: int, folder: Path, head: str | None) -> Context:
+    """What was tried with the next increment, and the conditions of its release."""
+    place, tried = place_of(server, number), last_what_if(server, folder)
+    done = tried.result if tried is not None and tried.state == "done" else None
+    context: Context = {
+        "tried": done,
+        "increment": Path(tried.asked["increment"]).name if tried is not None else "",
+        "is_trying": tried is not None and not tried.is_over,
+        "refused": tried.result if tried is not None and tried.state == "refused" else None,
+        "answered": place.get("answers") or {},
+        "fields": ANSWERED,
+        "method": None,
+        "gate": [],
+        "once": server.new_once(),
+    }
+    if done is None or tried is None:
+        return context
+    chosen = place.get("method")
+    own = hashes(done, place)
+    is_same = _sha_now(tried.asked["increment"], done) and head == done["head"]
+    decisions = [d for d in place.get("signed") or [] if d["hashes"] == own]
+    prospect = next((p for p in done["prospects"] if p["method"] == chosen), None)
+    is_safe = prospect is not None and prospect["outcome"] in SAFE
+    lacking = [text for key, text in ANSWERED.items() if not context["answered"].get(key)]
+    rows = [
+        ("The history holds, and the chain is whole", head is not None, "", "#verdict"),
+        ("A method is chosen that keeps every promise", is_safe, "", "#methods"),
+        ("Increment and ledger as they were tried", is_same, "", "#try"),
+        ("Recipient, purpose, controls, review", not lacking, ", ".join(lacking), "#answers"),
+        ("Signed", bool(decisions) and decisions[-1]["decision"] == "accept", "", "#sign"),
+    ]
+    return {
+        **context,
+        "method": chosen if prospect else None,
+        "own": json.dumps(own, sort_keys=True),
+        "decisions": decisions,
+        "gate": [{"text": t, "is_met": met, "note": n, "href": h} for t, met, n, h in rows],
+        "open": sum(1 for _, met, _, _ in rows if not met),
+    }
+
+
+def hashes(tried: Context, place: Context) -> Context:
+    """What a signature is over: the increment, the ledger, the method, and for whom it is."""
+    answers = sha256(json.dumps(place.get("answers") or {}, sort_keys=True))
+    return {
+        "increment": tried["sha256"],
+        "ledger": tried["head"],
+        "method": place.get("method"),
+        "answers": answers,
+    }
+
+
+def _sha_now(path: str, tried: Context) -> bool:
+    """Whether the increment's file is as it was when it was tried."""
+    with suppress(OSError):
+        stat = Path(path).stat()
+        return [stat.st_mtime_ns, stat.st_size] == tried["stamp"]
+    return False
+
+
+def answered(form: Form) -> Context:
+    """The answers of a form; raises InputError."""
+    found = {key: one(form, key) for key in ANSWERED if one(form, key)}
+    if "review_by" in found:
+        try:
+            date.fromisoformat(found["review_by"])
+        except ValueError:
+            raise InputError("review: is not a date; write it as 2027-11-22") from None
+    return found
+
+
+def decision_of(form: Form, own: Context) -> Context:
+    """A decision over these hashes; raises InputError."""
+    decision, name = one(form, "decision"), one(form, "name")
+    if decision not in DECISIONS or not name:
+        raise InputError("sign: needs a name and a decision")
+    if one(form, "own") != json.dumps(own, sort_keys=True):
+        raise InputError("sign: something was changed meanwhile; look at it again")
+    when = datetime.now().astimezone().isoformat(timespec="seconds")
+    role = one(form, "role")
+    return {"name": name, "role": role, "decision": decision, "at": when, "hashes": own}
+
+
+# The routes: what is watched, and the forms of the next increment.
+
+
+async def watched(request: Request) -> Response:
+    server = request.app.state.server
+    context = {
+        **await frame(server, "watch"),
+        "title": "Watch",
+        "kinds": KINDS,
+        "start": str(server.project.start),
+    }
+    return page(request, "watch.html.j2", context)
+
+
+async def add_watch(request: Request) -> Response:
+    return RedirectResponse(add(request.app.state.server, form_of(request)), 303)
+
+
+async def stream(request: Request) -> Response:
+    context = await stream_screen(request.app.state.server, request.path_params["n"])
+    return page(request, "stream.html.j2", context)
+
+
+async def shown(request: Request) -> Response:
+    context = await ledger_screen(request.app.state.server, request.path_params["n"])
+    return page(request, "ledger.html.j2", context)
+
+
+async def changed(request: Request) -> Response:
+    """Tries an increment, chooses a method, answers, signs, or publishes: in this order."""
+    server, form, text = request.app.state.server, form_of(request), request.path_params["n"]
+    folder = folder_of(server, text, "ledger")
+    number, do = int(text), one(form, "do")
+    if do == "try":
+        path = str(policy_text.within(one(form, "path"), server.project.start))
+        server.start("what-if", one(form, "once"), folder=str(folder), increment=path)
+    elif do == "method":
+        chosen = one(form, "method")
+        remember(server, number, f"{folder.name}: method {chosen}", method=chosen)
+    elif do == "answers":
+        found = answered(form)
+        remember(server, number, f"{folder.name}: answers", answers=found)
+    elif do in ("sign", "publish"):
+        context = await ledger_screen(server, text, waits=True)
+        tried = last_what_if(server, folder)
+        if tried is None or tried.state != "done":
+            raise InputError("increment: none was tried; try one first")
+        own = hashes(tried.result, place_of(server, number))
+        if do == "sign":
+            signed = [*(place_of(server, number).get("signed") or [])]
+            signed.append(decision_of(form, own))
+            remember(server, number, f"{folder.name}: a decision", signed=signed)
+        else:
+            lacking = [row["text"] for row in context["gate"] if not row["is_met"]]
+            if lacking or not context["gate"]:
+                raise InputError("the gate is shut; nothing was published", lacking)
+            asked = {"increment": tried.asked["increment"], "sha256": own["increment"]}
+            asked |= {"folder": str(folder), "method": own["method"]}
+            server.start("republish", one(form, "once"), **asked)
+    else:
+        raise policy_text.NotThere
+    return RedirectResponse(f"/ledger/{number}", 303)
+
+
+ROUTES = [
+    Route("/watch", watched),
+    Route("/watch", add_watch, methods=["POST"]),
+    Route("/stream/{n}", stream),
+    Route("/ledger/{n}", shown),
+    Route("/ledger/{n}", changed, methods=["POST"]),
+]

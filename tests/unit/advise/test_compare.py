@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 import shoal as front_door
 from shoal.advise import compare as comparing
 from shoal.advise.compare import compare
-from shoal.advise.compared_methods import (
+from shoal.advise.comparison import promise_titles
+from shoal.advise.methods import (
     checked_ks,
     label_of,
     proposed_methods,
     with_methods,
 )
-from shoal.advise.comparison import promise_titles
 from shoal.data import uncompiled
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
@@ -56,7 +56,7 @@ def test_times_are_of_compiled_loops_unless_the_table_is_small(
     monkeypatch.setattr(comparing, "find_classes", found)
     monkeypatch.setattr(comparing, "FEW_RECORDS", few)
     compare(sample_table, sample_policy, ["mondrian"], [20])
-    assert asked == [compiled]
+    assert asked == [compiled] * 2  # to warm up, then timed
     assert uncompiled._compiles is None
 
 

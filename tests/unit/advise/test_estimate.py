@@ -9,8 +9,7 @@ import pytest
 
 import shoal
 from shoal.advise import estimate as job
-from shoal.advise import measured_run as measuring
-from shoal.advise.measured_run import Shape, measured_run, run_apart
+from shoal.advise.estimate import Shape, measured_run, run_apart
 from shoal.data.room import size_text
 from shoal.data.run_cost import (
     CUT,
@@ -130,7 +129,7 @@ def test_everything_that_is_no_size_is_listed():
 def test_the_measured_run_publishes_such_a_table_and_tells_every_stage():
     found = measured_run(Shape(2, k=5, other=1), 400, 300)
     names = [stage.name for stage in found.stages]
-    assert names == list(dict.fromkeys(measuring.STAGES.values()))
+    assert names == list(dict.fromkeys(job.STAGES.values()))
     assert all(stage.seconds >= 0 and stage.alone >= 0 for stage in found.stages)
     assert found.bytes_in == len("q0,q1,o0\n") + 400 * len("100,100,10000000\n")
     # Linux adds up a process's pages late, so that the most it has held may shrink by a few.
@@ -140,26 +139,26 @@ def test_the_measured_run_publishes_such_a_table_and_tells_every_stage():
 def test_the_invented_table_has_the_shape_that_was_asked_for():
     few, many = Shape(9, other=2).table(3_000), Shape(1, values=1_000).table(30_000)
     assert few.shape == (3_000, 11)
-    assert [few[f"q{i}"].n_unique() for i in range(9)] == [*measuring.FEW, measuring.FEW[0]]
+    assert [few[f"q{i}"].n_unique() for i in range(9)] == [*job.FEW, job.FEW[0]]
     assert many["q0"].n_unique() > 900
 
 
 def test_the_process_of_its_own_says_what_it_measured(monkeypatch, capsys):
-    monkeypatch.setattr(measuring, "measured_run", lambda shape, *sizes: RUN)
-    measuring.main(json.dumps(asdict(Shape(2)) | {"records": 400, "less_records": 300}))
+    monkeypatch.setattr(job, "measured_run", lambda shape, *sizes: RUN)
+    job.main(json.dumps(asdict(Shape(2)) | {"records": 400, "less_records": 300}))
     said = capsys.readouterr().out
 
     def run(command, **rest):
-        assert command[1:4] == ["-P", "-m", "shoal.advise.measured_run"]
+        assert command[1:4] == ["-P", "-m", "shoal.advise.estimate"]
         return type("Done", (), {"returncode": 0, "stdout": said})
 
-    monkeypatch.setattr(measuring.subprocess, "run", run)
+    monkeypatch.setattr(job.subprocess, "run", run)
     assert run_apart(Shape(2), 400, 300) == RUN
 
 
 def test_a_run_that_fails_is_said(monkeypatch):
     done = type("Done", (), {"returncode": 4, "stderr": "trace\nOSError: no space left\n"})
-    monkeypatch.setattr(measuring.subprocess, "run", lambda *given, **rest: done)
+    monkeypatch.setattr(job.subprocess, "run", lambda *given, **rest: done)
     with pytest.raises(InputError, match="failed: OSError: no space left"):
         run_apart(Shape(2), 400, 300)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shoal
-from shoal.advise.compared_methods import checked_ks
+from shoal.advise.methods import checked_ks
 
 POLICY = {
     "version": 1,

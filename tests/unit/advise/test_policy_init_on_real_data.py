@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.advise.proposal.proposal import ProposedColumn
+from shoal.advise.propose import ProposedColumn
 from shoal.samples import bank
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "policy-init.md"

@@ -22,10 +22,10 @@ from shoal.advise.proposal.cells import (
     WHICH_FIRST,
     notation_in,
 )
-from shoal.advise.proposal.proposal import _flow
 from shoal.advise.propose import propose_policy
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
+from shoal.policy.loading import one_line
 from shoal.samples import patients, purchases
 
 
@@ -221,7 +221,7 @@ def test_without_a_quasi_identifier_the_likeliest_is_asked_about():
 
 @pytest.mark.parametrize("text", ["\x85", "\xa0a\xa0", "\u2028", "a\n", "\ufeffb", " ", "Zoë"])
 def test_signs_that_no_one_sees_come_back_from_the_written_policy(text):
-    assert yaml.safe_load(_flow({text: [text]})) == {text: [text]}
+    assert yaml.safe_load(one_line({text: [text]})) == {text: [text]}
 
 
 # Hierarchies of a folder

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.advise.proposal.proposal import SinglingOut, share_text, singled_out
+from shoal.advise.propose import SinglingOut, share_text, singled_out
 
 
 def naive_share(columns: list[list[int]], people: list[int] | None) -> float:

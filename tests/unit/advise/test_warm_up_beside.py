@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 from numba.core import event
 
-from shoal.advise import compare, warm_up_beside
-from shoal.advise.compared_methods import label_of, with_methods
-from shoal.advise.warm_up_beside import Trial, warm_up
+from shoal.advise import compare
+from shoal.advise.compare import Trial, warm_up
+from shoal.advise.methods import label_of, with_methods
 from shoal.data import cores
 from shoal.policy.policy import Policy
 
@@ -58,7 +58,7 @@ def helpers(monkeypatch) -> list[SimpleNamespace]:
         )
         return started[-1]
 
-    monkeypatch.setattr(warm_up_beside, "_start", start)
+    monkeypatch.setattr(compare, "_start", start)
     return started
 
 
@@ -82,10 +82,10 @@ def test_nobody_helps_on_one_core_or_with_the_last_method(trial, ran, helpers):
 
 def test_the_helper_begins_with_the_last_method(trial, ran, monkeypatch):
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(pickle.dumps(trial))))
-    warm_up_beside.main()
+    compare.main()
     assert ran == ["mdav", "top-down-greedy", "mondrian"]
 
 
 def test_a_helper_runs_the_methods_and_ends(trial):
-    helper: subprocess.Popen[bytes] = warm_up_beside._start(pickle.dumps(trial))
+    helper: subprocess.Popen[bytes] = compare._start(pickle.dumps(trial))
     assert helper.wait(60) == 0

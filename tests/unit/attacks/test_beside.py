@@ -15,7 +15,7 @@ import shoal
 from beside_cases import HOSPITAL, SALES, classes, expected, people, values
 from republish_cases import grown, policy, wearers
 from shoal.errors import InputError
-from shoal.reports.beside import beside_lines
+from shoal.reports.text import beside_lines
 
 COUNTS = ("people", "below_k", "alone", "least")
 H_QUASI, S_QUASI = ["age", "town"], ["age", "income"]

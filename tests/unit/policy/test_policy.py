@@ -20,8 +20,8 @@ from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding.table import bind
-from shoal.policy.comparators import COMPARATORS
 from shoal.policy.loading import json_schema
+from shoal.policy.plug_ins import COMPARATORS
 from shoal.policy.policy import Policy
 from shoal.samples import patients
 

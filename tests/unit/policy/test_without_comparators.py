@@ -16,9 +16,9 @@ import yaml
 
 from shoal.cli.main import status_of
 from shoal.errors import InputError
-from shoal.policy import comparators, plug_ins, registry
+from shoal.policy import plug_ins, registry
 from shoal.policy.agreement import Agreement
-from shoal.policy.comparators import COMPARATORS, INSTALL
+from shoal.policy.plug_ins import COMPARATORS, INSTALL
 from shoal.policy.policy import Policy
 from shoal.samples import patients
 
@@ -41,7 +41,7 @@ def forget() -> None:
 @pytest.fixture
 def hidden(monkeypatch):
     """The distribution is not installed, and nothing of it can be imported."""
-    others = [each for each in distributions() if each.name != comparators.DISTRIBUTION]
+    others = [each for each in distributions() if each.name != plug_ins.DISTRIBUTION]
     found = EntryPoints(entry for each in others for entry in each.entry_points)
     monkeypatch.setattr(plug_ins, "entry_points", lambda: found)
     for name in [name for name in sys.modules if name.split(".")[0] == "shoal_papers"]:

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 import yaml
 
-from shoal.reports.metadata.write import FORMS, metadata_path
+from shoal.reports.metadata import FORMS, metadata_path
 
 SCHEMAS = Path(__file__).parent / "schemas"
 ALL = ",".join(FORMS)

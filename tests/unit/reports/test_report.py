@@ -17,18 +17,19 @@ from shoal.auditor.audit import AuditResult
 from shoal.auditor.measure import measure
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.binding.release import bind_release
+from shoal.policy.binding.table import bind_release
 from shoal.policy.policy import Policy
 from shoal.reports.distributions import (
+    MOST_DRAWN,
     NO_VALUE,
     OTHERS,
     Distribution,
     distributions,
+    drawn_of,
     round_edges,
     spread_over_intervals,
 )
-from shoal.reports.release import write_audit_report, write_report
-from shoal.reports.release_charts import MOST_DRAWN, drawn_of
+from shoal.reports.release import write_report
 from shoal.samples import patients
 from shoal.tables.publish import Outcome, publish_file
 
@@ -301,7 +302,7 @@ def test_audit_report_without_the_original_has_no_before(sample, tmp_path):
     assert not findings
     certificate, release, _ = measure(published, schema, sample.policy, None)
     certificate = certificate.extended(output={"sha256": "0" * 64})
-    write_audit_report(
+    write_report(
         AuditResult(certificate, release, schema, None), sample.policy, tmp_path / "audit.html"
     )
     page = Page((tmp_path / "audit.html").read_text("utf-8"))
@@ -317,9 +318,7 @@ def test_columns_that_should_have_been_removed_are_said_without_the_original(tmp
     assert schema is not None
     certificate, release, _ = measure(original, schema, policy, None)
     assert certificate["faults"] == {"not_removed": 1}
-    write_audit_report(
-        AuditResult(certificate, release, schema, None), policy, tmp_path / "audit.html"
-    )
+    write_report(AuditResult(certificate, release, schema, None), policy, tmp_path / "audit.html")
     page = Page((tmp_path / "audit.html").read_text("utf-8"))
     assert "The policy removes 1 column that the release still holds." in page.text
     assert "Without the original, this audit could not check" in page.text
@@ -331,7 +330,7 @@ def test_a_release_without_any_class(sample, tmp_path):
     )
     draft = sample.outcome.draft
     certificate, release, _ = measure(Table(starred), draft.schema, sample.policy, None)
-    write_audit_report(
+    write_report(
         AuditResult(certificate, release, draft.schema, None),
         sample.policy,
         tmp_path / "audit.html",
@@ -346,7 +345,7 @@ def test_a_broken_promise_is_said_first(sample, tmp_path):
     stricter = sample.policy.with_k(25)
     draft = sample.outcome.draft
     certificate, release, _ = measure(published, draft.schema, stricter, draft.truth)
-    write_audit_report(
+    write_report(
         AuditResult(certificate, release, draft.schema, draft.truth),
         stricter,
         tmp_path / "audit.html",

@@ -13,7 +13,7 @@ from naive_castle import castle
 from shoal.data.space import Space
 from shoal.data.stream import KINDS, Arrivals, Emissions
 from shoal.policy import registry
-from shoal.policy.binding.release import bind_stream
+from shoal.policy.binding.table import bind_stream
 from stream_cases import OnlyK, cases, policy_of
 
 

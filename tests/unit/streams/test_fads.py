@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import naive_streams
 from shoal.data.space import Space
 from shoal.data.stream import Arrivals
-from shoal.policy.binding.release import bind_stream
+from shoal.policy.binding.table import bind_stream
 from shoal.streams.kernels import (
     grown_clusters,
     join_clusters,

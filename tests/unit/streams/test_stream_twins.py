@@ -14,7 +14,7 @@ import naive_windows
 from shoal.data.space import Space
 from shoal.data.stream import KINDS, Arrivals, Emissions
 from shoal.policy import registry
-from shoal.policy.binding.release import bind_stream
+from shoal.policy.binding.table import bind_stream
 from shoal.streams.core import StreamCore
 from stream_cases import ADVERSARIAL, OnlyK, cases, policy_of, streams
 from thorough import examples

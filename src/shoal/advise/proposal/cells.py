@@ -192,8 +192,12 @@ def notation_in(table: Table, known: Iterable[str] = ()) -> FoundNotation:
     read: dict[str, str] = {}
     questions: dict[str, str] = {}
     kinds = table.frame.schema
-    texts = {name: _values(table.column(name)) for name in table.names if kinds[name] == pl.String}
-    texts = {name: values for name, values in texts.items() if len(values)}
+    texts = {}
+    for name in (name for name in table.names if kinds[name] == pl.String):
+        values = pl.Series(table.column(name).cells, dtype=pl.String).str.strip_chars()
+        values = values.filter(~values.is_in([*NO_VALUE, *NO_NUMBER]))
+        if len(values):
+            texts[name] = values
     if "dates" not in known:
         _find_dates(texts, read, questions)
     if not {"decimal", "thousands"} & {*known}:
@@ -216,11 +220,6 @@ def as_read(frame: pl.DataFrame, notation: Notation) -> pl.DataFrame:
                 frame = frame.with_columns(cells.alias(name))
                 break
     return frame
-
-
-def _values(column: Column) -> pl.Series:
-    values = pl.Series(column.cells, dtype=pl.String).str.strip_chars()
-    return values.filter(~values.is_in([*NO_VALUE, *NO_NUMBER]))
 
 
 def _find_dates(

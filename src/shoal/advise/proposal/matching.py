@@ -14,17 +14,14 @@ import polars as pl
 
 from shoal.advise.proposal.cells import ColumnCells
 from shoal.advise.proposal.roles import Guess
-from shoal.connectors import files
-from shoal.connectors.frames import table_of
 from shoal.data.hierarchies.diagnostics import diagnose
 from shoal.data.hierarchies.paths import Paths
 from shoal.data.hierarchies.table import read_paths
 from shoal.data.person.cells import NO_VALUE
 from shoal.data.progress import Progress, no_progress
-from shoal.data.table import Column, Table
+from shoal.data.table import Column
 from shoal.errors import InputError
-from shoal.policy.binding.files import Source, read_source
-from shoal.policy.interchange import reading_of
+from shoal.policy.binding.files import Source, read_source, read_undeclared
 from shoal.policy.loading import read_options
 from shoal.policy.policy import Policy, PolicyLike
 
@@ -111,8 +108,7 @@ def _match(
     try:
         paths = read_paths(path, encoding=encoding)
     except InputError as unreadable:
-        said = (str(unreadable.args[0]), *unreadable.findings)
-        return HierarchyMatch(path.name, None, (), 0, 0, said, False)
+        return HierarchyMatch(path.name, None, (), 0, 0, tuple(unreadable.said), False)
     findings = [finding.message for finding in diagnose(paths)]
     leaves = leaves_of(paths)
     if leaves is None:
@@ -123,7 +119,7 @@ def _match(
         (one for one in covered if one.rows >= FITS),
         key=lambda one: (-one.rows, one.column.casefold() not in stem.casefold()),
     )
-    steps = _steps(paths)
+    steps = int(paths.lengths.max(initial=1)) - 1
     return HierarchyMatch(
         path.name,
         fits[0].column if fits else None,
@@ -141,10 +137,6 @@ def _coverage(name: str, cells: pl.Series, rows: np.ndarray, leaves: pl.Series) 
     lost = int(rows[~is_listed].sum())
     share = (every - lost) / every if every else 0.0
     return Coverage(name, share, int((~is_listed).sum()), lost)
-
-
-def _steps(paths: Paths) -> int:
-    return int(paths.lengths.max(initial=1)) - 1
 
 
 def _with_rivals(match: HierarchyMatch, found: Sequence[HierarchyMatch]) -> HierarchyMatch:
@@ -306,11 +298,7 @@ def match_hierarchies(
         missing, options = known.model.missing_values, known.model.read
     else:
         options = read_options(read or {})
-        if isinstance(source, (str, Path)):
-            progress("reading the table")
-            table = Table(files.read(str(source), reading=reading_of(options)).frame)
-        else:
-            table = table_of(source)
+        table, _ = read_undeclared(source, options, progress)
         names, missing = table.names, list(NO_VALUE)
     progress("matching hierarchies")
     columns = [table.column(name) for name in names]

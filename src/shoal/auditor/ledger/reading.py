@@ -17,7 +17,7 @@ from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.errors import InputError, LedgerError
-from shoal.policy.binding.release import bind_release
+from shoal.policy.binding.table import bind_release
 from shoal.policy.policy import Policy
 from shoal.utility.gcp import ColumnFigures
 

@@ -18,11 +18,11 @@ from shoal.data.coded_table import CodedTable
 from shoal.data.room import Room, blocks
 from shoal.data.shared_room import SharedRoom
 from shoal.errors import InputError
-from shoal.policy.binding.files import certified_reading
+from shoal.policy.binding.files import as_stated, certified_reading
 from shoal.policy.binding.notation import translated_columns
 from shoal.policy.binding.past_memory import room_for
 from shoal.policy.binding.people import with_person
-from shoal.policy.interchange import reading_of
+from shoal.policy.model import reading_of
 from shoal.policy.policy import Policy
 
 
@@ -41,13 +41,8 @@ def require_readable(policy: Policy, names: list[str]) -> None:
         findings.append("two tables share their groups")
     if policy.populations:
         findings.append("a table of the population is compared with every class")
-    if findings:
-        raise InputError.from_findings(
-            [
-                f"memory: {each}, which needs the whole table in memory; leave out --memory"
-                for each in findings
-            ]
-        )
+    whole = "which needs the whole table in memory; leave out --memory"
+    InputError.raise_for([f"memory: {each}, {whole}" for each in findings])
 
 
 def read_original_coded(path: str, policy: Policy, room: Room) -> CodedSource:
@@ -84,11 +79,8 @@ def read_released_coded(
         return _checked(read_spread(path, room), path, policy)
     reading = reading_of(policy.model.read, policy.model.write)
     stated = certified_reading(path, reading) if stated is None else stated
-    if stated is not None:
-        reading = replace(
-            reading, encoding=stated.encoding, delimiter=stated.delimiter, is_beside=False
-        )
-    return _checked(read_coded(path, files.format_to_read(path), reading, room), path, policy)
+    source = read_coded(path, files.format_to_read(path), as_stated(reading, stated), room)
+    return _checked(source, path, policy)
 
 
 def read_written_coded(
@@ -97,8 +89,7 @@ def read_written_coded(
     """A release that was just written in a dialect."""
     if isinstance(room, SharedRoom):
         return _checked(read_spread(path, room), str(path), policy)
-    reading = reading_of(policy.model.read, policy.model.write)
-    reading = replace(reading, encoding=dialect.encoding, delimiter=dialect.delimiter)
+    reading = as_stated(reading_of(policy.model.read, policy.model.write), dialect)
     return _checked(read_coded(path, kind, reading, room), str(path), policy)
 
 

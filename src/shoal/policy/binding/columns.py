@@ -82,15 +82,11 @@ def _end_of(name: str, declared: Container[str]) -> str | None:
 
 def _patterns(names: list[str]) -> list[str]:
     """Names that the table library takes for patterns of names, and so for other columns."""
-    numbers = [
-        str(number)
-        for number, name in enumerate(names, 1)
-        if name == "*" or (name.startswith("^") and name.endswith("$"))
-    ]
     return [
         f"column {number}: its name is '*', or runs from '^' to '$', and would be read as a pattern"
         " of names; rename it"
-        for number in numbers
+        for number, name in enumerate(names, 1)
+        if name == "*" or (name.startswith("^") and name.endswith("$"))
     ]
 
 

@@ -45,7 +45,7 @@ from shoal.policy.binding.notation import (
     without_derived,
 )
 from shoal.policy.binding.people import frame_with_person
-from shoal.policy.interchange import reading_beside, reading_of
+from shoal.policy.model import ReadOptions, reading_beside, reading_of
 from shoal.policy.policy import Policy
 from shoal.privacy.two_tables import joined
 
@@ -83,7 +83,7 @@ def table_beside(table: Table, policy: Policy, what: str) -> Table:
     try:
         return original_table(table, policy)
     except InputError as wrong:
-        findings = [f"{what}: {finding}" for finding in (wrong.args[0], *wrong.findings)]
+        findings = [f"{what}: {finding}" for finding in wrong.said]
         raise InputError.from_findings(findings) from None
 
 
@@ -92,8 +92,7 @@ def original_frame(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     every column at fault.
     """
     frame, findings = notation.read_original(frame, policy)
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
     return frame_with_person(frame, policy)
 
 
@@ -146,16 +145,20 @@ def read_as_written(
         reading = replace(reading, sheet=asked.sheet, header=asked.header)
     if stated is None:
         stated = certified_reading(path, reading)
-    if stated is not None:
-        reading = replace(
-            reading, encoding=stated.encoding, delimiter=stated.delimiter, is_beside=False
-        )
+    reading = as_stated(reading, stated)
 
     def read(name: str) -> files.SourceFile:
         source = files.read(name, _categorical(policy), allow_empty=allow_empty, reading=reading)
         return _unescaped(source, policy, files.format_of(name))
 
     return read_both(path, policy.hidden, read) if policy.is_in_two_tables else read(path)
+
+
+def as_stated(reading: Reading, stated: Reading | Dialect | None) -> Reading:
+    """The reading with the encoding and the delimiter that are stated, if any are."""
+    if stated is None:
+        return reading
+    return replace(reading, encoding=stated.encoding, delimiter=stated.delimiter, is_beside=False)
 
 
 def read_draft(
@@ -169,11 +172,7 @@ def read_draft(
 
     second: of two tables, the other.
     """
-    reading = replace(
-        reading_of(policy.model.read, policy.model.write),
-        encoding=dialect.encoding,
-        delimiter=dialect.delimiter,
-    )
+    reading = as_stated(reading_of(policy.model.read, policy.model.write), dialect)
 
     def read(draft: ReleaseDraft) -> files.SourceFile:
         return _unescaped(draft.read(_categorical(policy), reading), policy, kind)
@@ -201,16 +200,14 @@ def _without_formulas(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     wanted = policy.model.write.formulas
     if wanted == "refuse":
         findings = list(formula_sentences(frame))
-        if findings:
-            raise InputError.from_findings(findings)
+        InputError.raise_for(findings)
     return escaped(frame) if wanted == "escape" else frame
 
 
 def published_frame(frame: pl.DataFrame, policy: Policy) -> tuple[pl.DataFrame, int | None]:
     """A release without its derived columns, and how many records its cells contradict."""
     frame, findings = notation.read_published(frame, policy, _sources(policy))
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
     return without_derived(frame_with_person(frame, policy), policy)
 
 
@@ -425,6 +422,17 @@ def released_table(released: Frame | tuple[Frame, Frame], policy: Policy) -> Tab
 
 Source: TypeAlias = "str | Path | Frame"
 """A table in a file, or as a frame of pandas, polars or pyarrow."""
+
+
+def read_undeclared(
+    source: Source, read: ReadOptions, progress: Progress
+) -> tuple[Table, Dialect | None]:
+    """A table that has no policy yet, and the dialect of a delimited file; raises InputError."""
+    if not isinstance(source, (str, Path)):
+        return table_of(source), None
+    progress("reading the table")
+    file = files.read(str(source), reading=reading_of(read))
+    return Table(file.frame), file.dialect
 
 
 def read_source(source: Source, policy: Policy, progress: Progress) -> Table:

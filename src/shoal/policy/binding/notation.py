@@ -90,21 +90,21 @@ def _read(
         column = frame[name]
         if column.dtype not in TEXTS:
             continue  # numbers and dates of a type of their own
+        translate = _day_reader(notation, render)
         if is_number(declared):
             what = ("a number", "numbers", f"with the decimal mark '{notation.decimal}'")
             remedy = "correct {}, or say what the mark is, such as --read decimal=."
-            translate = _number_reader(notation, render)
+            numbers = PublishedNumbers.of(notation, render)
+            translate = partial(numbers.translated, translate=notation.plain)
         else:
             what = ("a date", "dates", f"like {notation.dates}")
             remedy = (
                 "correct {}, say how dates are written, such as --read dates=%d/%m/%Y, or list"
                 " the text under 'missing_values'"
             )
-            translate = _day_reader(notation, render)
         cells, lost = map_cells(column, translate)
         frame = frame.with_columns(cells.alias(name))
-        is_odd = _is_odd_number if is_number(declared) else _is_odd_date
-        odd = [cell for cell in lost if policy.is_value(cell) and is_odd(cell, render)]
+        odd = [cell for cell in lost if policy.is_value(cell) and _is_odd(cell, declared, render)]
         if odd and is_number(declared) and _are_grouped(odd, notation):
             remedy = "their thousands have points: say --read thousands=."
         if odd:
@@ -122,17 +122,12 @@ def _are_grouped(cells: list[str], notation: Notation) -> bool:
     return all(grouped.fullmatch(cell.strip()) for cell in cells)
 
 
-def _is_odd_number(cell: str, render: Render | None) -> bool:
+def _is_odd(cell: str, declared: AttributePolicy, render: Render | None) -> bool:
     """Whether a cell that can't be read is a fault: nodes of a release may be any text."""
-    if render is None:
-        return True
+    if render is None or not is_number(declared):
+        return render is None
     # what would be read as a plain number or interval, were it left as it is
     return PublishedNumbers.of(Notation(), render).translated(cell, str) is not None
-
-
-def _is_odd_date(cell: str, render: Render | None) -> bool:
-    """The same of a date: what no node is called is found when the cells are read as nodes."""
-    return render is None
 
 
 def _day_reader(notation: Notation, render: Render | None) -> Translate:
@@ -140,11 +135,6 @@ def _day_reader(notation: Notation, render: Render | None) -> Translate:
     if render is None:
         return notation.day
     return lambda cell: cell if is_period(cell) else notation.day(cell)
-
-
-def _number_reader(notation: Notation, render: Render | None) -> Translate:
-    numbers = PublishedNumbers.of(notation, render)
-    return lambda cell: numbers.translated(cell, notation.plain)
 
 
 def _not_such(rows: list[int], one: str, many: str, like: str) -> str:

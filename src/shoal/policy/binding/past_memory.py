@@ -81,20 +81,15 @@ def _require_spread(tables: Sequence[str | Path]) -> None:
         for path in tables
         if is_address(str(path)) or not is_readable(path)
     ]
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
 
 
 def refuse_whole(asked: Mapping[str, Any], *paths: str | Path | None) -> None:
     """Raises InputError where something is asked that needs tables which don't fit as a whole."""
     given = [name for name, value in asked.items() if value]
     if given and is_past_memory(*paths) is not None:
-        raise InputError.from_findings(
-            [
-                f"memory: {name} needs the whole table in memory; leave out --memory"
-                for name in given
-            ]
-        )
+        whole = "needs the whole table in memory; leave out --memory"
+        InputError.raise_for([f"memory: {name} {whole}" for name in given])
 
 
 def memory_of(path: str | Path) -> float:

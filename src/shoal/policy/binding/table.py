@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -101,7 +102,8 @@ def _bind_columns(
     if findings:
         return None, {}, findings
     people = tables_of(policy)
-    telling = [name for name in table.names if _tells_values(name, policy)]
+    audited = {*policy.audited_columns}
+    telling = [name for name in table.names if name in audited]
     table.encode(telling)
     read = {name: table.column(name) for name in telling}
     for population in people.values():
@@ -109,11 +111,6 @@ def _bind_columns(
         read |= {name: read[name].joined(population.column(name)) for name in policy.quasi}
     schema, findings = bind_attributes([(name, read.get(name)) for name in table.names], policy)
     return schema, people, findings
-
-
-def _tells_values(name: str, policy: Policy) -> bool:
-    declared = policy.model.attributes.get(name)
-    return declared is not None and declared.role in ("quasi", "sensitive")
 
 
 def unknown_designated_values(
@@ -216,7 +213,7 @@ def _bind_attribute(
     try:
         hierarchy = None if opaque else _hierarchy(name, declared, column, is_value, policy)
     except InputError as broken:
-        return None, [str(broken.args[0]), *broken.findings]
+        return None, broken.said
     if lost_zeros:
         return None, [
             f"attribute '{name}': a prefix hierarchy over a column of numbers, which lost their"
@@ -326,3 +323,90 @@ def _schema(model: PolicyModel, attributes: list[Attribute], render: Render) -> 
     label = model.label or (categorical[0] if len(categorical) == 1 else None)
     missing = Missing(model.missing)
     return Schema(tuple(attributes), missing, tuple(model.missing_values), render, label)
+
+
+# The schema of a released file, whether its original is at hand or not.
+
+
+PSEUDONYM = re.compile(r"[0-9a-f]{32}")
+
+
+def bind_release(released: Table, policy: Policy) -> tuple[Schema | None, list[str]]:
+    """The schema of a released file whose original is not at hand, or every finding.
+
+    What only the original could tell stays open: a number without a declared domain has none, an
+    order or hierarchy that follows the data is None. Where the policy names a reference, it tells
+    the order of sensitive values, as it did when the stream was published.
+    """
+    findings = check_columns(released.names, policy, released=True)
+    if findings:
+        return None, findings
+    declared = policy.model.attributes
+    # sensitive values are published as they were, so they tell what follows them
+    as_they_were = {name for name, a in declared.items() if a.role == "sensitive"}
+    opaque = {name for name, a in declared.items() if a.follows_the_data} - as_they_were
+    columns = []
+    for name in released.names:
+        shown = released
+        if (reference := policy.reference_table) is not None and name in reference.names:
+            shown = reference
+        columns.append((name, shown.column(name) if name in as_they_were else None))
+    return bind_attributes(columns, policy, frozenset(opaque))
+
+
+def unremoved_identifiers(released: Table, original: Table | None, policy: Policy) -> list[str]:
+    """Columns of a release that the policy removes, or names instead of giving pseudonyms.
+
+    A subject column is left out of account: releases that still hold it are counted in people.
+    """
+    kept = []
+    if policy.model.other == "drop":
+        kept = [name for name in released.names if name not in policy.model.attributes]
+    for name, attribute in policy.model.attributes.items():
+        if name not in released.names:
+            continue
+        if attribute.pseudonym is not None:
+            given = set(released.column(name).cells)
+            named = not all(PSEUDONYM.fullmatch(cell) for cell in given)
+            if named or (original is not None and given & set(original.column(name).cells)):
+                kept.append(name)
+        elif attribute.role in ("identifier", "drop", "time", "operation"):
+            kept.append(name)
+    return kept
+
+
+# The schema of a stream, which must be known before its first record.
+
+
+def bind_stream(names: list[str], policy: Policy) -> tuple[Schema | None, list[str]]:
+    """The schema of a stream with these columns, or every finding."""
+    findings = check_columns(names, policy)
+    if findings:
+        return None, findings
+    open_questions = {name: _unknown_beforehand(name, policy) for name in names}
+    known = [(name, None) for name, unknown in open_questions.items() if not unknown]
+    schema, wrong = bind_attributes(known, policy)
+    findings = [finding for unknown in open_questions.values() for finding in unknown] + wrong
+    return (None if findings else schema), findings
+
+
+def _unknown_beforehand(name: str, policy: Policy) -> list[str]:
+    """What only the end of the stream would tell: domains and hierarchies that follow the data."""
+    declared = policy.model.attributes.get(name)
+    if declared is None or declared.role not in ("quasi", "sensitive"):
+        return []
+    before = f"attribute '{name}': a stream must know"
+    if declared.follows_the_data:
+        return [
+            f"{before} every value before the first record; give a hierarchy table, a 'tree' or"
+            " an 'order'"
+        ]
+    if declared.role == "quasi" and declared.hierarchy is None:
+        if declared.kind is Kind.NUMBER and declared.domain is None:
+            return [f"{before} its least and greatest value; declare its 'domain'"]
+        if declared.kind is Kind.CATEGORY:
+            return [
+                f"{before} its values; give a hierarchy table, or list them: 'hierarchy:"
+                " {tree: [...]}'"
+            ]
+    return []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 
 from shoal.connectors.database.address import is_address
@@ -14,7 +13,7 @@ from shoal.data.certificate import Certificate
 from shoal.errors import InputError
 
 FORMS = ("datapackage", "csvw", "croissant", "spdx", "openlineage")
-"""The kinds; a module of this package makes each, and is imported where it is asked for."""
+"""The kinds; a function of `metadata_forms` makes each, imported where it is asked for."""
 
 
 def kinds_of(text: str | None) -> list[str]:
@@ -25,8 +24,7 @@ def kinds_of(text: str | None) -> list[str]:
         for kind in kinds
         if kind not in FORMS
     ]
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
     return list(dict.fromkeys(kinds))
 
 
@@ -40,9 +38,9 @@ def check_kinds(kinds: Sequence[str], output_path: str) -> None:
             " write to a file"
         )
     if "csvw" in kinds:
-        from shoal.reports.metadata import csvw
+        from shoal.reports.metadata_forms import check_csvw
 
-        csvw.check_format(output_path)
+        check_csvw(output_path)
 
 
 def metadata_path(output_path: str, kind: str) -> str:
@@ -66,12 +64,11 @@ def write_metadata(certificate: Certificate, output_path: str, kinds: Sequence[s
     """Writes the metadata of these kinds, each whole; their paths."""
     if not kinds:
         return []
-    from shoal.reports.metadata.description import describe
+    from shoal.reports import metadata_forms
 
-    release = describe(certificate, output_path)
+    release = metadata_forms.describe(certificate, output_path)
     contents = {
-        metadata_path(output_path, kind): import_module(f"{__package__}.{kind}").content(release)
-        for kind in kinds
+        metadata_path(output_path, kind): getattr(metadata_forms, kind)(release) for kind in kinds
     }
     for path, content in contents.items():
         with atomic_write(path) as draft:

@@ -1,1 +1,0 @@
-"""A release described for catalogues and pipelines: one description, written in five forms."""

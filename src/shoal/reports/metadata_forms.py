@@ -1,0 +1,447 @@
+"""A release described for catalogues and pipelines: one description, written in five forms.
+
+Nothing is added that the certificate or the cells themselves do not say: no domain, and no value.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+from urllib.parse import quote
+
+from shoal.data.certificate import Certificate
+from shoal.data.numbers import number_text
+from shoal.errors import InputError
+
+MEDIA_TYPES = {
+    "csv": "text/csv",
+    "txt": "text/csv",
+    "tsv": "text/tab-separated-values",
+    "tab": "text/tab-separated-values",
+    "jsonl": "application/jsonlines",
+    "parquet": "application/vnd.apache.parquet",
+    "arrow": "application/vnd.apache.arrow.file",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+DELIMITED = ("csv", "txt", "tsv", "tab")
+TECHNIQUES = {
+    "interval": "numbers as the interval of their group",
+    "mean": "numbers as the mean of their group",
+    "mean-and-interval": "numbers as the mean and the interval of their group",
+    "span": "ordered labels as the span of their group",
+    "node": "values as a node of their hierarchy",
+    "value-or-nothing": "the value where the whole group agrees on it",
+    "pseudonym": "a keyed pseudonym",
+    "as-is": "as in the original",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One published column. kind: number, date or text, as its cells are; source: what it is of."""
+
+    name: str
+    kind: str
+    text: str
+    source: str
+    is_masked: bool
+    stated: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Description:
+    """A release: its file, its columns, and how it was made."""
+
+    path: str
+    certificate: Certificate
+    columns: tuple[Column, ...]
+
+    @property
+    def name(self) -> str:
+        """A name of lower-case letters, digits and hyphens."""
+        return re.sub(r"[^a-z0-9]+", "-", self.path.lower()).strip("-") or "release"
+
+    @property
+    def output(self) -> Mapping[str, Any]:
+        return self.certificate["output"]
+
+    @property
+    def dialect(self) -> Mapping[str, Any]:
+        return self.output["dialect"]
+
+    @property
+    def form(self) -> str:
+        """The format without compression, such as csv."""
+        return str(self.output["format"]).removesuffix(".gz")
+
+    @property
+    def media_type(self) -> str:
+        packed = str(self.output["format"]).endswith(".gz")
+        return "application/gzip" if packed else MEDIA_TYPES[self.form]
+
+    @property
+    def missing(self) -> list[str]:
+        """The texts that stand for no value."""
+        return ["", self.dialect["mark"] or "*"]
+
+    @property
+    def methods(self) -> list[str]:
+        """What protects people: the promises, and how columns were coarsened."""
+        promises = [_promise(promise) for promise in self.certificate["promises"]]
+        done = {c.stated["technique"] for c in self.columns if c.is_masked}
+        return promises + [TECHNIQUES[name] for name in TECHNIQUES if name in done]
+
+    @property
+    def summary(self) -> str:
+        count = self.certificate["records"]["out"]
+        return f"{count} records, published by Shoal: {'; '.join(self.methods)}."
+
+
+def describe(certificate: Certificate, output_path: str) -> Description:
+    """The description of a released file; raises InputError where the certificate has none."""
+    if not certificate.get("columns") or not certificate.get("output"):
+        raise InputError(
+            "metadata: the certificate names no columns; publish or audit the file again"
+        )
+    columns = tuple(
+        _column(stated) for stated in certificate["columns"] if stated["technique"] != "removed"
+    )
+    return Description(PurePath(output_path).name, certificate, columns)
+
+
+def _column(stated: Mapping[str, Any]) -> Column:
+    source = stated.get("derived_from")
+    part = "" if source is None else str(stated["name"]).rpartition("_")[2]
+    text = _PARTS[part].format(source) if source else TECHNIQUES[stated["technique"]]
+    if stated.get("round"):
+        text += f", ends at multiples of {number_text(stated['round'])}"
+    is_masked = stated["role"] == "quasi" or source is not None
+    kind = "text" if stated["role"] == "quasi" else str(stated.get("type") or "text")
+    return Column(
+        stated["name"],
+        {"number": "number", "date": "date"}.get(kind, "text"),
+        text,
+        source or stated["name"],
+        is_masked,
+        stated,
+    )
+
+
+_PARTS = {
+    "lo": "the least value that a cell of '{}' covers",
+    "hi": "the greatest value that a cell of '{}' covers",
+    "mid": "the middle of what a cell of '{}' covers",
+    "mean": "the mean that a cell of '{}' shows",
+}
+
+
+def _promise(promise: Mapping[str, Any]) -> str:
+    about = ", ".join(promise.get("attributes") or ())
+    over = f" over {about}" if about else ""
+    return f"{promise['model']} {promise['asked']}{over}"
+
+
+# The five forms: each is a function of the name by which users ask for it.
+
+
+_DATA_TYPES = {"number": "number", "date": "date", "text": "string"}
+
+
+def datapackage(release: Description) -> dict[str, Any]:
+    """Data Package 2.0: a resource with its dialect and fields.
+
+    Our own description of a column stands under `shoal`.
+    """
+    resource: dict[str, Any] = {
+        "name": release.name,
+        "path": release.path,
+        "type": "table",
+        "format": release.form,
+        "mediatype": release.media_type,
+        "bytes": release.output["bytes"],
+        "hash": f"sha256:{release.output['sha256']}",
+        "schema": {
+            "fields": [_package_field(release, column) for column in release.columns],
+            "missingValues": release.missing,
+        },
+    }
+    if release.form in DELIMITED:
+        resource["encoding"] = release.dialect["encoding"]
+        resource["dialect"] = {
+            "delimiter": release.dialect["delimiter"],
+            "lineTerminator": release.dialect["newline"],
+        }
+    return {
+        "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
+        "name": release.name,
+        "description": release.summary,
+        "created": release.certificate["date"],
+        "resources": [resource],
+    }
+
+
+def _package_field(release: Description, column: Column) -> dict[str, Any]:
+    field: dict[str, Any] = {
+        "name": column.name,
+        "type": _DATA_TYPES[column.kind],
+        "description": column.text,
+        "missingValues": release.missing,
+        "shoal": {key: value for key, value in column.stated.items() if value is not None},
+    }
+    if column.kind == "number" and release.dialect["decimal"] != ".":
+        field["decimalChar"] = release.dialect["decimal"]
+    if column.kind == "date" and release.dialect["dates"] is not None:
+        field["format"] = release.dialect["dates"]
+    return field
+
+
+# a strptime form in the letters of UAX 35; other directives have none, and stay text
+_LETTERS = {"%d": "dd", "%m": "MM", "%Y": "yyyy"}
+
+
+def check_csvw(output_path: str) -> None:
+    """Raises InputError for a file that is not plain delimited text."""
+    if not output_path.lower().endswith(tuple(f".{form}" for form in DELIMITED)):
+        raise InputError(
+            "--metadata csvw: describes plain delimited text; write a .csv, or leave csvw out"
+        )
+
+
+def csvw(release: Description) -> dict[str, Any]:
+    """CSV on the Web (W3C): a file of delimited text with its dialect and columns."""
+    return {
+        "@context": "http://www.w3.org/ns/csvw",
+        "url": quote(release.path),
+        "dc:description": release.summary,
+        "dialect": {
+            "delimiter": release.dialect["delimiter"],
+            "encoding": release.dialect["encoding"],
+            "lineTerminators": [release.dialect["newline"]],
+            "header": True,
+        },
+        "tableSchema": {"columns": [_csv_column(release, column) for column in release.columns]},
+    }
+
+
+def _csv_column(release: Description, column: Column) -> dict[str, Any]:
+    return {
+        # a name is a variable of a URI template: what it can't hold is percent-encoded
+        "name": quote(column.name, safe="").replace("-", "%2D").replace("~", "%7E"),
+        "titles": column.name,
+        "dc:description": column.text,
+        "datatype": _datatype(release, column),
+        "null": release.missing,
+    }
+
+
+def _datatype(release: Description, column: Column) -> str | dict[str, Any]:
+    if column.kind == "number":
+        decimal = release.dialect["decimal"]
+        if decimal == ".":
+            return "number"
+        return {"base": "number", "format": {"decimalChar": decimal}}
+    if column.kind == "date":
+        form = release.dialect["dates"]
+        if form is None:
+            return "date"
+        for directive, letters in _LETTERS.items():
+            form = form.replace(directive, letters)
+        return "string" if "%" in form else {"base": "date", "format": form}
+    return "string"
+
+
+_CROISSANT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "dct": "http://purl.org/dc/terms/",
+    "conformsTo": "dct:conformsTo",
+    "recordSet": "cr:recordSet",
+    "field": "cr:field",
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "source": "cr:source",
+    "fileObject": "cr:fileObject",
+    "extract": "cr:extract",
+    "column": "cr:column",
+}
+_RECORDS = "records"
+_CROISSANT_TYPES = {"number": "sc:Float", "date": "sc:Date", "text": "sc:Text"}
+
+
+def croissant(release: Description) -> dict[str, Any]:
+    """Croissant 1.0 (MLCommons): a file and its fields, for machine learning.
+
+    How people were protected stands under `rai:dataManipulationProtocol`.
+    """
+    return {
+        "@context": _CROISSANT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": release.name,
+        "description": release.summary,
+        "datePublished": str(release.certificate["date"])[:10],
+        "rai:dataManipulationProtocol": "; ".join(release.methods),
+        "distribution": [
+            {
+                "@type": "cr:FileObject",
+                "@id": release.path,
+                "name": release.path,
+                "contentUrl": quote(release.path),
+                "contentSize": f"{release.output['bytes']} B",
+                "encodingFormat": release.media_type,
+                "sha256": release.output["sha256"],
+            }
+        ],
+        "recordSet": [
+            {
+                "@type": "cr:RecordSet",
+                "@id": _RECORDS,
+                "name": _RECORDS,
+                "field": [_croissant_field(release, column) for column in release.columns],
+            }
+        ],
+    }
+
+
+def _croissant_field(release: Description, column: Column) -> dict[str, Any]:
+    return {
+        "@type": "cr:Field",
+        "@id": f"{_RECORDS}/{column.name}",
+        "name": column.name,
+        "description": column.text,
+        "dataType": _CROISSANT_TYPES[column.kind],
+        "source": {"fileObject": {"@id": release.path}, "extract": {"column": column.name}},
+    }
+
+
+_CREATION = "_:creation"
+
+
+def spdx(release: Description) -> dict[str, Any]:
+    """SPDX 3.0.1: a DatasetPackage in a document of its own.
+
+    How confidential the data is, only its owner can say: it is left out.
+    """
+    date = release.certificate["date"]
+    base = f"urn:shoal:{release.output['sha256']}"
+    agent, package = f"{base}#shoal", f"{base}#data"
+    return {
+        "@context": "https://spdx.org/rdf/3.0.1/spdx-context.jsonld",
+        "@graph": [
+            {
+                "@id": _CREATION,
+                "type": "CreationInfo",
+                "specVersion": "3.0.1",
+                "created": date,
+                "createdBy": [agent],
+            },
+            {
+                "type": "SoftwareAgent",
+                "spdxId": agent,
+                "creationInfo": _CREATION,
+                "name": f"Shoal {release.certificate['shoal']}",
+            },
+            _spdx_package(release, package, agent),
+            {
+                "type": "SpdxDocument",
+                "spdxId": f"{base}#document",
+                "creationInfo": _CREATION,
+                "profileConformance": ["core", "software", "dataset"],
+                "rootElement": [package],
+            },
+        ],
+    }
+
+
+def _spdx_package(release: Description, package: str, agent: str) -> dict[str, Any]:
+    date = release.certificate["date"]
+    return {
+        "type": "dataset_DatasetPackage",
+        "spdxId": package,
+        "creationInfo": _CREATION,
+        "name": release.path,
+        "summary": release.summary,
+        "builtTime": date,
+        "releaseTime": date,
+        "originatedBy": [agent],
+        "software_downloadLocation": quote(release.path),
+        "software_primaryPurpose": "data",
+        "dataset_datasetType": ["structured"],
+        "dataset_datasetSize": release.output["bytes"],
+        "dataset_anonymizationMethodUsed": release.methods,
+        "verifyUsing": [
+            {"type": "Hash", "algorithm": "sha256", "hashValue": release.output["sha256"]}
+        ],
+    }
+
+
+_SPEC = "https://openlineage.io/spec"
+_EVENT = f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent"
+_SCHEMA_FACET = f"{_SPEC}/facets/1-1-1/SchemaDatasetFacet.json#/$defs/SchemaDatasetFacet"
+_LINEAGE_FACET = (
+    f"{_SPEC}/facets/1-2-0/ColumnLineageDatasetFacet.json#/$defs/ColumnLineageDatasetFacet"
+)
+_NAMESPACE = "shoal"
+
+
+def openlineage(release: Description) -> dict[str, Any]:
+    """OpenLineage: a COMPLETE event, the run and which column came of which.
+
+    The input goes by its hash: its name and folder are its owner's.
+    """
+    certificate = release.certificate
+    origin = f"sha256:{(certificate['input'] or {}).get('sha256')}"
+    producer = f"urn:shoal:{certificate['shoal']}"
+    run = uuid.uuid5(uuid.NAMESPACE_URL, f"{release.output['sha256']} {certificate['date']}")
+    facet = {"_producer": producer}
+    schema = {
+        **facet,
+        "_schemaURL": _SCHEMA_FACET,
+        "fields": [
+            {"name": c.name, "type": c.kind, "description": c.text} for c in release.columns
+        ],
+    }
+    lineage = {
+        **facet,
+        "_schemaURL": _LINEAGE_FACET,
+        "fields": {c.name: {"inputFields": [_input(c, origin)]} for c in release.columns},
+    }
+    return {
+        "eventType": "COMPLETE",
+        "eventTime": certificate["date"],
+        "run": {"runId": str(run)},
+        "job": {"namespace": _NAMESPACE, "name": certificate["verb"]},
+        "inputs": [{"namespace": _NAMESPACE, "name": origin}],
+        "outputs": [
+            {
+                "namespace": _NAMESPACE,
+                "name": release.path,
+                "facets": {"schema": schema, "columnLineage": lineage},
+            }
+        ],
+        "producer": producer,
+        "schemaURL": _EVENT,
+    }
+
+
+def _input(column: Column, origin: str) -> dict[str, Any]:
+    subtype = "TRANSFORMATION" if column.is_masked else "IDENTITY"
+    return {
+        "namespace": _NAMESPACE,
+        "name": origin,
+        "field": column.source,
+        "transformations": [
+            {
+                "type": "DIRECT",
+                "subtype": subtype,
+                "description": column.text,
+                "masking": column.is_masked,
+            }
+        ],
+    }
