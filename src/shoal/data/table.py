@@ -116,12 +116,6 @@ class Table:
         encoded = cores.side_by_side(lambda n: encode_text(self.frame[n]), new, self.records)
         self._columns.update(zip(new, encoded, strict=True))
 
-    def column_among(self, name: str, rows: np.ndarray) -> Column:
-        """A column of some records alone; one that is not encoded yet is so for them alone, because
-        encoding all of a large table takes long.
-        """
-        return encode_text(self.frame[name].gather(rows))
-
     @property
     def coded(self) -> Collection[str]:
         """The columns that are encoded already."""

@@ -11,7 +11,7 @@ import numpy as np
 from shoal.advise.proposal.cells import ColumnCells, in_order
 from shoal.advise.proposal.roles import MANY, Guess
 from shoal.data.column_words import names_place
-from shoal.data.person.answer import Answer, PersonCandidate
+from shoal.data.person.decision import Answer, PersonCandidate
 from shoal.data.table import Column, Table
 from shoal.privacy.table_risk import row_keys, together
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from shoal.data.person.answer import question_in_words
+from shoal.data.person.decision import question_in_words
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.privacy.table_risk import singled_out, value_keys
 
