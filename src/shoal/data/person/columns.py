@@ -145,7 +145,9 @@ class People:
     @property
     def most(self) -> int:
         """Records of the one who has most."""
-        return int(self.counts().max(initial=0))
+        is_again = self.is_value.copy()
+        is_again[self.first] = False
+        return min(self.distinct, 1) + int(People(self.keys, is_again).counts().max(initial=0))
 
     def counts(self) -> np.ndarray:
         """Records of everybody, in any order."""
