@@ -198,11 +198,11 @@ class PersonColumn:
         return self.seen > 1
 
     def has_values(self, least: int) -> bool:
-        """Whether it has so many different values; they are counted where some rows can't tell."""
+        """Whether at least this number of values differ; counted where some rows can't tell."""
         return self.seen >= least or self.people.distinct >= least
 
     def repeats(self, least: int = 1) -> bool:
-        """Whether so many records hold a value again; counted where some rows can't tell."""
+        """Whether at least this number of records repeat a value; counted where some rows can't tell."""
         return self.again >= least or self.people.repeated >= least
 
     @cached_property
