@@ -202,7 +202,7 @@ class PersonColumn:
         return self.seen >= least or self.people.distinct >= least
 
     def repeats(self, least: int = 1) -> bool:
-        """Whether at least this number of records repeat a value; counted where some rows can't tell."""
+        """Whether at least this number of records repeat a value; counted where rows can't tell."""
         return self.again >= least or self.people.repeated >= least
 
     @cached_property
