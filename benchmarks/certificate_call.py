@@ -21,9 +21,8 @@ from shoal.tables import publish as publishing
 
 FOR_THE_CERTIFICATE = (
     "described",
-    "describe_file",
     "file_metadata",
-    "_people_assumed",
+    "input_warnings",
     "_formulas",
 )
 

@@ -37,6 +37,7 @@ NAMES = (
     "tcloseness",
     "full_domain",
     "distinct_rows",
+    "one_person",
     "republish",
     "returning",
     "waiting",

@@ -327,14 +327,19 @@ def test_the_wheel_honours_the_source_date(wheels):
         assert {member.date_time[:3] for member in wheel.infolist()} == {(2023, 11, 14)}
 
 
-def test_the_wheel_holds_types_manual_page_and_completions(wheels):
+def test_the_wheel_holds_types_manual_page_completions_and_what_is_read(wheels):
     with zipfile.ZipFile(wheels[0]) as wheel:
         names = set(wheel.namelist())
     data = f"shoal-{PROJECT['version']}.data/data"
     shared = {
         f"{data}/{path.relative_to(ROOT)}" for path in (ROOT / "share").rglob("*") if path.is_file()
     }
-    assert shared | {"shoal/py.typed"} <= names
+    read = {
+        str(path.relative_to(ROOT / "src"))
+        for path in (ROOT / "src" / "shoal").rglob("*")
+        if path.suffix in (".yaml", ".j2", ".css", ".js", ".svg")
+    }
+    assert shared | read | {"shoal/py.typed", "shoal/data/person/words.yaml"} <= names
 
 
 def test_the_bill_of_materials_names_what_users_install_and_no_more(wheels):

@@ -18,7 +18,7 @@ from shoal.data.column_words import names_place
 from shoal.data.findings import finding_about
 from shoal.data.numbers import parse_numbers
 from shoal.data.partition import Partition
-from shoal.data.person.answer import Answer, PersonCandidate
+from shoal.data.person.decision import Answer, PersonCandidate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Column, Table
 from shoal.errors import InfeasibleError, InputError

@@ -35,7 +35,7 @@ from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.fault_words import fault_sentence
 from shoal.data.formulas import formula_sentences_of
 from shoal.data.numbers import parse_numbers
-from shoal.data.person.cells import NO_VALUE
+from shoal.data.person.columns import NO_VALUE
 from shoal.data.room import Room
 from shoal.data.table import Table
 from shoal.data.warnings import (

@@ -76,7 +76,7 @@ def looks_like_data(table: Table, names: list[str]) -> list[str]:
     return [
         name
         for name, is_number in zip(names, numeric, strict=True)
-        if is_number or name in table.column(name).cells
+        if is_number or table.holds(name, name)
     ]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from shoal.data.classes import SensitiveColumn
 from shoal.data.findings import AttributeFinding, finding_about
 from shoal.data.numbers import parse_numbers
-from shoal.data.person_names import same_value, values_of
+from shoal.data.person_names import same_value, same_values, values_of
 from shoal.data.room import IN_MEMORY, Room
 from shoal.data.schema import Attribute, Kind, Schema
 from shoal.data.table import Column, Table
@@ -68,7 +68,7 @@ def _encoded(
 ) -> tuple[SensitiveColumn | None, list[AttributeFinding]]:
     # a text that looks like one for a missing value is missing, too
     none = {same_value(cell) for cell in (*schema.missing_values, schema.render.suppressed)}
-    missing = np.array([same_value(cell) in none for cell in column.cells], dtype=bool)
+    missing = np.array([value in none for value in same_values(column.cells)], dtype=bool)
     keys, distance, unfit = _keys(attribute, column)
     absent = ~np.isfinite(keys) & ~missing
     if absent.any():

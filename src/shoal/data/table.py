@@ -121,12 +121,6 @@ class Table:
         encoded = cores.side_by_side(lambda n: encode_text(self.frame[n]), new, self.records)
         self._columns.update(zip(new, encoded, strict=True))
 
-    def column_among(self, name: str, rows: np.ndarray) -> Column:
-        """A column of some records alone; one that is not encoded yet is so for them alone, because
-        encoding all of a large table takes long.
-        """
-        return encode_text(self.frame[name].gather(rows))
-
     @property
     def coded(self) -> Collection[str]:
         """The columns that are encoded already."""
@@ -135,6 +129,12 @@ class Table:
     def __contains__(self, name: str) -> bool:
         """Whether the cells of a column are known, or how often each text occurs in it."""
         return name in self._columns or name in self.frame.columns
+
+    def holds(self, name: str, text: str) -> bool:
+        """Whether a cell of a column is this text."""
+        if name in self._columns:
+            return text in self._columns[name].cells
+        return bool((as_text(self.frame[name]) == text).any())
 
     def distinct(self, name: str) -> int:
         """How many different texts a column holds."""
@@ -235,10 +235,12 @@ def without_nobody(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[ReleaseWarn
     """
     empty = np.arange(frame.height)
     for name in frame.columns:
-        cells = frame[name].gather(empty)
+        cells = frame[name] if len(empty) == frame.height else frame[name].gather(empty)
         blank = cells.is_null()
         if cells.dtype in (pl.String, pl.Categorical, pl.Enum):
-            blank |= cells.cast(pl.String).str.strip_chars().fill_null("") == ""
+            texts = cells.cast(pl.String)
+            if ((texts < "!") | (texts > "~")).any():  # else none begins with a blank
+                blank |= texts.str.strip_chars().fill_null("") == ""
         empty = empty[blank.to_numpy()]
         if not len(empty):
             return frame, ()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from shoal.data.person_names import names_of, person_name
+from shoal.data.person_names import names_of, person_name, same_value, same_values
 
 UNSEEN = (
     "\0\x1b\x7f\x9f\u034f\u180b\u200b\u2065\u2800\u3164\uffa0\ufeff\ufff9\ufffb\U000e0001\U000e007f"
@@ -19,3 +21,8 @@ def test_a_sign_that_nobody_sees_makes_no_second_person(sign):
         assert person_name(name) == "p1"
         assert names_of(pl.Series([name])).to_list() == ["p1"]
     assert person_name("p 1") != "p1"
+
+
+@given(st.lists(st.text("aKßé \t\x1f\x85\xa0\u200b\u0130\u01c5~-", max_size=5)))
+def test_values_are_compared_all_at_once_as_they_are_one_by_one(cells):
+    assert same_values(cells) == [same_value(cell) for cell in cells]

@@ -17,7 +17,7 @@ from shoal.advise.proposal.roles import Guess
 from shoal.data.hierarchies.diagnostics import diagnose
 from shoal.data.hierarchies.paths import Paths
 from shoal.data.hierarchies.table import read_paths
-from shoal.data.person.cells import NO_VALUE
+from shoal.data.person.columns import NO_VALUE
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Column
 from shoal.errors import InputError

@@ -20,7 +20,7 @@ from shoal.data.column_words import (
     names_place,
 )
 from shoal.data.findings import some_named
-from shoal.data.person.answer import Answer, PersonCandidate, Verdict
+from shoal.data.person.decision import Answer, PersonCandidate, Verdict
 from shoal.data.person.names import name_of
 from shoal.data.single_ends import outward_domain
 

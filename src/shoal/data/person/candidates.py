@@ -1,139 +1,181 @@
-"""Columns that may number people, by their names, their counts and how their cells are written.
+"""Columns that may number people, by themselves or together, before they are weighed up.
 
-rank        how likely a class numbers people, the likeliest first
+rank        how likely a kind numbers people, the likeliest first
+together    first and last names with the birth; numbers that begin anew in every group
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from shoal.data.person.cells import NO_NUMBERS, STRONG
-from shoal.data.person.columns import People, PersonColumn
-from shoal.data.person.evidence import Evidence
+import numpy as np
+
+from shoal.data.person.columns import NO_NUMBERS, People, PersonColumn
+from shoal.data.person.evidence import CROSSING, MOST_ROWS, Evidence, evidence_for
+from shoal.data.person.names import PERSONAL, meanings
 
 FEWEST = 10  # distinct values, and repeats, below which a name must say more
 MANY = 20  # distinct values of a column that nothing else speaks for
+MOST_KEYS = 4 * MOST_ROWS  # pairs of a group and a number that are looked at
+MOST_TRIED = 12  # numbers within groups
+LARGEST_WITHIN = 30  # distinct numbers that members of a group have
+ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
+NAMESAKES = 2  # times as many pairs of rows as chance makes
 
-RANK = {
-    "civil": 0,
-    "person": 1,
-    "contact": 2,
-    "pair": 2,
-    "name": 3,
-    "proxy": 4,
-    "number": 5,
-    "token": 5,
-    "event": 6,
-    "evidence": 7,
-}
-NEVER = ("sex", "birth", "age", "keep", "first", "last", "thing", "staff", "group")
+_RANKED = "civil, person, contact pair, name, proxy, number token, event, evidence".split(", ")
+RANK = {kind: rank for rank, kinds in enumerate(_RANKED) for kind in kinds.split()}
+NEVER = (*PERSONAL, "first", "last", "thing", "staff", "group")
 
 
-@dataclass
+@dataclass(eq=False)
 class Candidate:
     """One column or several that may number the people.
 
-    kind: why it may, a key of RANK. records, distinct, most: those that have a value, the people
-    they would be, and records of the one who has most. is_number: whether its name says that it
-    numbers. is_weak: whether its name may mean somebody else than whom the table is about. twins:
-    columns that say the same.
+    kind: why it may, a key of RANK. twins: columns that say the same.
     """
 
-    columns: tuple[str, ...]
+    parts: tuple[PersonColumn, ...]
     kind: str
     people: People
-    records: int
-    distinct: int
-    most: int = 0
-    is_number: bool = True
-    is_weak: bool = False
-    token: str = ""
     evidence: Evidence = field(default_factory=Evidence)
     twins: list[str] = field(default_factory=list)
 
-    @property
-    def title(self) -> str:
-        """Its columns, as a question lists them."""
-        return " + ".join(self.columns)
+    @classmethod
+    def together(cls, *parts: PersonColumn) -> Candidate:
+        """Several columns, which only together number people."""
+        return cls(parts, "pair", People.together([part.people for part in parts]))
+
+    def weigh(self, columns: Sequence[PersonColumn], goes_on: bool = False) -> Evidence:
+        """Takes up what the columns say of it."""
+        self.evidence = evidence_for(self.people, self.parts, columns, goes_on)
+        return self.evidence
 
     @property
-    def rank(self) -> int:
-        return RANK[self.kind]
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        return tuple(part.title for part in self.parts)
 
     @property
-    def repeated(self) -> int:
-        """Records beyond the first of each of its people."""
-        return self.records - self.distinct
-
-    @property
-    def is_strong_token(self) -> bool:
-        """Whether its cells are made to tell one from all others."""
-        return self.token in STRONG
+    def is_weak(self) -> bool:
+        """Whether its name may mean somebody else than whom the table is about."""
+        name = self.parts[0].name
+        return len(self.parts) == 1 and (name.is_weak or name.is_of_other)
 
 
 def single_candidates(columns: Sequence[PersonColumn]) -> list[Candidate]:
     """Every column that may number people by itself."""
-    found = []
-    for column in columns:
-        kind = _kind_of(column)
-        if kind:
-            people = column.people
-            found.append(
-                Candidate(
-                    (column.title,),
-                    kind,
-                    people,
-                    column.records,
-                    column.distinct,
-                    people.most,
-                    column.name.is_number,
-                    column.name.is_weak or column.name.is_of_other,
-                    column.look.token,
-                )
-            )
-    return found
+    kinds = [(column, _kind_of(column)) for column in columns]
+    return [Candidate((column,), kind, column.people) for column, kind in kinds if kind]
 
 
-def counts_only(column: PersonColumn) -> bool:
+def _counts_only(column: PersonColumn) -> bool:
     """Whether it is named as a count, and not written as what tells people apart."""
-    return column.name.is_count and not column.look.token
+    words = column.name.words
+    return len(words) > 1 and words[0] in meanings()["count"] and not column.look.token
 
 
 def _kind_of(column: PersonColumn) -> str:
     """A key of RANK, or nothing."""
-    named = column.name.kind
-    if not column.varies or column.look.kind in NO_NUMBERS:
+    named, (written, token) = column.name.kind, column.look
+    if not column.varies or written in NO_NUMBERS or named in NEVER:
         return ""
-    if named in NEVER or (counts_only(column) and column.look.kind != "text"):
+    if _counts_only(column) and written != "text":
         return ""
-    if not _may_be_many(column) or not column.repeats or column.distinct >= column.records:
+    if not (named or token or column.seen >= MANY):
         return ""
-    if named == "person":
-        return "person" if column.name.is_number or column.look.token else ""
-    if named in ("civil", "contact"):
-        return named if column.distinct >= FEWEST else ""  # fewer are a flag
-    if named == "name":
-        return "name"
-    if column.distinct < FEWEST or column.repeated < FEWEST:
-        return ""
-    return _kind_of_many(column)
-
-
-def _may_be_many(column: PersonColumn) -> bool:
-    """Whether it has values enough among the rows looked at, where no name speaks for it."""
-    return bool(column.name.kind or column.look.token) or column.seen >= MANY
+    fewest = {"person": 2, "name": 2, "civil": FEWEST, "contact": FEWEST}
+    if named in fewest:  # fewer are a flag
+        is_said = named != "person" or column.name.is_number or token
+        return named if is_said and column.has_values(fewest[named]) and column.repeats() else ""
+    kind = _kind_of_many(column)
+    return kind if kind and column.has_values(FEWEST) and column.repeats(FEWEST) else ""
 
 
 def _kind_of_many(column: PersonColumn) -> str:
     """The kind of a column with many values and many repeats, that is not named for people."""
-    named, token = column.name.kind, column.look.token
-    has_many = column.distinct >= MANY
+    named, (written, token) = column.name.kind, column.look
     if named in ("proxy", "event"):
         says_number = column.name.is_number or token or named == "proxy"
-        return named if says_number or has_many else ""
+        return named if says_number or column.has_values(MANY) else ""
     if named == "number":
-        return "number" if column.look.kind != "whole" and (token or has_many) else ""
+        return "number" if written != "whole" and (token or column.has_values(MANY)) else ""
     if token:
         return "evidence" if token == "fullname" else "token"
-    return "evidence" if has_many and column.look.kind in ("int", "text") else ""
+    return "evidence" if written in ("int", "text") and column.has_values(MANY) else ""
+
+
+def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
+    """First and last name, with the birth if there is one; None where they are not of one person.
+
+    Without a birth, they count where more rows share a name than namesakes by chance would.
+    """
+    varied = {c.name.kind: c for c in reversed(columns) if c.varies}
+    first, last, birth = (varied.get(kind) for kind in ("first", "last", "birth"))
+    if first is None or last is None:
+        return None
+    for parts in [(first, last)] if birth is None else [(first, last, birth), (first, last)]:
+        found = Candidate.together(*parts)
+        if not found.people.repeated or found.weigh(columns).is_contradicted:
+            continue
+        rows, by_chance = found.people.counts(), found.people.records**2 / 2
+        for part in parts:
+            by_chance *= float((part.people.counts() ** 2).sum()) / part.people.records**2
+        if len(parts) > 2 or float((rows * (rows - 1)).sum() / 2) > NAMESAKES * by_chance:
+            return found
+    return None
+
+
+def within_groups(
+    columns: Sequence[PersonColumn], kept: Sequence[Candidate], rejected: Sequence[Candidate]
+) -> Iterator[tuple[PersonColumn, Candidate | None]]:
+    """Each number that begins anew in a group, with the two together; with None where every record
+    is another one by them, so that rows are people.
+    """
+    groups = [column for column in columns if _is_group(column, rejected)]
+    sure = [one.parts for one in kept if one.evidence.is_confirmed]
+    judged = [*rejected, *kept]
+    numbers = [c for c in columns if (c,) not in sure and _may_be_within(c, judged)]
+    couples = [(n, g) for n in numbers for g in groups if n is not g]
+    for number, group in couples[:MOST_TRIED]:
+        found = Candidate.together(group, number)
+        coarser = max(number.people.distinct, group.people.distinct)
+        if not found.people.repeated:
+            if _begins_anew(found):
+                yield number, None
+        elif found.people.distinct >= CROSSING * coarser and found.people.repeated >= FEWEST:
+            evidence = found.weigh(columns)
+            if evidence.is_confirmed or (not evidence.personal and _begins_anew(found)):
+                yield number, found
+
+
+def _is_group(column: PersonColumn, rejected: Sequence[Candidate]) -> bool:
+    refused = [one.parts for one in rejected if one.kind in ("number", "token", "event")]
+    is_stay = not meanings()["session"].isdisjoint(column.name.words[-1:])
+    is_group = column.name.kind == "group" or is_stay or (column,) in refused
+    return column.varies and is_group
+
+
+def _may_be_within(column: PersonColumn, judged: Sequence[Candidate]) -> bool:
+    """Whether it may number the members of a group."""
+    kind = column.name.kind
+    if kind not in ("person", "number", "event") or column.look.kind not in ("int", "text"):
+        return False
+    is_number = kind != "event" or (column.name.is_number and column.has_values(3))
+    if not column.varies or _counts_only(column) or not is_number:
+        return False
+    is_open = any(one.parts == (column,) and not one.evidence.is_confirmed for one in judged)
+    return is_open or not column.has_values(LARGEST_WITHIN + 1)
+
+
+def _begins_anew(together: Candidate) -> bool:
+    """Whether a number counts 1, 2, 3 within most values of a group."""
+    group, number = together.parts
+    if number.look.kind != "int":
+        return False
+    rows = together.people.first
+    rows = rows[group.people.some(-(-len(rows) // MOST_KEYS))[rows]]
+    groups = np.unique(group.people.keys[rows], return_inverse=True)[1]
+    greatest = np.zeros(int(groups.max(initial=0)) + 1)
+    np.maximum.at(greatest, groups, np.nan_to_num(number.numbers_among(rows), nan=-1))
+    return bool(len(rows) >= ANEW * greatest.sum())

@@ -1,161 +1,265 @@
-"""A table's columns, as the question who is one person asks for them; each is read once at most."""
+"""A table's columns, as the question who is one person asks for them; each is read once at most.
+
+kind        how cells are written: time, fraction, whole (with .0), span, negative, int, text, empty
+token       a way of writing that is made to tell many apart: addresses, hashes, long numbers
+"""
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from shoal.data.person.cells import BLANKS, MOST_CELLS, NO_VALUE, Look, look_of
 from shoal.data.person.names import ColumnName, name_of
-from shoal.data.table import Table
+from shoal.data.table import Table, as_text, encode_text
 
+MOST_CELLS = 1_000
 FEW_CELLS = 2_000  # different values among some rows, up to which a column is encoded in a blink
+FEW_VALUES = 200  # of fewer values, single rows are drawn: a hash would take one of four people
+NEARLY_ALL = 0.9
+NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-")
+BLANKS = "".join(map(chr, range(33)))
+STRONG = ("mail", "mac", "uuid", "hex", "digits")
+NO_NUMBERS = ("time", "fraction", "span", "negative", "empty")
+"""Kinds that number nobody."""
+
+_DATE = re.compile(
+    r"(\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?([T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}.*"
+    r"|\d{1,2}:\d{2}(:\d{2})?)$"
+)
+_DAY = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])$")
+_FRACTION = re.compile(r"[+-]?\d*[.,]\d+([eE][+-]?\d+)?$")
+_WHOLE = re.compile(r"-?\d+([.,]0+)?$")
+_INT = re.compile(r"[+-]?\d+$")
+_SPAN = re.compile(r"(.*[\[\](~<>]|\d+ ?- ?\d+$)")
+_TOKENS = {
+    "mail": re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+$"),
+    "mac": re.compile(r"([0-9a-f]{2}[:-]){5}[0-9a-f]{2,}$", re.IGNORECASE),
+    "uuid": re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECASE),
+    "hex": re.compile(r"(?=.*\d)[0-9a-f]{8,64}$", re.IGNORECASE),
+    "prefix": re.compile(r"[^\W\d_]{1,8}[-_/ .:]?\d{2,}([-_/.]\d+)*$"),
+    "fullname": re.compile(r"[^\W\d_]\S+,? [^\W\d_]\S+( [^\W\d_]\S+)?$"),
+}
+_SECONDS = (946_684_800, 2_051_222_400)  # 2000 to 2034, as seconds since 1970
+LEAST_DIGITS, LEAST_ZEROS = 7, 3  # lengths of numbers that are made to tell apart
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-def is_value(cells: Sequence[str]) -> np.ndarray:
-    """(cells,) bool, which of these sorted texts stand for a value, but for blanks around them.
+class Look(NamedTuple):
+    """How a column's cells are written. token: empty where they are not made to name anything."""
 
-    Only texts that begin with a blank or with a text for no value are looked at.
+    kind: str
+    token: str = ""
+
+
+def look_of(cells: Sequence[str], name: ColumnName, distinct: int) -> Look:
+    """How a column is written. cells: distinct ones that hold a value, without blanks around them;
+    distinct: how many there are of which these are some.
     """
-    found = np.ones(len(cells), dtype=bool)
-    spans = [(0, bisect_left(cells, "!"))]
-    spans += [(bisect_left(cells, text), bisect_left(cells, f"{text}!")) for text in NO_VALUE]
-    for begin, end in spans:
-        for place in range(begin, end):
-            found[place] = cells[place].strip(BLANKS) not in NO_VALUE
-    return found
+    if not cells:
+        return Look("empty")
+    ints = [cell for cell in cells if _INT.match(cell)]
+    fractions = _share(_FRACTION, cells)
+    if _share(_DATE, cells) >= NEARLY_ALL:
+        return Look("time")
+    if fractions >= 0.02 and fractions + len(ints) / len(cells) > NEARLY_ALL:
+        return Look("whole" if all(map(_WHOLE.match, cells)) else "fraction")
+    if _share(_SPAN, cells) >= 0.2:
+        return Look("span")
+    if len(ints) >= 0.98 * len(cells):
+        return _look_of_ints(ints, name)
+    fitting = (token for token, pattern in _TOKENS.items() if _share(pattern, cells) >= NEARLY_ALL)
+    token = next(fitting, "")
+    return Look("text", "" if token == "fullname" and distinct <= 10 else token)
 
 
-def hashed_to_0(codes: np.ndarray, share: int) -> np.ndarray:
-    """(codes,) bool, about one of `share` codes; the same ones each time."""
-    return (codes.astype(np.uint64) * _GOLDEN >> np.uint64(33)) % np.uint64(share) == 0
+def _share(pattern: re.Pattern[str], cells: Sequence[str]) -> float:
+    return sum(bool(pattern.match(cell)) for cell in cells) / len(cells)
 
 
-@dataclass(frozen=True)
+def _look_of_ints(ints: Sequence[str], name: ColumnName) -> Look:
+    numbers = [float(cell) for cell in ints]  # which takes any number of digits
+    least, greatest = min(numbers), max(numbers)
+    first, last = _SECONDS
+    is_moment = any(first * unit <= least and greatest <= last * unit for unit in (1, 1_000))
+    if is_moment and name.has("time"):
+        return Look("time")
+    if least < 0:
+        return Look("negative")
+    lengths = [len(cell) for cell in ints]
+    usual = max(set(lengths), key=lambda length: (lengths.count(length), -length))
+    if usual == 8 and all(map(_DAY.match, ints)):
+        return Look("time")
+    if usual >= LEAST_DIGITS and lengths.count(usual) >= NEARLY_ALL * len(ints):
+        return Look("int", "digits")
+    is_one_length = usual >= LEAST_ZEROS and min(lengths) == max(lengths)
+    begins_with_zero = any(cell.startswith("0") and len(cell) > 1 for cell in ints)
+    return Look("int", "zeros" if is_one_length and begins_with_zero else "")
+
+
+@dataclass(frozen=True, eq=False)
 class People:
     """Records by whom they are of.
 
-    codes: (n,) of each record. is_value: (codes,) bool, which of them stand for somebody. counts:
-    (codes,) records of each.
+    keys: (n,) whole numbers, equal where records are of one; of texts they are hashes of 64 bits,
+    which a million texts share with a chance of 1 in 30 million. is_value: (n,) bool, which records
+    are of somebody.
     """
 
-    codes: np.ndarray
+    keys: np.ndarray
     is_value: np.ndarray
-    counts: np.ndarray
 
-    @property
+    @classmethod
+    def together(cls, parts: Sequence[People]) -> People:
+        """Records by several columns; those that lack a part are nobody's."""
+        is_value = np.logical_and.reduce([part.is_value for part in parts])
+        return cls(mixed(*(part.keys for part in parts)), is_value)
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """The first record of everybody, in their order."""
+        is_first = np.zeros(len(self.keys), dtype=bool)
+        is_first[pl.Series(self.keys).arg_unique().to_numpy()] = True
+        return np.flatnonzero(is_first & self.is_value)
+
+    @cached_property
     def records(self) -> int:
         """Records of somebody."""
-        return int(self.counts[self.is_value].sum())
+        return int(self.is_value.sum())
 
     @property
     def distinct(self) -> int:
         """How many people there are."""
-        return int((self.counts[self.is_value] > 0).sum())
+        return len(self.first)
+
+    @property
+    def repeated(self) -> int:
+        """Records beyond the first of everybody."""
+        return self.records - self.distinct
 
     @property
     def most(self) -> int:
         """Records of the one who has most."""
-        return int(self.counts[self.is_value].max(initial=0))
+        is_again = self.is_value.copy()
+        is_again[self.first] = False
+        return min(self.distinct, 1) + int(People(self.keys, is_again).counts().max(initial=0))
 
-    def rows(self, most: int) -> np.ndarray:
-        """Rows of somebody; where there are more than `most`, those of whole values by hash."""
-        share = -(-self.records // most)
-        kept = self.is_value
-        if share > 1:
-            kept = kept & hashed_to_0(np.arange(len(kept)), share)
-        return np.flatnonzero(kept[self.codes])
+    def counts(self) -> np.ndarray:
+        """Records of everybody, in any order."""
+        return pl.Series(self.keys[self.is_value]).unique_counts().to_numpy().astype(np.int64)
+
+    def some(self, share: int) -> np.ndarray:
+        """(n,) bool, the records of about one of `share` people; of everybody who is for 1."""
+        if share == 1:
+            return self.is_value
+        hashed = self.first.astype(np.uint64) * _GOLDEN >> np.uint64(33)
+        chosen = pl.Series(self.keys[self.first[hashed % np.uint64(share) == 0]])
+        return pl.Series(self.keys).is_in(chosen.implode()).to_numpy()
+
+    def sampled(self, most: int) -> np.ndarray:
+        """Rows of whole people, about `most`; single rows at random where there are few people."""
+        if self.records <= most:
+            return np.flatnonzero(self.is_value)
+        if self.distinct >= FEW_VALUES:
+            rows = np.flatnonzero(self.some(-(-self.records // most)))
+            if len(rows) >= most // 20:
+                return rows
+        rows = np.flatnonzero(self.is_value)
+        drawn = np.random.default_rng(5).choice(len(rows), most, replace=False)
+        return rows[np.sort(drawn)]
 
 
 class PersonColumn:
-    """A column by its name and cells. rows: some rows, whose cells show how it is written."""
+    """A column by its name and cells. rows: some rows, whose cells show how it is written.
+
+    seen: different values among these rows. again: records among them beyond the first of each.
+    """
 
     def __init__(self, table: Table, title: str, rows: np.ndarray) -> None:
         self._table = table
         self.title = title
         self.name: ColumnName = name_of(title)
-        codes, has_value, cells = self._among(rows)
-        held = np.unique(codes[has_value])
+        texts = self._texts(rows)
+        has_value = is_value(texts)
+        held = texts.filter(pl.Series(has_value)).unique().sort()
         self.seen = len(held)
-        some = held[:: -(-len(held) // MOST_CELLS)] if self.seen else held
-        texts = [cells[code].strip(BLANKS) for code in some]
-        self.look: Look = look_of(texts, self.name, self.seen)
-
-    seen: int
-    """Different values among the rows by which it was looked at."""
+        self.again = int(has_value.sum()) - self.seen
+        some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
+        self.look: Look = look_of(some.to_list(), self.name, self.seen)
 
     @property
     def varies(self) -> bool:
         """Whether it has two values at least."""
         return self.seen > 1
 
-    @cached_property
-    def repeats(self) -> bool:
-        """Whether two records share a value; without counting each where all differ."""
-        if self._is_encoded or self.seen < MOST_CELLS:
-            return self.distinct < self.records
-        return self._table.distinct(self.title) < self._table.records
+    def has_values(self, least: int) -> bool:
+        """Whether at least this number of values differ; counted where some rows can't tell."""
+        return self.seen >= least or self.people.distinct >= least
+
+    def repeats(self, least: int = 1) -> bool:
+        """Whether at least this number of records repeat a value; counted where rows can't tell."""
+        return self.again >= least or self.people.repeated >= least
 
     @cached_property
     def people(self) -> People:
         """The records by the value that they hold here."""
-        column = self._table.column(self.title)
-        return People(column.codes, self._is_value, column.counts())
-
-    @cached_property
-    def records(self) -> int:
-        """Records that have a value."""
-        return self.people.records
-
-    @cached_property
-    def distinct(self) -> int:
-        """Their different values."""
-        return self.people.distinct
-
-    @property
-    def repeated(self) -> int:
-        """Records beyond the first of each value."""
-        return self.records - self.distinct
+        if self._is_encoded:
+            codes = self._table.column(self.title).codes
+            return People(codes, self._is_value[codes])
+        texts = self._texts(slice(None))
+        return People(texts.hash().to_numpy(), is_value(texts))
 
     def among(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What some records hold: (rows,) int64 codes, and whether it is a value."""
-        if not self._is_encoded and self.seen <= FEW_CELLS:
-            self._table.column(self.title)  # it costs less than to encode some rows again and again
-        codes, has_value, _ = self._among(rows)
-        return codes, has_value
+        if self.seen <= FEW_CELLS or self._is_encoded:  # or it would be encoded again and again
+            codes = self._table.column(self.title).codes[rows].astype(np.int64)
+            return codes, self._is_value[codes]
+        texts = self._texts(rows)
+        return encode_text(texts).codes.astype(np.int64), is_value(texts)
 
     def numbers_among(self, rows: np.ndarray) -> np.ndarray:
         """(rows,) float64, not a number where they hold none."""
-        codes, _, cells = self._among(rows)
-        held, place = np.unique(codes, return_inverse=True)
-        texts = pl.Series([cells[code].strip(BLANKS) for code in held], dtype=pl.String)
-        numbers = texts.str.replace(",", ".").cast(pl.Float64, strict=False)
-        return numbers.fill_null(np.nan).to_numpy()[place]
-
-    def whole_numbers(self) -> np.ndarray:
-        """(codes,) int64 of what each code stands for, -1 where it is not a whole number."""
-        texts = pl.Series(self._table.column(self.title).cells, dtype=pl.String)
-        return texts.str.strip_chars(BLANKS).cast(pl.Int64, strict=False).fill_null(-1).to_numpy()
+        texts = self._texts(rows).str.strip_chars(BLANKS).str.replace(",", ".")
+        return texts.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
 
     @property
     def _is_encoded(self) -> bool:
         return self.title in self._table.coded
 
     @cached_property
-    def _is_value(self) -> np.ndarray:
-        return is_value(self._table.column(self.title).cells)
+    def _cells(self) -> pl.Series:
+        """The texts of an encoded column by their codes."""
+        return pl.Series(self._table.column(self.title).cells, dtype=pl.String)
 
-    def _among(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, Sequence[str]]:
-        """(rows,) codes, whether they are of a value, and the sorted cells that they stand for."""
+    @cached_property
+    def _is_value(self) -> np.ndarray:
+        return is_value(self._cells)
+
+    def _texts(self, rows: np.ndarray | slice) -> pl.Series:
+        """What some records hold."""
         if self._is_encoded:
-            column = self._table.column(self.title)
-            codes = column.codes[rows].astype(np.int64)
-            return codes, self._is_value[codes], column.cells
-        column = self._table.column_among(self.title, rows)
-        return column.codes.astype(np.int64), is_value(column.cells)[column.codes], column.cells
+            return self._cells.gather(self._table.column(self.title).codes[rows])
+        return as_text(self._table.frame[self.title][rows])
+
+
+def is_value(texts: pl.Series) -> np.ndarray:
+    """(n,) bool, which of these texts stand for a value, but for blanks around them."""
+    return (~texts.str.strip_chars(BLANKS).is_in(NO_VALUE)).to_numpy()
+
+
+def mixed(*keys: np.ndarray) -> np.ndarray:
+    """(n,) uint64, equal where all keys are."""
+    key = keys[0].astype(np.uint64)
+    for other in keys[1:]:
+        key = key * _GOLDEN + other.astype(np.uint64)
+    return key
+
+
+def distinct(*keys: np.ndarray) -> int:
+    """Distinct values, or combinations of values."""
+    return pl.Series(mixed(*keys)).n_unique()

@@ -1,19 +1,30 @@
 """Who is one person in a table: the column that numbers the people, a question, or every row.
 
 candidates > what the cells say of them > pairs > the same under other names > what is decided
+
+The answer is in counts and in words; never with a value of the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
 
 import numpy as np
 
-from shoal.data.person.answer import Answer, PersonCandidate, Verdict
-from shoal.data.person.candidates import FEWEST, Candidate, single_candidates
-from shoal.data.person.columns import PersonColumn
-from shoal.data.person.evidence import MOST_ROWS, distinct, evidence_for, profiles, sampled_rows
-from shoal.data.person.pairs import by_name, joint_people, within_groups
+from shoal.data.findings import some_named
+from shoal.data.person.candidates import (
+    FEWEST,
+    RANK,
+    Candidate,
+    by_name,
+    single_candidates,
+    within_groups,
+)
+from shoal.data.person.columns import STRONG, People, PersonColumn, distinct
+from shoal.data.person.evidence import MOST_ROWS, are_few_profiles
 from shoal.data.table import Table
 
 EXCEPTIONS = 1.02  # pairs of values by values, up to which one lies within the other
@@ -23,19 +34,129 @@ MOST_INNER = 2  # events and cards that a question lists
 PERSON_BY_NAME = ("civil", "person")
 
 
+class Verdict(Enum):
+    """Whether one column numbers the people, somebody has to say, or every record is a person."""
+
+    SURE = "sure"
+    ASK = "ask"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class PersonCandidate:
+    """One column, or several together, that may number people.
+
+    people: as many would there be. records: those that have a value; most: of one person. agreeing:
+    columns on which records of one agree, steadiest first. is_named: whether its name says so.
+    is_profile: whether it only describes people, as age and height together do. twins: columns that
+    say the same.
+    """
+
+    columns: tuple[str, ...]
+    people: int
+    records: int
+    most: int
+    agreeing: tuple[str, ...] = ()
+    is_named: bool = False
+    is_profile: bool = False
+    twins: tuple[str, ...] = ()
+
+    @property
+    def meaning(self) -> str:
+        """What would follow if it numbers people."""
+        return (
+            f"by {' + '.join(self.columns)}: {self.people} people, {self.records / self.people:.1f}"
+            f" rows each on average, {self.most} at most of one"
+        )
+
+    @property
+    def profiles(self) -> str:
+        """How few profiles there are, where nothing numbers people."""
+        return (
+            f"no column numbers people, but only {self.people} profiles of"
+            f" {some_named(self.columns)} stand in {self.records} records"
+        )
+
+    def __str__(self) -> str:
+        if self.is_profile:
+            return (
+                f"{self.profiles}; if each is one person, give everyone a number in a column with"
+                " the role 'subject'"
+            )
+        agreed = some_named(self.agreeing)
+        agreement = f", and records that share one agree on {agreed}" if self.agreeing else ""
+        counts = f"up to {self.most} each{agreement}"
+        carry = f"{self.records} records carry {self.people} different"
+        if len(self.columns) > 1:
+            return (
+                f"columns {some_named(self.columns)}: {carry} combinations, {counts}; if they"
+                f" number people together, say 'subject: [{', '.join(self.columns)}]', and give"
+                " each the role 'identifier'"
+            )
+        return (
+            f"column '{self.columns[0]}': {carry} values, {counts}; if it numbers people, give it"
+            " the role 'subject'"
+        )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Who is one person in a table.
+
+    candidates: the likeliest first; one where it is sure. removed: other columns that number people
+    or what belongs to them.
+    """
+
+    verdict: Verdict
+    candidates: tuple[PersonCandidate, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    @property
+    def question(self) -> str:
+        """What somebody has to decide, with what each candidate would mean."""
+        first = self.candidates[0]
+        if first.is_profile:
+            most = f"{first.most} at most of one"
+            return f"who is one person? {first.profiles}, {most}; is every record a person?"
+        means = "; ".join(one.meaning for one in self.candidates)
+        return f"who is one person? {means}; or every record"
+
+    @property
+    def asked(self) -> Mapping[str, Any]:
+        """The question as a policy holds it."""
+        columns = [one.columns for one in self.candidates]
+        keys = [one[0] if len(one) == 1 else list(one) for one in columns]
+        return {"question": "person", "candidates": keys, "text": self.question}
+
+
+def question_in_words(ask: str | Mapping[str, Any] | None) -> str | None:
+    """A policy's `ask` in words: a sentence, or the question who is one person."""
+    if not isinstance(ask, Mapping):
+        return ask
+    listed = ask["candidates"]
+    keys = [one if isinstance(one, str) else " + ".join(one) for one in listed]
+    return str(ask.get("text") or f"who is one person, by {', '.join(keys)}, or every record?")
+
+
 def who_is_a_person(table: Table) -> Answer:
     """Which column numbers the people of a table, by names and cells; reads no roles.
 
     Of more than 20,000 rows those of whole values are looked at. Whether an answer is sure hangs on
     shares, which the order of rows moves by chance where it moves them at all.
     """
-    rows = _some_rows(table.records)
+    rows = np.arange(table.records)
+    if table.records > MOST_ROWS:
+        rows = np.sort(np.random.default_rng(3).choice(table.records, MOST_ROWS, replace=False))
     columns = [PersonColumn(table, name, rows) for name in table.names]
-    telling = [c for c in columns if c.look.kind != "fraction" or _is_of_one(c)]
+    # fractions that say who a person is are ages, heights and weights
+    telling = [
+        c
+        for c in columns
+        if c.look.kind != "fraction" or c.name.kind in ("age", "keep") or c.name.has("body")
+    ]
     kept, rejected = _judged(single_candidates(columns), telling)
     kept = _with_pairs(kept, rejected, telling)
-    if any(one.kind != "evidence" for one in kept):
-        kept = [one for one in kept if one.kind != "evidence"]
+    kept = [one for one in kept if one.kind != "evidence"] or kept
     left = _without_twins(kept)
     inner = _inside(left)
     left = [one for one in left if one not in inner]
@@ -43,30 +164,11 @@ def who_is_a_person(table: Table) -> Answer:
         return _by_profile(columns, rows)
     is_sure = len(left) == 1 and _is_sure(left[0])
     listed = left if is_sure else [*left, *inner[:MOST_INNER]]
-    removed = [*(one for one in kept if one.kind != "evidence"), *_named(rejected)]
-    names = dict.fromkeys(name for one in removed for name in one.columns)
-    names.pop(left[0].title, None)
-    return Answer(
-        Verdict.SURE if is_sure else Verdict.ASK,
-        tuple(_stated(one, columns) for one in listed),
-        tuple(names),
-    )
-
-
-def _some_rows(records: int) -> np.ndarray:
-    """At most 20,000 rows, in their order."""
-    if records <= MOST_ROWS:
-        return np.arange(records)
-    return np.sort(np.random.default_rng(3).choice(records, MOST_ROWS, replace=False))
-
-
-def _is_of_one(column: PersonColumn) -> bool:
-    """Whether fractions of it say who a person is: ages, heights and weights."""
-    return column.name.kind in ("age", "keep") or column.name.is_of_body
-
-
-def _named(candidates: Sequence[Candidate]) -> list[Candidate]:
-    return [one for one in candidates if one.kind in (*PERSON_BY_NAME, "contact")]
+    removed = [one for one in kept if one.kind != "evidence"]
+    removed += [one for one in rejected if one.kind in (*PERSON_BY_NAME, "contact")]
+    names = [name for one in removed for name in one.columns if (name,) != left[0].columns]
+    verdict = Verdict.SURE if is_sure else Verdict.ASK
+    return Answer(verdict, tuple(map(_stated, listed)), tuple(dict.fromkeys(names)))
 
 
 def _judged(
@@ -75,14 +177,13 @@ def _judged(
     """Those that stay and those that the cells reject; others are in neither."""
     kept, rejected = [], []
     for one in candidates:
-        goes_on = one.kind in ("civil", "contact")
-        one.evidence = evidence_for(one.people, telling, one.columns, goes_on)
+        evidence = one.weigh(telling, goes_on=one.kind in ("civil", "contact"))
         if one.kind == "evidence":
             if _speaks_for_itself(one):
                 kept.append(one)
         elif _is_rejected(one):
             rejected.append(one)
-        elif one.kind != "token" or one.is_strong_token or one.evidence.steady:
+        elif one.kind != "token" or one.parts[0].look.token in STRONG or evidence.steady:
             kept.append(one)
     return kept, rejected
 
@@ -94,50 +195,45 @@ def _speaks_for_itself(one: Candidate) -> bool:
         return False
     if found.is_confirmed:
         return any(name in found.personal for name in found.crossing)
-    return not found.personal and one.distinct >= 20
+    return not found.personal and one.people.distinct >= 20
 
 
 def _is_rejected(one: Candidate) -> bool:
     """Whether the cells say that a named column does not number people."""
     found = one.evidence
     if found.is_contradicted:
-        is_person = one.kind == "person" and not one.is_weak and one.distinct > ENOUGH
+        is_person = one.kind == "person" and not one.is_weak and one.people.distinct > ENOUGH
         return not (is_person or one.kind in ("civil", "contact"))
     if one.kind != "name" or found.personal or found.steady:
         return False
-    return one.distinct >= 0.7 * one.records
+    return one.people.distinct >= 0.7 * one.people.records
 
 
 def _with_pairs(
-    kept: list[Candidate],
-    rejected: list[Candidate],
-    telling: Sequence[PersonColumn],
+    kept: list[Candidate], rejected: list[Candidate], telling: Sequence[PersonColumn]
 ) -> list[Candidate]:
     """Those that stay, once columns are looked at that number people only together."""
-    kept = list(kept)
-    if not any(one.kind in PERSON_BY_NAME for one in kept):
-        named = by_name(telling)
-        kept += [] if named is None else [named]
+    is_numbered = any(one.kind in PERSON_BY_NAME for one in kept)
+    named = None if is_numbered else by_name(telling)
+    kept = kept if named is None else [*kept, named]
     pairs: list[Candidate] = []
     for number, pair in within_groups(telling, kept, rejected):
         if pair is None:
             kept = [c for c in kept if c.columns != (number.title,) or c.evidence.is_confirmed]
         else:
             pairs.append(pair)
-    parts = {(name,) for pair in [*kept, *pairs] for name in pair.columns if len(pair.columns) > 1}
-    is_part = [
-        one
-        for one in kept
-        if one.columns in parts and (one.evidence.is_contradicted or not one.evidence.personal)
-    ]
-    rejected += is_part
-    return [*(one for one in kept if one not in is_part), *pairs]
+    parts = {(part,) for pair in [*kept, *pairs] for part in pair.parts if len(pair.parts) > 1}
+    unsure = [one for one in kept if one.evidence.is_contradicted or not one.evidence.personal]
+    rejected += [one for one in unsure if one.parts in parts]
+    return [*(one for one in kept if one not in rejected), *pairs]
 
 
 def _without_twins(kept: Sequence[Candidate]) -> list[Candidate]:
     """The likeliest first, each once under its best name."""
     left: list[Candidate] = []
-    for one in sorted(kept, key=lambda c: (c.rank, c.is_weak, len(c.columns), -c.distinct)):
+    for one in sorted(
+        kept, key=lambda c: (RANK[c.kind], c.is_weak, len(c.columns), -c.people.distinct)
+    ):
         twin = next((other for other in left if _are_twins(one, other)), None)
         if twin is None:
             left.append(one)
@@ -147,19 +243,17 @@ def _without_twins(kept: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _are_twins(one: Candidate, other: Candidate) -> bool:
-    fewer, more = sorted((one.distinct, other.distinct))
+    fewer, more = sorted((one.people.distinct, other.people.distinct))
     return fewer >= ALIKE * more and _lies_in(one, other) and _lies_in(other, one)
 
 
 def _lies_in(one: Candidate, other: Candidate) -> bool:
     """Whether every value of one is of one value of the other, but for a few exceptions."""
-    rows = sampled_rows(one.people, 4 * MOST_ROWS)
-    others = other.people
-    rows = rows[others.is_value[others.codes[rows]]]
-    if not len(rows):
-        return False
-    codes = one.people.codes[rows]
-    return distinct(codes, others.codes[rows]) <= EXCEPTIONS * distinct(codes)
+    rows = one.people.sampled(4 * MOST_ROWS)
+    rows = rows[other.people.is_value[rows]]
+    keys = one.people.keys[rows]
+    both = distinct(keys, other.people.keys[rows])
+    return bool(len(rows)) and both <= EXCEPTIONS * distinct(keys)
 
 
 def _inside(left: Sequence[Candidate]) -> list[Candidate]:
@@ -170,56 +264,49 @@ def _inside(left: Sequence[Candidate]) -> list[Candidate]:
     return [
         one
         for one in left
-        if one.rank >= 3
-        and any(whole.distinct < one.distinct and _lies_in(one, whole) for whole in solid)
+        if RANK[one.kind] >= RANK["name"]
+        and any(
+            whole.people.distinct < one.people.distinct and _lies_in(one, whole) for whole in solid
+        )
     ]
 
 
 def _is_sure(one: Candidate) -> bool:
     """Whether the only candidate left needs no question."""
-    found = one.evidence
+    found, column = one.evidence, one.parts[0]
     if one.kind not in PERSON_BY_NAME or found.is_contradicted or found.is_dominated:
         return False
     if found.is_confirmed:
-        return one.distinct >= FEWEST
-    speaks = found.crossing or found.steady or one.token
-    is_named = one.is_number and not one.is_weak and not found.personal
-    return bool(is_named and one.distinct >= ENOUGH and speaks)
+        return one.people.distinct >= FEWEST
+    is_named = column.name.is_number and not one.is_weak and not found.personal
+    speaks = found.crossing or found.steady or column.look.token
+    return bool(is_named and one.people.distinct >= ENOUGH and speaks)
 
 
-def _stated(one: Candidate, columns: Sequence[PersonColumn]) -> PersonCandidate:
-    """A candidate in counts; a pair of which some rows were looked at is counted in full."""
-    people = one.people
-    if len(one.columns) > 1:
-        people = joint_people([c for c in columns if c.title in one.columns])
-    return PersonCandidate(
-        one.columns,
-        people.distinct,
-        people.records,
-        people.most,
-        one.evidence.agreeing,
-        one.kind not in ("token", "evidence"),
-        twins=tuple(one.twins),
-    )
+def _stated(one: Candidate) -> PersonCandidate:
+    """A candidate in counts."""
+    people, steady = one.people, one.evidence.steady
+    agreeing = tuple(sorted(steady, key=lambda name: -steady[name]))
+    is_named, twins = one.kind not in ("token", "evidence"), tuple(one.twins)
+    counts = people.distinct, people.records, people.most
+    return PersonCandidate(one.columns, *counts, agreeing, is_named, twins=twins)
 
 
 def _by_profile(columns: Sequence[PersonColumn], rows: np.ndarray) -> Answer:
     """A question where few profiles of people stand in many records; else every row is a person."""
-    profile = [column for column in columns if _describes(column)]
+    profile = [
+        column
+        for column in columns
+        if (column.name.is_personal or (column.name.has("body") and not column.name.is_of_other))
+        and column.varies
+        and column.look.kind != "span"
+    ]
     has_number = any(c.seen >= FEWEST and c.look.kind != "text" for c in profile)
     if len(profile) < 3 or not has_number:
         return Answer(Verdict.NONE)
-    seen, by_chance = profiles([column.among(rows)[0] for column in profile], 3)
-    if not 3 <= seen <= min(by_chance, len(rows)) / 5:
+    if not are_few_profiles([c.among(rows)[0] for c in profile], len(rows), 5, seed=3):
         return Answer(Verdict.NONE)
-    people = joint_people(profile)
+    people = People.together([column.people for column in profile])
     names = tuple(column.title for column in profile)
-    found = PersonCandidate(names, people.distinct, people.records, people.most, is_profile=True)
-    return Answer(Verdict.ASK, (found,))
-
-
-def _describes(column: PersonColumn) -> bool:
-    """Whether it says what a person is like whom the table is about."""
-    if not column.varies or column.look.kind == "span" or column.name.is_of_other:
-        return False
-    return column.name.is_personal or column.name.is_of_body
+    counts = people.distinct, people.records, people.most
+    return Answer(Verdict.ASK, (PersonCandidate(names, *counts, is_profile=True),))

@@ -9,16 +9,15 @@ crossing    two steady columns of which neither is nested in the other, as sex a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, islice
 
 import numpy as np
 
-from shoal.data.person.columns import People, PersonColumn
+from shoal.data.person.columns import People, PersonColumn, distinct, mixed
 
 MOST_ROWS = 20_000
-FEW_VALUES = 200  # of fewer values, single rows are drawn: a hash would take one of four people
 MOST_PAIRS = 8  # of one value
 FEWEST_PAIRS = 5
 MOST_CROSSINGS = 200  # pairs of columns that are tried
@@ -34,14 +33,13 @@ class Evidence:
     """What other columns say of a candidate.
 
     personal, steady: by column, how steady each personal and each steady column is.
-    crossing: steady columns that cross. profiles: how many profiles of steady columns there are
-    where far fewer than values; 0 where they are as many as chance makes.
+    crossing: steady columns that cross. is_dominated: whether a coarser profile is as steady.
     """
 
     personal: dict[str, float] = field(default_factory=dict)
     steady: dict[str, float] = field(default_factory=dict)
     crossing: tuple[str, ...] = ()
-    profiles: int = 0
+    is_dominated: bool = False
 
     @property
     def is_contradicted(self) -> bool:
@@ -53,22 +51,13 @@ class Evidence:
         """Whether records of one value agree on all that says who a person is."""
         return bool(self.personal) and min(self.personal.values()) >= CONFIRMED
 
-    @property
-    def is_dominated(self) -> bool:
-        """Whether a coarser profile is as steady."""
-        return self.profiles > 0
-
-    @property
-    def agreeing(self) -> tuple[str, ...]:
-        """The columns on which records of one value agree, steadiest first."""
-        return tuple(sorted(self.steady, key=lambda name: -self.steady[name]))
-
 
 @dataclass(frozen=True)
 class _Sample:
     """Some records of a candidate, sorted by value and shuffled within it.
 
-    pairs: the place of each pair's second record. first: of the first record of each value.
+    number: (rows,) the value of each. pairs: the place of each pair's second record. first: of the
+    first record of each value.
     """
 
     rows: np.ndarray
@@ -77,9 +66,10 @@ class _Sample:
     first: np.ndarray
 
     @classmethod
-    def of(cls, people: People) -> _Sample:
-        rows = sampled_rows(people)
-        number = people.codes[rows].astype(np.int64)
+    def of(cls, people: People, parts: Sequence[PersonColumn]) -> _Sample:
+        rows = people.sampled(MOST_ROWS)
+        # by codes, which are the same on all machines, as keys need not be
+        number = np.unique(mixed(*(part.among(rows)[0] for part in parts)), return_inverse=True)[1]
         drawn = np.random.default_rng(4).random(len(rows))
         order = np.lexsort((drawn, number))
         rows, number = rows[order], number[order]
@@ -88,58 +78,40 @@ class _Sample:
         return cls(rows, number, np.flatnonzero((place > 0) & (place <= MOST_PAIRS)), first)
 
 
-def sampled_rows(people: People, most: int = MOST_ROWS) -> np.ndarray:
-    """Rows of whole values, about `most`; single rows at random where there are few values."""
-    if people.records <= most:
-        return people.rows(most)
-    if people.distinct >= FEW_VALUES:
-        rows = people.rows(most)
-        if len(rows) >= most // 20:
-            return rows
-    rows = np.flatnonzero(people.is_value[people.codes])
-    drawn = np.random.default_rng(5).choice(len(rows), most, replace=False)
-    return rows[np.sort(drawn)]
-
-
 def evidence_for(
     people: People,
-    columns: Sequence[PersonColumn],
-    own: Collection[str],
+    parts: Sequence[PersonColumn],
+    columns: Iterable[PersonColumn],
     goes_on: bool = False,
 ) -> Evidence:
-    """What the columns say of a candidate whose columns are `own`.
+    """What the columns say of people who are numbered by some of them, the parts.
 
     Personal columns come first; where they contradict, the others are not asked, unless it goes on.
     """
-    evidence, sample = Evidence(), _Sample.of(people)
+    evidence, sample = Evidence(), _Sample.of(people, parts)
     if len(sample.pairs) < FEWEST_PAIRS:
         return evidence
     steady: dict[str, np.ndarray] = {}
-    for column in sorted(columns, key=lambda column: not column.name.is_personal):
-        if column.title in own or not column.varies:
-            continue
-        if not column.name.is_personal and evidence.is_contradicted and not goes_on:
+    others = [column for column in columns if column.varies and column not in parts]
+    for column in sorted(others, key=lambda column: not column.name.is_personal):
+        is_personal = column.name.is_personal
+        if not is_personal and evidence.is_contradicted and not goes_on:
             break
         codes, has_value = column.among(sample.rows)
         steadiness = _steadiness(column, codes, has_value, sample)
         if steadiness is None:
             continue
-        if column.name.is_personal:
+        if is_personal:
             evidence.personal[column.title] = steadiness
-        if steadiness < STEADY:
-            continue
-        if column.name.is_personal or _tells_more(sample.number[has_value], codes[has_value]):
+        # a column that determines the number is another name of the same
+        number, held = sample.number[has_value], codes[has_value]
+        if steadiness >= STEADY and (is_personal or distinct(number, held) > distinct(held)):
             evidence.steady[column.title] = round(steadiness, 3)
             steady[column.title] = codes
     evidence.crossing = _crossing(steady)
     if evidence.crossing:
-        evidence.profiles = _fewer_profiles(evidence, columns, steady, sample)
+        evidence.is_dominated = _is_dominated(evidence, others, steady, sample)
     return evidence
-
-
-def _tells_more(number: np.ndarray, codes: np.ndarray) -> bool:
-    """Whether a column does not determine the number: else it is another name of the same."""
-    return distinct(number, codes) > distinct(codes)
 
 
 def _steadiness(
@@ -170,24 +142,7 @@ def _chance(codes: np.ndarray) -> float:
     return float(((np.bincount(codes) / len(codes)) ** 2).sum())
 
 
-def distinct(codes: np.ndarray, *others: np.ndarray) -> int:
-    """Distinct values, or combinations of values."""
-    key = codes
-    for other in others:
-        key = joined(key, other)
-    return len(np.unique(key))
-
-
-def joined(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """(n,) int64, dense codes of pairs of codes."""
-    width = int(other.max(initial=0)) + 1
-    key = one.astype(np.int64) * width + other
-    if int(key.max(initial=0)) < 4 * len(key):
-        return (np.cumsum(np.bincount(key) > 0) - 1)[key]
-    return np.unique(key, return_inverse=True)[1]
-
-
-def _crossing(steady: dict[str, np.ndarray]) -> tuple[str, ...]:
+def _crossing(steady: Mapping[str, np.ndarray]) -> tuple[str, ...]:
     """The steady columns that are not nested in another one of them."""
     found: set[str] = set()
     sizes = {name: distinct(codes) for name, codes in steady.items()}
@@ -200,31 +155,27 @@ def _crossing(steady: dict[str, np.ndarray]) -> tuple[str, ...]:
     return tuple(name for name in steady if name in found)
 
 
-def _fewer_profiles(
+def _is_dominated(
     evidence: Evidence,
     columns: Iterable[PersonColumn],
-    steady: dict[str, np.ndarray],
+    steady: Mapping[str, np.ndarray],
     sample: _Sample,
-) -> int:
-    """How many profiles there are where they are far fewer than values, and than profiles that drew
-    each column by itself; 0 else.
+) -> bool:
+    """Whether there are far fewer profiles than values, and than profiles that drew each column by
+    itself.
     """
-    about_person = [
-        column.title
-        for column in columns
-        if column.title in steady and (column.name.is_personal or column.name.is_of_body)
-    ]
-    is_personal = sum(name in evidence.personal for name in steady) >= 2
-    names = about_person if is_personal else evidence.crossing
-    seen, by_chance = profiles([steady[name][sample.first] for name in names], 2)
-    values = len(sample.first)
-    return seen if 3 <= seen <= min(by_chance, values) / 3 else 0
+    names: Iterable[str] = evidence.crossing
+    if sum(name in evidence.personal for name in steady) >= 2:
+        about_person = [c.title for c in columns if c.name.is_personal or c.name.has("body")]
+        names = [name for name in about_person if name in steady]
+    profiles = [steady[name][sample.first] for name in names]
+    return are_few_profiles(profiles, len(sample.first), 3, seed=2)
 
 
-def profiles(columns: Sequence[np.ndarray], seed: int) -> tuple[int, int]:
-    """Distinct combinations, and those where each column is shuffled by itself.
-
-    columns: (n,) codes of each.
+def are_few_profiles(columns: Sequence[np.ndarray], most: int, factor: int, seed: int) -> bool:
+    """Whether combinations are 3 at least, and by this factor fewer than `most`, and than those
+    where each column is shuffled by itself. columns: (n,) codes of each.
     """
-    rng = np.random.default_rng(seed)
-    return distinct(*columns), distinct(*map(rng.permutation, columns))
+    seen = distinct(*columns)
+    drawn = map(np.random.default_rng(seed).permutation, columns)
+    return 3 <= seen <= min(distinct(*drawn), most) / factor

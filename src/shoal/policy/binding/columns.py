@@ -11,7 +11,7 @@ import polars as pl
 from shoal.data.column_words import copied_columns, is_no_header, looks_like_data
 from shoal.data.derived import PARTS
 from shoal.data.person.decision import who_is_a_person
-from shoal.data.person_names import same_value
+from shoal.data.person_names import same_values
 from shoal.data.table import Column, Table
 from shoal.data.two_tables import GROUP
 from shoal.data.warnings import NAMES_LIKE_DATA, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
@@ -234,7 +234,7 @@ def _counts(column: Column, missing_values: list[str]) -> tuple[int, int]:
         return 0, 0
     used = zip(column.cells, column.counts().tolist(), strict=True)
     shown = [cell for cell, count in used if count and cell not in missing_values]
-    alike = [size for size in Counter(map(same_value, shown)).values() if size > 1]
+    alike = [size for size in Counter(same_values(shown)).values() if size > 1]
     return sum(alike), len(alike)
 
 
