@@ -62,6 +62,11 @@ class PersonCandidate:
     twins: tuple[str, ...] = ()
 
     @property
+    def key(self) -> str | list[str]:
+        """As a policy names it: a column, or the several that number people together."""
+        return self.columns[0] if len(self.columns) == 1 else list(self.columns)
+
+    @property
     def meaning(self) -> str:
         """What would follow if it numbers people."""
         return (
@@ -124,8 +129,7 @@ class Answer:
     @property
     def asked(self) -> Mapping[str, Any]:
         """The question as a policy holds it."""
-        columns = [one.columns for one in self.candidates]
-        keys = [one[0] if len(one) == 1 else list(one) for one in columns]
+        keys = [one.key for one in self.candidates]
         return {"question": "person", "candidates": keys, "text": self.question}
 
 
