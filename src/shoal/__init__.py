@@ -38,7 +38,7 @@ _PUBLIC = {
         "propose",
         "propose_policy",
     ),
-    "shoal.attacks.beside.beside": (
+    "shoal.attacks.beside.sources": (
         "BesideAudit",
         "audit_beside",
     ),
@@ -135,8 +135,8 @@ if TYPE_CHECKING:
     from shoal.advise.proposal.proposal import Proposal as Proposal
     from shoal.advise.propose import propose as propose
     from shoal.advise.propose import propose_policy as propose_policy
-    from shoal.attacks.beside.beside import BesideAudit as BesideAudit
-    from shoal.attacks.beside.beside import audit_beside as audit_beside
+    from shoal.attacks.beside.sources import BesideAudit as BesideAudit
+    from shoal.attacks.beside.sources import audit_beside as audit_beside
     from shoal.attacks.run.ledger import audit_ledger as audit_ledger
     from shoal.attacks.run.stream import attack_stream as attack_stream
     from shoal.auditor.audit import audit as audit

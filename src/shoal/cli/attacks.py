@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     import numpy as np
 
     from shoal.attacks.beside.audit import BesideQuestion
-    from shoal.attacks.beside.beside import NamedRelease
+    from shoal.attacks.beside.guard import BesideGuard
+    from shoal.attacks.beside.sources import NamedRelease
     from shoal.attacks.run.earlier import Earlier
     from shoal.attacks.run.request import AttackRequest
-    from shoal.data.beside import BesideGuard
     from shoal.data.progress import Progress
     from shoal.policy.policy import Policy
 
@@ -81,8 +81,7 @@ class Guard:
         """The releases with their files; raises InputError where these are too few or too many."""
         if not (self.beside or self.beside_policy or self.beside_original or self.beside_trace):
             return []
-        from shoal.attacks.beside.beside import NamedRelease
-        from shoal.attacks.beside.sources import is_ledger
+        from shoal.attacks.beside.sources import NamedRelease, is_ledger
 
         names = self.beside or []
         files = [name for name in names if not is_ledger(name)]
@@ -124,10 +123,9 @@ class Guard:
                 raise InputError(f"{option}: is about other releases; name them with --beside")
         if not self.releases:
             return None
-        from shoal.attacks.beside.guard import Against, guard_of_files
+        from shoal.attacks.beside.guard import guard_of
 
-        against = Against(self.attacker, self.strict)
-        return guard_of_files(self.releases, against, progress)
+        return guard_of(self.releases, self.attacker, self.strict, progress)
 
 
 _OPTION = "--beside"
@@ -260,7 +258,7 @@ class Beside(Named):
     @property
     def releases(self) -> list[NamedRelease]:
         """The other releases with their files."""
-        from shoal.attacks.beside.beside import NamedRelease
+        from shoal.attacks.beside.sources import NamedRelease
 
         return [
             NamedRelease(released, **{key: _number(key, text) for key, text in given.items()})

@@ -274,10 +274,10 @@ def _judged_beside(
     progress: Progress,
 ) -> AuditResult:
     """The audit with what the release gives away beside others. files: the release, its trace."""
-    from shoal.attacks.beside.beside import audit_named, source_of
+    from shoal.attacks.beside.sources import audit_named, of_file
 
     released, trace = files
-    own = source_of(result, released, policy, "RELEASED", is_stream=trace is not None)
+    own = of_file(result, released, policy, "RELEASED", is_stream=trace is not None)
     found = audit_named(own, beside.releases, question, progress)
     return replace(result, certificate=result.certificate.extended(beside=found))
 
@@ -358,10 +358,10 @@ def _audit_ledger(
             asked.ledger, k=asked.k, attack=asked.attack, table=asked.table, progress=progress
         )
         if asked.beside.is_asked and not result.damage:
-            from shoal.attacks.beside.beside import audit_named, ledger_source
+            from shoal.attacks.beside.sources import audit_named, of_ledger
 
             own, question = (
-                ledger_source(asked.ledger, "--ledger"),
+                of_ledger(asked.ledger, "--ledger"),
                 asked.beside.question(asked.k, asked.l),
             )
             result = replace(

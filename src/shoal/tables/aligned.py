@@ -24,8 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.attacks.beside.old_cells import OldCells
-from shoal.data.beside import BesideGuard, Overlap
+from shoal.attacks.beside.guard import BesideGuard, OldCells
 from shoal.data.classes import Classes
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
@@ -71,9 +70,7 @@ def old_cells_of(guard: BesideGuard, table: Table, policy: Policy) -> OldCells:
     """The old classes of a table's records; raises InputError as `require_one_class_each`."""
     k = require_one_class_each(table, policy)
     assert policy.subject is not None
-    named = table.column(policy.subject)
-    overlap: Overlap = guard.overlap(named.cells)
-    return OldCells.of(guard, k, overlap, named.codes)
+    return OldCells.of(guard, k, table.column(policy.subject))
 
 
 def find_aligned(

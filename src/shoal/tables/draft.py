@@ -31,8 +31,7 @@ from shoal.protocols import PrivacyModel
 from shoal.recoding.recode import find_classes, ordered, recode
 
 if TYPE_CHECKING:
-    from shoal.attacks.beside.old_cells import OldCells
-    from shoal.data.beside import BesideGuard, OwnPresence
+    from shoal.attacks.beside.guard import BesideGuard, OldCells
     from shoal.tables.plan import Plan
 
 
@@ -50,7 +49,7 @@ class RecodedDraft:
 
     plan: to be saved; None for local recoding, and where one was applied.
     certificate_extras: more keys of the certificate. old: the records' classes in other releases,
-    where it is published beside some; own: these, where only what people are like is known.
+    where it is published beside some; guard: these, where only what people are like is known.
     sensitive: the second table of two.
     """
 
@@ -63,7 +62,7 @@ class RecodedDraft:
     plan: Plan | None = None
     certificate_extras: dict[str, Any] = field(default_factory=dict)
     old: OldCells | None = None
-    own: OwnPresence | None = None
+    guard: BesideGuard | None = None
     sensitive: pl.DataFrame | None = None
 
 
@@ -97,10 +96,10 @@ def prepare(
         if beside is not None:
             bound.policy.refuse_two_tables("beside")
         return _in_two_tables(table, bound, progress, explained)
-    old = None
+    old = guard = None
     if beside is None:
         decision = _decide_recoding(bound, progress, plan, explained)
-    elif beside.own is None:
+    elif not beside.is_own:
         from shoal.tables.aligned import old_cells_of
 
         old = old_cells_of(beside, table, bound.policy)
@@ -109,8 +108,9 @@ def prepare(
         from shoal.tables.aligned import require_one_class_each
 
         require_one_class_each(table, bound.policy)
-        decision = _united(table, bound, beside.own, progress, explained)
-    if beside is None or beside.own is None:  # which asks whom these cells fit in other releases
+        guard = beside
+        decision = _united(table, bound, guard, progress, explained)
+    if guard is None:  # which asks whom these cells fit in other releases
         table = table.without([attribute.name for attribute in bound.schema.quasi])
     progress("recoding")
     recoded = recode(
@@ -134,7 +134,7 @@ def prepare(
         decision.plan,
         decision.certificate_extras,
         old,
-        None if beside is None else beside.own,
+        guard,
     )
 
 
@@ -188,13 +188,13 @@ def _aligned(
 
 
 def _united(
-    table: Table, bound: BoundTable, own: OwnPresence, progress: Progress, explained: bool
+    table: Table, bound: BoundTable, guard: BesideGuard, progress: Progress, explained: bool
 ) -> RecodingDecision:
     """What the policy's method does, its classes united until enough people fit."""
     from shoal.tables.own_presence import find_united
 
     _refuse_explanation(explained)
-    return _withholding(bound.policy, *find_united(table, bound, own, bound.policy, progress))
+    return _withholding(bound.policy, *find_united(table, bound, guard, bound.policy, progress))
 
 
 def _refuse_explanation(explained: bool) -> None:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from shoal.data.beside import Candidates, OwnPresence
+from shoal.attacks.beside.guard import BesideGuard, Candidates
 from shoal.data.classes import Classes, Population
 from shoal.data.cut import Cut
 from shoal.data.partition import Partition
@@ -48,7 +48,7 @@ BLOCK = 1 << 21  # pairs of a class and a person who may fit it that are compare
 def find_united(
     table: Table,
     bound: BoundTable,
-    own: OwnPresence,
+    guard: BesideGuard,
     policy: Policy,
     progress: Progress = no_progress,
 ) -> tuple[Partition, float]:
@@ -60,7 +60,7 @@ def find_united(
     progress("finding who fits the classes of other releases")
     started = time.process_time()
     assert policy.required_k is not None
-    k, candidates = policy.required_k, own.candidates(Truth(table, bound.encoded), bound.schema)
+    k, candidates = policy.required_k, guard.candidates(Truth(table, bound.encoded), bound.schema)
     matrix, everybody = bound.method_input()
     remaining = Remaining(bound, candidates)
     kept = remaining.safe(k)

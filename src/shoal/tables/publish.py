@@ -49,7 +49,7 @@ from shoal.privacy.two_tables import joined
 from shoal.tables.draft import WITHHELD, Outcome, RecodedDraft, prepare, with_bound
 
 if TYPE_CHECKING:
-    from shoal.data.beside import BesideGuard
+    from shoal.attacks.beside.guard import BesideGuard
     from shoal.tables.from_columns import Columns
     from shoal.tables.plan import Plan
 # what few publications ask for is imported where it is done
@@ -282,9 +282,12 @@ def _measured(
     if draft.old is not None:
         found = draft.old.of_release(draft.truth).report(release.classes.labels)
         certificate = certificate.extended(beside=found)
-    if draft.own is not None:
+    if draft.guard is not None:
+        from shoal.auditor.audit import AuditResult
+
         assert policy.required_k is not None
-        found = draft.own.report(policy.required_k, certificate, release, draft.schema, draft.truth)
+        audited = AuditResult(certificate, release, draft.schema, draft.truth)
+        found = draft.guard.report(policy.required_k, audited)
         certificate = certificate.extended(beside=found)
     return certificate, release
 
