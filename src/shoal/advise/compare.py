@@ -20,7 +20,7 @@ from shoal.advise.compared_methods import (
 )
 from shoal.advise.comparison import TRIED, Comparison, Row
 from shoal.advise.warm_up_beside import Trial, warm_up
-from shoal.attacks.run.attack import AttackedRelease, attacked, with_attacks
+from shoal.attacks.run.attack import AttackedRelease, attacked
 from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.measure import measure
 from shoal.auditor.verdict import open_question_warnings
@@ -202,8 +202,8 @@ class _Ground:
         target = AttackedRelease(
             published, release, schema, self.table, encoded, recoded.truth, republish
         )
-        found = attacked(target, policy, AttackRequest(TRIED))
-        return with_attacks(certificate, found | {"accept": []})  # only publish withholds
+        found = attacked(certificate, target, policy, AttackRequest(TRIED))
+        return found.extended(attacks=found["attacks"] | {"accept": []})  # only publish withholds
 
 
 def _row(ground: _Ground, policy: Policy, k: int, attack: bool) -> Row:

@@ -206,22 +206,8 @@ def audit(
     others_asked = {"--trace": trace, "--report": report, "--with": beside.is_asked}
     refuse_whole({**others_asked, "--downstream": downstream}, released, original)
     with shown(quiet) as progress:
-        if trace is not None and original is not None:
-            from shoal.attacks.run.stream import StreamFiles, attack_stream_file
-
-            result = attack_stream_file(
-                StreamFiles(released, original, trace, written, record_lines),
-                asked,
-                attacks.request(asked),
-                progress,
-            )
-        else:
-            result = attack_file(
-                AuditedFiles(released, original, written, downstream),
-                asked,
-                attacks.request(asked),
-                progress,
-            )
+        given = AuditedFiles(released, original, written, downstream, trace, record_lines)
+        result = attack_file(given, asked, attacks.request(asked), progress)
         if beside.is_asked:
             together = beside.question(k, least_values)
             result = _judged_beside(result, (released, trace), asked, beside, together, progress)

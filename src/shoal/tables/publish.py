@@ -313,7 +313,7 @@ def attack_draft(
 ) -> Certificate:
     """The certificate with what the attacks found that are asked for."""
     # most releases are not attacked, and all attacks are imported with these
-    from shoal.attacks.run.attack import AttackedRelease, attacked, with_attacks
+    from shoal.attacks.run.attack import AttackedRelease, attacked
     from shoal.data.attack_scene import Recoding
     from shoal.tables.second_release import replay_of, republisher
 
@@ -335,4 +335,4 @@ def attack_draft(
         None if applied_plan else republish,
         made,
     )
-    return with_attacks(certificate, attacked(target, policy, request, progress))
+    return attacked(certificate, target, policy, request, progress)

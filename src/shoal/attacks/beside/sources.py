@@ -169,7 +169,7 @@ class NamedRelease:
                 policy,
                 self.original,
                 self.trace,
-                record_lines=self.record_lines,
+                self.record_lines,
                 progress=progress,
             )
         return of_file(result, self.released, policy, what, is_stream=self.trace is not None)

@@ -6,7 +6,7 @@ bind to the whole table > publish without some people > attack those in and thos
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
@@ -16,10 +16,19 @@ import numpy as np
 from shoal.attacks.counts import CONFIDENCE, people_in
 from shoal.attacks.run.accept import judged
 from shoal.attacks.run.control import ControlPlan, Republish, trials_of
-from shoal.attacks.run.earlier import Newer, aligned
+from shoal.attacks.run.earlier import Earlier, Newer, aligned
 from shoal.attacks.run.people import Ground, ground_of, plain_columns
-from shoal.attacks.run.request import AttackRequest, asked_of, lacking, points_of
+from shoal.attacks.run.request import (
+    Asked,
+    AttackRequest,
+    asked_attacks,
+    asked_of,
+    lacking,
+    points_of,
+)
 from shoal.auditor.audit import AuditResult
+from shoal.auditor.stream_trace import traced_records
+from shoal.connectors.frames import Frame, table_of
 from shoal.data.attack_scene import (
     AttackScene,
     EarlierRelease,
@@ -30,17 +39,18 @@ from shoal.data.attack_scene import (
 )
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
-from shoal.data.encoding import EncodedTable, encode
+from shoal.data.encoding import EncodedTable
 from shoal.data.notation import PublishedNumbers
 from shoal.data.numbers import parse_numbers
 from shoal.data.progress import Progress, no_progress
+from shoal.data.regular_files import path_text
 from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.policy.binding.files import read_beside
-from shoal.policy.binding.table import bind_original
+from shoal.policy.binding.table import bound_original
 from shoal.policy.model import PopulationPolicy
 from shoal.policy.policy import Policy
 from shoal.privacy.uniqueness import ESTIMATORS
@@ -54,6 +64,7 @@ NOT_KNOWN = (
     "neither the policy nor a certificate beside the release names a method, so nothing can be"
     " published again"
 )
+OTHER_METHOD = "the policy's method does not publish one table, so nothing is published again"
 
 
 @dataclass(frozen=True)
@@ -61,7 +72,7 @@ class AttackedRelease:
     """A release and what its owner has beside it.
 
     truth: None where rows are shuffled. republish: publishes some rows as the release was; None
-    for the reason `no_republish`.
+    for the reason `no_republish`. recoding: how the method decides about a class alone.
     """
 
     released: Table
@@ -74,22 +85,42 @@ class AttackedRelease:
     recoding: Recoding = field(default_factory=Recoding)
     no_republish: str = NOT_KNOWN
 
+    @classmethod
+    def of_audited(
+        cls, result: AuditResult, released: Table, original: Table, policy: Policy
+    ) -> AttackedRelease:
+        """An audited release, which is not published again."""
+        truth = result.truth
+        encoded = bound_original(original, policy)[1] if truth is None else truth.encoded
+        why = NOT_KNOWN if policy.model.method is None else OTHER_METHOD
+        return cls(
+            released, result.release, result.schema, original, encoded, truth, no_republish=why
+        )
+
 
 def attacked(
+    certificate: Certificate,
     target: AttackedRelease,
     policy: Policy,
     request: AttackRequest,
     progress: Progress = no_progress,
-) -> dict[str, Any]:
-    """The `attacks` part of a certificate: what was asked for, or why it can't be measured.
+) -> Certificate:
+    """The certificate with what attacks found; a known population makes its risks true ones.
 
-    Raises InputError for an attack that is named and lacks what it needs; `all` says so instead.
+    Its `attacks` state what was asked for, or why it can't be measured. Raises InputError for an
+    attack that is named and lacks what it needs; `all` says so instead.
     """
 
     def scene(attacks: list[Attack]) -> AttackScene:
         return scene_of(target, policy, request, attacks, progress)
 
-    return tried(scene, policy, request, progress)
+    section = tried(scene, policy, request, progress)
+    risk = dict(certificate["risk"])
+    around = section.get("population") or {}
+    for name in ("journalist_max", "marketer"):
+        if around.get(name) is not None:
+            risk[name] = around[name]["share"]
+    return certificate.extended(attacks=section, risk=risk)
 
 
 def tried(
@@ -98,7 +129,7 @@ def tried(
     request: AttackRequest,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """`attacked` on the scene that these attacks are given."""
+    """The `attacks` part of a certificate. scene_for: all that these attacks are given."""
     started = time.process_time()
     attacks = request.built()
     progress("preparing the attacks")
@@ -138,16 +169,6 @@ def _head(scene: AttackScene) -> dict[str, Any]:
         },
         "blind": list(scene.blind),
     }
-
-
-def with_attacks(certificate: Certificate, section: dict[str, Any]) -> Certificate:
-    """The certificate with what attacks found; a known population makes its risks true ones."""
-    risk = dict(certificate["risk"])
-    around = section.get("population") or {}
-    for name in ("journalist_max", "marketer"):
-        if around.get(name) is not None:
-            risk[name] = around[name]["share"]
-    return certificate.extended(attacks=section, risk=risk)
 
 
 def scene_of(
@@ -353,72 +374,25 @@ def _require(table: Table, names: list[str]) -> None:
         raise InputError.from_findings(findings)
 
 
-# Attack a release that was audited with its original.
-
-
-OTHER_METHOD = "the policy's method does not publish one table, so nothing is published again"
-
-
-@dataclass(frozen=True)
-class Again:
-    """What only the method of a release knows: how to publish some rows as the release was, and
-    how it decides about a class alone. why_not: why nothing is published again, where nothing is.
-    """
-
-    republish: Republish | None = None
-    recoding: Recoding = field(default_factory=Recoding)
-    why_not: str = NOT_KNOWN
-
-
-PublishAgain = Callable[[AuditResult, Table, EncodedTable, Policy], Again]
-
-
-def never_again(
-    result: AuditResult, original: Table, encoded: EncodedTable, policy: Policy
-) -> Again:
-    """For releases that are not made a second time, as those of streams."""
-    return Again(why_not=NOT_KNOWN if policy.model.method is None else OTHER_METHOD)
-
-
-def attack_audited(
-    result: AuditResult,
-    released: Table,
-    original: Table,
+def request_of_frames(
     policy: Policy,
-    request: AttackRequest,
-    again: PublishAgain,
-    progress: Progress = no_progress,
-) -> Certificate:
-    """The certificate of an audited release, with its attacks and the policy's thresholds."""
-    request = asked_of(policy, request)
-    found = attacked(target(result, released, original, policy, again), policy, request, progress)
-    return with_attacks(result.certificate, found)
+    attacks: Asked,
+    control: Frame | None,
+    external: Frame | None,
+    earlier: Sequence[Any],
+    folds: int = 1,
+) -> AttackRequest:
+    """What Python asks, judged before anything is compared; raises InputError.
+
+    earlier: each alone, with its policy, or with that and its trace, if it is a stream.
+    """
+    outside, listed = (None if frame is None else table_of(frame) for frame in (control, external))
+    others = tuple(_earlier(each, policy) for each in earlier)
+    return asked_of(policy, AttackRequest(asked_attacks(attacks), outside, listed, others, folds))
 
 
-def target(
-    result: AuditResult, released: Table, original: Table, policy: Policy, again: PublishAgain
-) -> AttackedRelease:
-    """An audited release as attacks take it. again: how some of its rows are published again."""
-    truth = result.truth
-    encoded = _encoded(original, policy) if truth is None else truth.encoded
-    made = again(result, original, encoded, policy)
-    return AttackedRelease(
-        released,
-        result.release,
-        result.schema,
-        original,
-        encoded,
-        truth,
-        made.republish,
-        made.recoding,
-        made.why_not,
-    )
-
-
-def _encoded(original: Table, policy: Policy) -> EncodedTable:
-    """The original, of which nobody knows which record of the release is whose."""
-    schema, findings = bind_original(original, policy)
-    encoded, unfit = (None, findings) if schema is None else encode(original, schema)
-    if encoded is None:
-        raise InputError.from_findings([f"original: {finding}" for finding in unfit])
-    return encoded
+def _earlier(each: Any, policy: Policy) -> Earlier:
+    given = each if isinstance(each, tuple) else (each,)
+    released, own, trace = (*given, None, None)[:3]
+    rows = None if trace is None else traced_records(path_text(trace, "trace"))
+    return Earlier(table_of(released), policy if own is None else Policy.of(own), rows)

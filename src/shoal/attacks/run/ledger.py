@@ -34,12 +34,11 @@ from shoal.data.attack_scene import (
     Trial,
 )
 from shoal.data.boxes import boxes_of
-from shoal.data.encoding import encode
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
-from shoal.policy.binding.table import bind_original
+from shoal.policy.binding.table import bound_original
 from shoal.policy.policy import Policy
 from shoal.protocols import Attack
 
@@ -119,10 +118,7 @@ def _scene(
     if kept is None or not np.array_equal(kept[1], own.identities.records):
         return _without_originals(own, policy, NO_ORIGINALS)
     original = Table(as_text(kept[0]))
-    schema, findings = bind_original(original, policy)
-    encoded, unfit = (None, findings) if schema is None else encode(original, schema)
-    if schema is None or encoded is None:
-        raise InputError.from_findings([f"originals: {finding}" for finding in unfit])
+    schema, encoded = bound_original(original, policy, "originals")
     target = AttackedRelease(
         Table(own.frame),
         own.release,

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from shoal.attacks.run.attack import attack_audited, never_again
+from shoal.attacks.run.attack import AttackedRelease, attacked, request_of_frames
 from shoal.attacks.run.earlier import Earlier
-from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_attacks, asked_of
+from shoal.attacks.run.request import ALL, Asked, AttackRequest
 from shoal.auditor.audit import AuditResult
-from shoal.auditor.stream_trace import (
-    StreamSource,
-    audit_stream,
-    audit_traced,
-    read_trace,
-    traced_records,
-)
-from shoal.connectors import files
+from shoal.auditor.stream_trace import StreamSource, audit_traced, read_trace
 from shoal.connectors.frames import Frame, table_of
-from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
@@ -52,72 +44,34 @@ def attack_stream(
     these don't belong together.
     """
     policy = Policy.of(policy)
-    others = tuple(_earlier(each, policy) for each in earlier)
-    outside, listed = (None if frame is None else table_of(frame) for frame in (control, external))
-    request = asked_of(policy, AttackRequest(asked_attacks(attacks), outside, listed, others))
+    request = request_of_frames(policy, attacks, control, external, earlier)
     table, source = table_of(released), table_of(original).frame
     read = StreamSource(source, np.arange(source.height), None)
     lines = read_trace(path_text(trace, "trace"))
     result = audit_traced(table, policy, read, lines, progress)
-    return _attacked(result, table, policy, _placed(request, lines), progress)
+    return attack_read_stream(result, table, lines, policy, request, progress)
 
 
-def _earlier(each: Any, policy: Policy) -> Earlier:
-    given = each if isinstance(each, tuple) else (each,)
-    released, own, trace = (*given, None, None)[:3]
-    rows = None if trace is None else traced_records(path_text(trace, "trace"))
-    return Earlier(table_of(released), policy if own is None else Policy.of(own), rows)
-
-
-def _placed(request: AttackRequest, trace: pl.DataFrame) -> AttackRequest:
-    """The request, with other streams' records by their places among those that this one took."""
-    taken = np.sort(trace["seq"].to_numpy())
-
-    def placed(earlier: Earlier) -> Earlier:
-        if earlier.rows is None or not len(taken):
-            return earlier
-        at = np.minimum(np.searchsorted(taken, earlier.rows), len(taken) - 1)
-        return replace(earlier, rows=np.where(taken[at] == earlier.rows, at, -1))
-
-    return replace(request, earlier=tuple(placed(each) for each in request.earlier))
-
-
-@dataclass(frozen=True)
-class StreamFiles:
-    """What an audit of a stream reads and writes. output: of the certificate, if it is written.
-    record_lines: lines that a record of the source could have.
-    """
-
-    released: str
-    original: str
-    trace: str
-    output: str | None = None
-    record_lines: int | None = None
-
-
-def attack_stream_file(
-    paths: StreamFiles, policy: Policy, request: AttackRequest, progress: Progress = no_progress
-) -> AuditResult:
-    """The audit of a stream by its files, with the attacks that are asked for."""
-    request = asked_of(policy, request)
-    named = (paths.released, policy, paths.original, paths.trace)
-    lines = paths.record_lines
-    if not request.attacks:
-        return audit_stream(*named, paths.output, lines, progress=progress)
-    result = audit_stream(*named, None, lines, progress=progress)
-    table = Table(files.read(paths.released).frame)
-    request = _placed(request, read_trace(paths.trace))
-    certificate = _attacked(result, table, policy, request, progress)
-    if paths.output is not None:
-        with files.atomic_write(paths.output) as draft:
-            draft.write_text(certificate.to_json())
-        remove_stale_signature(paths.output)
-    return replace(result, certificate=certificate)
-
-
-def _attacked(
-    result: AuditResult, table: Table, policy: Policy, request: AttackRequest, progress: Progress
+def attack_read_stream(
+    result: AuditResult,
+    released: Table,
+    trace: pl.DataFrame,
+    policy: Policy,
+    request: AttackRequest,
+    progress: Progress = no_progress,
 ) -> Certificate:
+    """The certificate of a stream that was audited with its trace, with its attacks."""
     assert result.truth is not None
-    original = result.truth.original
-    return attack_audited(result, table, original, policy, request, never_again, progress)
+    taken = np.sort(trace["seq"].to_numpy())
+    others = tuple(_placed(each, taken) for each in request.earlier)
+    target = AttackedRelease.of_audited(result, released, result.truth.original, policy)
+    request = replace(request, earlier=others)
+    return attacked(result.certificate, target, policy, request, progress)
+
+
+def _placed(earlier: Earlier, taken: np.ndarray) -> Earlier:
+    """Another stream with its records by their places among those that this one took."""
+    if earlier.rows is None or not len(taken):
+        return earlier
+    at = np.minimum(np.searchsorted(taken, earlier.rows), len(taken) - 1)
+    return replace(earlier, rows=np.where(taken[at] == earlier.rows, at, -1))
