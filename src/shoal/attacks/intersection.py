@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.attacks.counts import (
     ClassValues,
+    alike,
     counted,
     entries_of,
     mode,
@@ -109,7 +110,7 @@ class _Joint:
     def linked(self, k: int | None) -> dict[str, Any]:
         """The people whose rows are known to be one: those of one joint cell."""
         shared = self._persons if self._shares_people else None
-        cell = _joined(self._labels, len(self._persons))
+        cell = alike(self._labels, len(self._persons))
         cells, people = people_with(cell, shared)
         n = len(np.unique(self._persons))
         found: dict[str, Any] = {"alone": counted(self._having(cell, people == 1), n)}
@@ -136,7 +137,7 @@ class _Joint:
         persons, person_of = np.unique(self._persons, return_inverse=True)
         places = [_Places.of(file, persons) for file in self._files]
         # people with the same places are judged once
-        profile = _joined([place.group for place in places], len(persons))
+        profile = alike([place.group for place in places], len(persons))
         _, first = np.unique(profile, return_index=True)
         found: dict[str, Any] = {"attributes": {}}
         parts, record = _parts(self._persons), profile[person_of.reshape(-1)]
@@ -240,16 +241,6 @@ def _table(rows: ShownRows, name: str) -> ClassValues | None:
     kept = (rows.labels >= 0) & (values >= 0)
     count = int(rows.labels.max(initial=-1)) + 1
     return values_by_class(rows.labels[kept], values[kept], rows.persons[kept], count)
-
-
-def _joined(labels: list[np.ndarray], records: int) -> np.ndarray:
-    """(n,) dense numbers, equal where all labels are."""
-    cell = np.zeros(records, dtype=np.int64)
-    for part in labels:
-        shifted = part + 2  # labels begin at ABSENT
-        cell = cell * (int(shifted.max(initial=0)) + 1) + shifted
-        cell = np.unique(cell, return_inverse=True)[1].reshape(-1)
-    return cell
 
 
 def _parts(persons: np.ndarray) -> np.ndarray:

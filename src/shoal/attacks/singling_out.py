@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import Share, counted, newcombe, people_in, people_with, wilson
+from shoal.attacks.counts import Share, alike, counted, newcombe, people_in, people_with, wilson
 from shoal.data.attack_scene import AttackScene, People, ShownRelease
 from shoal.data.boxes import Boxes
 from shoal.data.numbers import weighted_sum
@@ -139,7 +139,7 @@ def alone(release: ShownRelease) -> dict[str, Share]:
     sensitive = {name: column.codes for name, column in release.sensitive.items()}
     columns = sensitive | dict(release.plain)
     if len(release.plain) > 1:
-        columns["all plain columns"] = _together(list(release.plain.values()))
+        columns["all plain columns"] = alike(release.plain.values(), release.records)
     return {name: _alone(release, codes) for name, codes in columns.items()}
 
 
@@ -152,14 +152,6 @@ def _alone(release: ShownRelease, codes: np.ndarray) -> Share:
     single = np.isin(keys, values[counts == 1])
     alone = len(np.unique(persons[single]))
     return counted(alone, n)
-
-
-def _together(columns: list[np.ndarray]) -> np.ndarray:
-    key = np.zeros(len(columns[0]), dtype=np.int64)
-    for codes in columns:
-        key = key * (int(codes.max(initial=0)) + 1) + codes
-        key = np.unique(key, return_inverse=True)[1].reshape(-1)
-    return key
 
 
 # Ends of published intervals, which are values of members where a method publishes tight cells.
@@ -261,7 +253,7 @@ def snapped(boxes: Boxes, j: int, grid: int, others: np.ndarray) -> tuple[Boxes,
     """
     lo, hi = boxes.lo.copy(), boxes.hi.copy()
     lo[:, j], hi[:, j] = _moved(boxes, j, grid)
-    key = _numbered([others, lo[:, j], hi[:, j]])
+    key = alike([others, lo[:, j], hi[:, j]], boxes.count)
     _, first, of_class = np.unique(key, return_index=True, return_inverse=True)
     of_class = of_class.reshape(-1)
     people = np.bincount(of_class, weights=boxes.people, minlength=len(first))
@@ -275,19 +267,7 @@ def snapped(boxes: Boxes, j: int, grid: int, others: np.ndarray) -> tuple[Boxes,
 def same_elsewhere(boxes: Boxes, j: int) -> np.ndarray:
     """(classes,) equal where classes show the same cells on all axes but one."""
     others = [i for i in range(len(boxes.axes)) if i != j]
-    return _numbered(
-        [np.zeros(boxes.count, np.int64), *boxes.lo[:, others].T, *boxes.hi[:, others].T]
-    )
-
-
-def _numbered(columns: Sequence[np.ndarray]) -> np.ndarray:
-    """(classes,) int64, equal where classes are equal in every one of these columns."""
-    key = np.zeros(len(columns[0]), dtype=np.int64)
-    for column in columns:
-        code = np.unique(column, return_inverse=True)[1].reshape(-1)
-        key = key * (int(code.max(initial=0)) + 1) + code
-        key = np.unique(key, return_inverse=True)[1].reshape(-1)
-    return key
+    return alike([*boxes.lo[:, others].T, *boxes.hi[:, others].T], boxes.count)
 
 
 def widened(boxes: Boxes, j: int, grid: int) -> float | None:

@@ -25,6 +25,7 @@ import numpy as np
 import polars as pl
 
 from shoal.attacks.beside.guard import BesideGuard, Candidates
+from shoal.attacks.counts import entries_of
 from shoal.data.classes import Classes, Population
 from shoal.data.cut import Cut
 from shoal.data.partition import Partition
@@ -185,10 +186,7 @@ class Remaining:
         ends = np.append(np.flatnonzero(np.diff(block)) + 1, len(group))
         begin = 0
         for end in ends.tolist():
-            own = sizes[begin:end]
-            pair = np.repeat(np.arange(end - begin), own)
-            offset = np.arange(len(pair)) - np.repeat(np.cumsum(own) - own, own)
-            place = starts[group[begin:end]][pair] + offset
+            pair, place = entries_of(group[begin:end], starts)
             yield slice(begin, end), pair, self.candidates.people[place]
             begin = end
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shoal.attacks.counts import alike
 from shoal.data.attack_scene import EarlierRelease, ShownRelease, ShownRows
 from shoal.data.numbers import weighted_sum
 from shoal.data.schema import Role, Schema
@@ -175,14 +176,12 @@ def _strangers(persons: np.ndarray) -> int:
 def published_classes(earlier: Table, policy: Policy) -> np.ndarray:
     """The class of each row: equal quasi-identifiers are one class, -1 where all are suppressed."""
     mark = policy.model.render.suppressed
-    key = np.zeros(earlier.records, dtype=np.int64)
+    columns = [earlier.column(name) for name in policy.quasi]
     suppressed = np.ones(earlier.records, dtype=bool)
-    for name in policy.quasi:
-        column = earlier.column(name)
-        key = key * len(column.cells) + column.codes
-        key = np.unique(key, return_inverse=True)[1].reshape(-1)
+    for column in columns:
         suppressed &= np.array([cell == mark for cell in column.cells], dtype=bool)[column.codes]
-    return np.where(suppressed, SUPPRESSED, key)
+    classes = alike([column.codes for column in columns], earlier.records)
+    return np.where(suppressed, SUPPRESSED, classes)
 
 
 def row_order(
