@@ -19,6 +19,7 @@ from shoal.data.notation import PLAIN, Notation
 from shoal.data.regular_files import is_pipe, require_name
 from shoal.data.schema import Render
 from shoal.data.two_tables import sensitive_path
+from shoal.data.unpacking import is_packed
 from shoal.errors import InputError
 
 
@@ -269,7 +270,5 @@ def _found(head: bytes, kind: str) -> Dialect:
 
 
 def _head(path: str | Path) -> bytes:
-    with open(path, "rb") as file:
-        is_packed = file.read(2) == b"\x1f\x8b"
-    with gzip.open(path, "rb") if is_packed else open(path, "rb") as file:
+    with gzip.open(path, "rb") if is_packed(path) else open(path, "rb") as file:
         return bytes(file.read(HEAD))

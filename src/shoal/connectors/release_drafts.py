@@ -6,11 +6,12 @@ before the block ends well: a file and a folder take their names by a rename, a 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -28,14 +29,19 @@ if TYPE_CHECKING:
     from shoal.connectors.database.tables import TableDraft
 
 
-class ReleaseDraft(Protocol):
-    """What is about to be published."""
+class ReleaseDraft(ABC):
+    """What is about to be published. path: where it is until then. name: the one it will have."""
 
+    path: str | Path
+    name: str
+
+    @abstractmethod
     def write(
         self, frame: pl.DataFrame, dialect: Dialect, metadata: dict[str, str] | None = None
     ) -> None:
         """Puts all records. dialect: of delimited text. metadata: what Parquet keeps beside."""
 
+    @abstractmethod
     def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
         """What stands there now, as its readers would get it."""
 
@@ -43,7 +49,9 @@ class ReleaseDraft(Protocol):
         self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
     ) -> dict[str, Any]:
         """What a certificate says of it under `output`."""
+        return describe_file(self.path, self.name, sha256, render, dialect, notation)
 
+    @abstractmethod
     def certify(self, certificate: str) -> None:
         """Puts the certificate where its readers look for it, to be committed with the release."""
 
@@ -73,7 +81,7 @@ def release_draft(
         from shoal.connectors.database.tables import table_draft
 
         with table_draft(parse(output_path), replace) as table:
-            yield DatabaseDraft(table, output_path)
+            yield DatabaseDraft(output_path, output_path, table)
     elif is_folder(output_path):
         with folder_draft(output_path, replace) as folder:
             yield FolderDraft(folder, output_path)
@@ -93,8 +101,8 @@ def second_draft(path: str) -> Iterator[FileDraft]:
 
 
 @dataclass(frozen=True)
-class FileDraft:
-    """A file under another name. name: the one that it will have."""
+class FileDraft(ReleaseDraft):
+    """A file under another name."""
 
     path: Path
     name: str
@@ -108,11 +116,6 @@ class FileDraft:
     def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
         return files.read_as(self.path, files.format_of(self.name), categorical, reading)
 
-    def described(
-        self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
-    ) -> dict[str, Any]:
-        return describe_file(self.path, self.name, sha256, render, dialect, notation)
-
     def certify(self, certificate: str) -> None:
         if self.name != files.STANDARD:
             with files.atomic_write(certificate_path(self.name)) as proof:
@@ -120,8 +123,8 @@ class FileDraft:
 
 
 @dataclass(frozen=True)
-class FolderDraft:
-    """A folder of Parquet files under another name. name: the one that it will have."""
+class FolderDraft(ReleaseDraft):
+    """A folder of Parquet files under another name."""
 
     path: Path
     name: str
@@ -137,7 +140,7 @@ class FolderDraft:
     def described(
         self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
     ) -> dict[str, Any]:
-        said = describe_file(self.path, self.name, sha256, render, None, notation)
+        said = super().described(sha256, render, dialect, notation)
         return said | {"files": listed_files(self.path)}
 
     def certify(self, certificate: str) -> None:
@@ -145,11 +148,12 @@ class FolderDraft:
 
 
 @dataclass(frozen=True)
-class DatabaseDraft:
-    """A table in a transaction that is still open. name: its address."""
+class DatabaseDraft(ReleaseDraft):
+    """A table in a transaction that is still open. path, name: its address."""
 
-    table: TableDraft
+    path: str
     name: str
+    table: TableDraft
 
     def write(
         self, frame: pl.DataFrame, dialect: Dialect, metadata: dict[str, str] | None = None
@@ -158,11 +162,6 @@ class DatabaseDraft:
 
     def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
         return SourceFile(*self.table.read())
-
-    def described(
-        self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
-    ) -> dict[str, Any]:
-        return describe_file(self.name, self.name, sha256, render, None, notation)
 
     def certify(self, certificate: str) -> None:
         self.table.certify(certificate)

@@ -26,19 +26,21 @@ from shoal.connectors.database.address import RELEASES, TableAddress, require_wh
 from shoal.connectors.database.connections import opened
 from shoal.connectors.database.release_list import ListedRelease, list_release, listed_releases
 from shoal.connectors.database.session import (
-    SOURCE,
     DatabaseRefusal,
     Session,
     SqlColumn,
     TableName,
     cell_of,
+    count_rows,
     quoted,
+    rows_as_text,
 )
 from shoal.connectors.database.tables import (
     RELEASE,
     ROW,
     certificate_of,
     column_findings,
+    numbered,
     rows_of_table,
     rows_sha256,
     target_findings,
@@ -112,7 +114,8 @@ def putting(
     with opened(address, writing=True) as session:
         table = session.named(address)
         first = _begin(session, address, table, before, frame.columns)
-        session.insert(table, _numbered(frame, line.release, first))
+        of_release = pl.lit(line.release, pl.Int64).alias(RELEASE)
+        session.insert(table, numbered(frame.select(of_release, pl.all()), first))
         list_release(session, table, line)
         session.run_deferred()
         _require_as_put(session, address, table, line, first)
@@ -135,7 +138,7 @@ def _begin(
     listed, rows = listed_releases(session, table), TableRows.of(session, table)
     is_left = (listed[-1] if listed else None) == before and bool(rows.columns) == bool(before)
     count = sum(line.rows for line in listed)
-    if not is_left or (rows.columns and rows.count() != count):
+    if not is_left or (rows.columns and count_rows(session, table) != count):
         raise InputError(f"{where}: somebody else wrote into it meanwhile; run again")
     if before is None:
         findings = column_findings(session, names)
@@ -154,12 +157,6 @@ def _begin(
     return count
 
 
-def _numbered(frame: pl.DataFrame, release: int, before: int) -> pl.DataFrame:
-    numbers = pl.int_range(before + 1, before + 1 + frame.height, dtype=pl.Int64, eager=True)
-    own = pl.select(numbers.alias(ROW), pl.lit(release, pl.Int64).alias(RELEASE))
-    return pl.concat([own, frame], how="horizontal")
-
-
 def _require_as_put(
     session: Session, address: TableAddress, table: TableName, line: ListedRelease, first: int
 ) -> None:
@@ -167,7 +164,7 @@ def _require_as_put(
     listed = listed_releases(session, table)
     is_listed = bool(listed) and listed[-1] == line
     rows = TableRows.of(session, table)
-    is_whole = is_listed and rows.count() == first + line.rows
+    is_whole = is_listed and count_rows(session, table) == first + line.rows
     if not is_whole or not rows.are_as_certified(line, first):
         raise InputError(
             f"output '{address.shown}': the database itself changed rows or the certificate after"
@@ -283,10 +280,6 @@ class TableRows:
     def of(cls, session: Session, table: TableName) -> TableRows:
         return cls(session, table, {column.name: column for column in session.columns(table)})
 
-    def count(self) -> int:
-        found = self.session.query(f"SELECT CAST(count(*) AS text) FROM {self.table.quoted}")
-        return int(found.item())
-
     def shown(self, line: ListedRelease, and_later: bool) -> pl.DataFrame:
         """The published cells that bear the number of a release, wherever they lie, as text.
 
@@ -310,15 +303,9 @@ class TableRows:
             raise InputError(
                 f"table '{self.table.name}': lacks columns that its certificates name; restore it"
             )
-        cells = ", ".join(
-            f'{self.columns[name].as_text} AS "{place}"' for place, name in enumerate(names)
-        )
-        frame = self.session.query(
-            f"SELECT {cells} FROM {self.table.quoted} AS {SOURCE}"
-            f" WHERE {which} ORDER BY {cell_of(ROW)}"
-        )
-        frame.columns = names
-        return frame
+        columns = [self.columns[name] for name in names]
+        which = f"WHERE {which} ORDER BY {cell_of(ROW)}"
+        return rows_as_text(self.session, self.table, columns, which)
 
     @property
     def _names(self) -> list[str]:
@@ -351,7 +338,7 @@ class TableRows:
             for line, first in placed(releases)
             if not self.are_as_certified(line, first)
         ]
-        if self.count() != sum(line.rows for line in releases):
+        if count_rows(self.session, self.table) != sum(line.rows for line in releases):
             findings.append("rows: some were added or taken away")
         return findings
 
