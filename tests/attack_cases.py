@@ -6,7 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from shoal.attacks.run.attack import AttackedRelease, scene_of
+from shoal.attacks.run.attack import scene_of
+from shoal.attacks.run.people import AttackedRelease
 from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.audit import audit_table
 from shoal.data.table import Table

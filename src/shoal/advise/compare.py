@@ -20,7 +20,8 @@ from shoal.advise.compared_methods import (
 )
 from shoal.advise.comparison import TRIED, Comparison, Row
 from shoal.advise.warm_up_beside import Trial, warm_up
-from shoal.attacks.run.attack import AttackedRelease, attacked
+from shoal.attacks.run.attack import attacked
+from shoal.attacks.run.people import AttackedRelease
 from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.measure import measure
 from shoal.auditor.verdict import open_question_warnings

@@ -7,12 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shoal.attacks.run.accept import unmeasured
-from shoal.attacks.run.attack import (
-    OTHER_METHOD,
-    AttackedRelease,
-    attacked,
-    request_of_frames,
-)
+from shoal.attacks.run.attack import attacked, request_of_frames
+from shoal.attacks.run.people import OTHER_METHOD, AttackedRelease
 from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_of
 from shoal.auditor.audit import AuditResult, audit_file, audit_table, write_certificate
 from shoal.connectors import files

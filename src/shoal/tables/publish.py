@@ -313,7 +313,8 @@ def attack_draft(
 ) -> Certificate:
     """The certificate with what the attacks found that are asked for."""
     # most releases are not attacked, and all attacks are imported with these
-    from shoal.attacks.run.attack import AttackedRelease, attacked
+    from shoal.attacks.run.attack import attacked
+    from shoal.attacks.run.people import AttackedRelease
     from shoal.data.attack_scene import Recoding
     from shoal.tables.second_release import replay_of, republisher
 

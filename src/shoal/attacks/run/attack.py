@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import isfinite
 from typing import Any
 
@@ -15,9 +15,8 @@ import numpy as np
 
 from shoal.attacks.counts import CONFIDENCE, people_in
 from shoal.attacks.run.accept import judged
-from shoal.attacks.run.control import ControlPlan, Republish, trials_of
 from shoal.attacks.run.earlier import Earlier, Newer, aligned
-from shoal.attacks.run.people import Ground, ground_of, plain_columns
+from shoal.attacks.run.people import AttackedRelease, Ground, ground_of, plain_columns, trials_of
 from shoal.attacks.run.request import (
     Asked,
     AttackRequest,
@@ -26,31 +25,25 @@ from shoal.attacks.run.request import (
     lacking,
     points_of,
 )
-from shoal.auditor.audit import AuditResult
 from shoal.auditor.stream_trace import traced_records
 from shoal.connectors.frames import Frame, table_of
 from shoal.data.attack_scene import (
     AttackScene,
     EarlierRelease,
     ExternalList,
-    Recoding,
     ShownRelease,
     Surroundings,
 )
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
-from shoal.data.encoding import EncodedTable
 from shoal.data.notation import PublishedNumbers
 from shoal.data.numbers import parse_numbers
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.release import Release
-from shoal.data.schema import Schema
 from shoal.data.table import Table
-from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.policy.binding.files import read_beside
-from shoal.policy.binding.table import bound_original
 from shoal.policy.model import PopulationPolicy
 from shoal.policy.policy import Policy
 from shoal.privacy.uniqueness import ESTIMATORS
@@ -58,44 +51,6 @@ from shoal.protocols import Attack
 
 FEWEST_COUNTED = 200  # people; of fewer, counts are not stated
 COUNTS = ("of", "classes", "candidates", "changed", "left_out", "people_listed", "false")
-NEEDS_CONTROL = ("inference", "membership")
-NEEDS_HALVES = ("singling-out",)
-NOT_KNOWN = (
-    "neither the policy nor a certificate beside the release names a method, so nothing can be"
-    " published again"
-)
-OTHER_METHOD = "the policy's method does not publish one table, so nothing is published again"
-
-
-@dataclass(frozen=True)
-class AttackedRelease:
-    """A release and what its owner has beside it.
-
-    truth: None where rows are shuffled. republish: publishes some rows as the release was; None
-    for the reason `no_republish`. recoding: how the method decides about a class alone.
-    """
-
-    released: Table
-    release: Release
-    schema: Schema
-    original: Table
-    encoded: EncodedTable
-    truth: Truth | None
-    republish: Republish | None = None
-    recoding: Recoding = field(default_factory=Recoding)
-    no_republish: str = NOT_KNOWN
-
-    @classmethod
-    def of_audited(
-        cls, result: AuditResult, released: Table, original: Table, policy: Policy
-    ) -> AttackedRelease:
-        """An audited release, which is not published again."""
-        truth = result.truth
-        encoded = bound_original(original, policy)[1] if truth is None else truth.encoded
-        why = NOT_KNOWN if policy.model.method is None else OTHER_METHOD
-        return cls(
-            released, result.release, result.schema, original, encoded, truth, no_republish=why
-        )
 
 
 def attacked(
@@ -179,18 +134,14 @@ def scene_of(
     progress: Progress = no_progress,
 ) -> AttackScene:
     """All that these attacks are given."""
-    ground = ground_of(
-        target.released, target.original, target.schema, target.encoded, request.control
-    )
-    release = _shown(ground, target)
+    ground = ground_of(target, request.control)
+    release = _shown(ground)
     people, seed = ground.people, policy.model.seed
     if target.truth is not None:
         rows = target.truth.rows
         people = replace(people if rows is None else people.take(rows), classes=release.labels)
-    names = {attack.name for attack in attacks}
-    needs = bool(names & {*NEEDS_CONTROL}), bool(names & {*NEEDS_HALVES})
-    plan = ControlPlan(seed, request.folds, target.republish, target.no_republish, *needs)
-    trials = trials_of(ground, release, people, plan, progress)
+    names = [attack.name for attack in attacks]
+    trials = trials_of(ground, release, people, seed, request.folds, names, progress)
     others = _others(target, release, request)
     external = None
     if request.external is not None:
@@ -199,9 +150,7 @@ def scene_of(
         seed,
         release,
         people,
-        trials.trials,
-        trials.control,
-        trials.halves,
+        *trials,
         tuple(each for each in others if each is not None),
         sum(each is None for each in others),
         external,
@@ -222,8 +171,9 @@ def _others(
     return [aligned(earlier, newer, target.truth) for earlier in request.earlier]
 
 
-def _shown(ground: Ground, target: AttackedRelease) -> ShownRelease:
+def _shown(ground: Ground) -> ShownRelease:
     """The published release in numbers."""
+    target = ground.target
     records = target.released.records
     sensitive = {
         name: replace(column, codes=column.codes[:records])
@@ -282,7 +232,7 @@ def surroundings_of(policy: Policy, ground: Ground, people: np.ndarray) -> Surro
     if around.table is not None:
         table = _read(policy, around.table)
         _require(table, [axis.name for axis in ground.axes])
-        points = points_of(table, ground.axes, ground.schema, "population")
+        points = points_of(table, ground.axes, ground.target.schema, "population")
         distinct, counts = np.unique(points, axis=0, return_counts=True)
         every = tuple(range(len(ground.axes)))
         return Surroundings("table", every, distinct, counts.astype(np.float64))
@@ -325,7 +275,7 @@ def _frequencies(policy: Policy, around: PopulationPolicy, ground: Ground) -> Su
             " give numbers of 0 or more"
         )
     weights = shares[column.codes]
-    points = points_of(table, axes, ground.schema, "population")
+    points = points_of(table, axes, ground.target.schema, "population")
     # relative frequencies may be written as counts
     whole = max(float(weights.sum()), 1.0)
     return Surroundings("frequencies", known, points, weights / whole * around.people)
@@ -342,11 +292,11 @@ def external_list(
     if not known:
         raise InputError("external: has no quasi-identifier of the policy; add some")
     axes = tuple(ground.axes[j] for j in known)
-    points = points_of(external, axes, ground.schema, "external")
-    subject = ground.schema.subject
+    points = points_of(external, axes, ground.target.schema, "external")
+    subject = ground.target.schema.subject
     if subject is None or subject.name not in external.names:
         return ExternalList(known, points, None)
-    own = ground.original.column(subject.name)
+    own = ground.target.original.column(subject.name)
     # any record of a person leads to the same number
     number_of = dict(zip(own.cells, _numbers(own.codes, ground.people.persons), strict=True))
     listed = external.column(subject.name)

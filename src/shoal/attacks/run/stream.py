@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.attacks.run.attack import AttackedRelease, attacked, request_of_frames
+from shoal.attacks.run.attack import attacked, request_of_frames
 from shoal.attacks.run.earlier import Earlier
+from shoal.attacks.run.people import AttackedRelease
 from shoal.attacks.run.request import ALL, Asked, AttackRequest
 from shoal.auditor.audit import AuditResult
 from shoal.auditor.stream_trace import StreamSource, audit_traced, read_trace
