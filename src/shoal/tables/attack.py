@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shoal.attacks.run.accept import unmeasured
-from shoal.attacks.run.attack import attacked, request_of_frames
+from shoal.attacks.run.attack import attack_read_stream, attacked, request_of_frames
 from shoal.attacks.run.people import OTHER_METHOD, AttackedRelease
 from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_of
 from shoal.auditor.audit import AuditResult, audit_file, audit_table, write_certificate
+from shoal.auditor.stream_trace import audit_stream, read_trace
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.outputs import certificate_beside, certificate_path
@@ -114,9 +115,6 @@ def _attacked_table(
 def _attacked_stream(
     paths: AuditedFiles, policy: Policy, request: AttackRequest, progress: Progress
 ) -> AuditResult:
-    from shoal.attacks.run.stream import attack_read_stream
-    from shoal.auditor.stream_trace import audit_stream, read_trace
-
     assert paths.original is not None
     assert paths.trace is not None
     result = audit_stream(

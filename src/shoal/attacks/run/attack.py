@@ -9,15 +9,18 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from shoal.attacks.counts import CONFIDENCE, people_in
 from shoal.attacks.run.accept import judged
 from shoal.attacks.run.earlier import Earlier, Newer, aligned
 from shoal.attacks.run.people import AttackedRelease, Ground, ground_of, plain_columns, trials_of
 from shoal.attacks.run.request import (
+    ALL,
     Asked,
     AttackRequest,
     asked_attacks,
@@ -25,7 +28,8 @@ from shoal.attacks.run.request import (
     lacking,
     points_of,
 )
-from shoal.auditor.stream_trace import traced_records
+from shoal.auditor.audit import AuditResult
+from shoal.auditor.stream_trace import StreamSource, audit_traced, read_trace, traced_records
 from shoal.connectors.frames import Frame, table_of
 from shoal.data.attack_scene import (
     AttackScene,
@@ -45,7 +49,7 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.files import read_beside
 from shoal.policy.model import PopulationPolicy
-from shoal.policy.policy import Policy
+from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.uniqueness import ESTIMATORS
 from shoal.protocols import Attack
 
@@ -346,3 +350,60 @@ def _earlier(each: Any, policy: Policy) -> Earlier:
     released, own, trace = (*given, None, None)[:3]
     rows = None if trace is None else traced_records(path_text(trace, "trace"))
     return Earlier(table_of(released), policy if own is None else Policy.of(own), rows)
+
+
+# A stream's release: its private trace tells whose row is whose.
+
+
+def attack_stream(
+    released: Frame,
+    policy: PolicyLike,
+    original: Frame,
+    trace: str | Path,
+    attacks: Asked = ALL,
+    *,
+    control: Frame | None = None,
+    external: Frame | None = None,
+    earlier: Sequence[Any] = (),
+    progress: Progress = no_progress,
+) -> Certificate:
+    """`attack` of all that a stream published, with the file that its `--trace` wrote.
+
+    original: the records in the order in which they were read, those set aside among them. control:
+    people who are not in the release; without it there are none to compare with, as a stream is not
+    run again. external: a list of people. earlier: other releases of the same records, each alone,
+    with its policy, or with that and its trace, if it is a stream as well. Raises InputError where
+    these don't belong together.
+    """
+    policy = Policy.of(policy)
+    request = request_of_frames(policy, attacks, control, external, earlier)
+    table, source = table_of(released), table_of(original).frame
+    read = StreamSource(source, np.arange(source.height), None)
+    lines = read_trace(path_text(trace, "trace"))
+    result = audit_traced(table, policy, read, lines, progress)
+    return attack_read_stream(result, table, lines, policy, request, progress)
+
+
+def attack_read_stream(
+    result: AuditResult,
+    released: Table,
+    trace: pl.DataFrame,
+    policy: Policy,
+    request: AttackRequest,
+    progress: Progress = no_progress,
+) -> Certificate:
+    """The certificate of a stream that was audited with its trace, with its attacks."""
+    assert result.truth is not None
+    taken = np.sort(trace["seq"].to_numpy())
+    others = tuple(_placed(each, taken) for each in request.earlier)
+    target = AttackedRelease.of_audited(result, released, result.truth.original, policy)
+    request = replace(request, earlier=others)
+    return attacked(result.certificate, target, policy, request, progress)
+
+
+def _placed(earlier: Earlier, taken: np.ndarray) -> Earlier:
+    """Another stream with its records by their places among those that this one took."""
+    if earlier.rows is None or not len(taken):
+        return earlier
+    at = np.minimum(np.searchsorted(taken, earlier.rows), len(taken) - 1)
+    return replace(earlier, rows=np.where(taken[at] == earlier.rows, at, -1))
