@@ -56,8 +56,7 @@ def read_spread(path: str | Path, room: SharedRoom) -> CodedSource:
 
 
 def _read_part(limit: int, part: Part) -> CodedSource:
-    source = read_coded(part.path, parquet_parts.SUFFIX, AS_FOUND, Room(limit))
-    return source
+    return read_coded(part.path, parquet_parts.SUFFIX, AS_FOUND, Room(limit))
 
 
 def _joined(tables: list[CodedTable], parts: list[Part], room: SharedRoom) -> CodedTable:
