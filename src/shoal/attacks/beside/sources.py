@@ -315,32 +315,27 @@ def of_ledger(path: str | Path, what: str) -> ReleaseBeside:
     audited = audit_releases(path)
     if audited.damage:
         raise InputError(f"{what}: {audited.damage[0]}", list(audited.damage[1:]))
-    cells = LedgerCells()
-    for number in ledger.releases():
-        frame, identities = rows_of_release(ledger, number, policy)
-        reading = read_as_published(frame, identities, policy)
-        assert reading.identities is not None
-        assert reading.identities.subjects is not None
-        classes = reading.release.classes
-        kept = (classes.labels >= 0) & reading.is_real
-        labels = classes.labels.astype(np.int64)
-        cells.take(
-            reading.identities.records[kept],
-            reading.identities.subjects[kept],
-            labels[kept],
-            classes.count,
-            _values(Table(reading.frame), labels, policy),
-        )
+    none = np.zeros(0, dtype=np.int64)
+    nothing = _LedgerRows(none, none.astype(np.uint64), none, 0, {})
+    releases = [nothing, *(_rows_of(ledger, number, policy) for number in ledger.releases())]
+    first = np.cumsum([0, *(release.count for release in releases)])
+    begun = list(zip(releases, first.tolist(), strict=False))
+    records = np.concatenate([release.records for release in releases])
+    classes = np.concatenate([release.labels + start for release, start in begun])
+    _, row, number_of = np.unique(records, return_index=True, return_inverse=True)
+    places = Links.of(number_of.reshape(-1), classes, len(row), int(first[-1]))
+    labels, one_each = profiles_of(places)
+    tokens = np.concatenate([release.tokens for release in releases])[row]
+    people, person = np.unique(tokens, return_inverse=True)
     key = ledger.key
-    tokens, people = np.unique(cells.tokens, return_inverse=True)
     return ReleaseBeside(
         what,
         "ledger",
-        tuple(f"{token:016x}" for token in tokens.tolist()),
-        people.reshape(-1).astype(np.int64),
-        cells.labels,
-        cells.count,
-        cells.values(),
+        tuple(f"{token:016x}" for token in people.tolist()),
+        person.reshape(-1).astype(np.int64),
+        labels,
+        len(one_each),
+        _values_of_all(begun, places.of_items(np.isin(np.arange(len(row)), one_each)), labels),
         tuple(name for name, a in policy.model.attributes.items() if a.role == "sensitive"),
         policy.required_k,
         least_values_of(policy),
@@ -349,73 +344,57 @@ def of_ledger(path: str | Path, what: str) -> ReleaseBeside:
     )
 
 
-# A ledger as one release: people with the same classes in all of its releases are one class.
+@dataclass(frozen=True)
+class _LedgerRows:
+    """The rows of one release of a ledger that are in a class 0..count-1 and that nobody invented.
+
+    records, tokens, labels: (n,). values: what its classes show, by attribute.
+    """
+
+    records: np.ndarray
+    tokens: np.ndarray
+    labels: np.ndarray
+    count: int
+    values: Mapping[str, ShownValues]
 
 
-class LedgerCells:
-    """The classes of every record of a ledger in all releases so far."""
+def _rows_of(ledger: Ledger, number: int, policy: Policy) -> _LedgerRows:
+    frame, identities = rows_of_release(ledger, number, policy)
+    reading = read_as_published(frame, identities, policy)
+    assert reading.identities is not None
+    assert reading.identities.subjects is not None
+    classes = reading.release.classes
+    kept = (classes.labels >= 0) & reading.is_real
+    labels = classes.labels.astype(np.int64)
+    return _LedgerRows(
+        reading.identities.records[kept],
+        reading.identities.subjects[kept],
+        labels[kept],
+        classes.count,
+        _values(Table(reading.frame), labels, policy),
+    )
 
-    def __init__(self) -> None:
-        none = np.zeros(0, dtype=np.int64)
-        self._records, self._classes, self._tokens = [none], [none], [none.astype(np.uint64)]
-        self._shown: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
-        self._places: dict[str, dict[str, int]] = {}
-        self._first = 0
 
-    def take(
-        self,
-        records: np.ndarray,
-        tokens: np.ndarray,
-        labels: np.ndarray,
-        count: int,
-        shown: Mapping[str, ShownValues],
-    ) -> None:
-        """The next release; records, tokens, labels: (n,) of its rows that are in a class
-        0..count-1 and that nobody invented. shown: the values of every class.
-        """
-        self._records.append(records)
-        self._classes.append(labels + self._first)
-        self._tokens.append(tokens)
-        for name, values in shown.items():
-            place = self._places.setdefault(name, {})
-            code = np.array([place.setdefault(t, len(place)) for t in values.texts], dtype=np.int64)
-            pair = (values.classes + self._first, code[values.codes])
-            self._shown.setdefault(name, []).append(pair)
-        self._first += count
+def _values_of_all(
+    releases: Sequence[tuple[_LedgerRows, int]], cells: Links, labels: np.ndarray
+) -> dict[str, ShownValues]:
+    """The values that all classes of a cell show, if these never change.
 
-    @property
-    def _places_of_records(self) -> tuple[Links, np.ndarray]:
-        """Records and their classes, and the first row of each record."""
-        records = np.concatenate(self._records)
-        distinct, first, number = np.unique(records, return_index=True, return_inverse=True)
-        classes = np.concatenate(self._classes)
-        return Links.of(number.reshape(-1), classes, len(distinct), self._first), first
-
-    @property
-    def tokens(self) -> np.ndarray:
-        """(records,) whose each of them is."""
-        return np.concatenate(self._tokens)[self._places_of_records[1]]
-
-    @property
-    def labels(self) -> np.ndarray:
-        """(records,) the cell of each."""
-        return profiles_of(self._places_of_records[0])[0]
-
-    @property
-    def count(self) -> int:
-        return int(self.labels.max(initial=-1)) + 1
-
-    def values(self) -> Mapping[str, ShownValues]:
-        """The values that all classes of a cell show, if these never change."""
-        records, _ = self._places_of_records
-        labels, first = profiles_of(records)
-        chosen = np.zeros(records.item_count, dtype=bool)
-        chosen[first] = True
-        cells = records.of_items(chosen)
-        found = {}
-        for name, parts in self._shown.items():
-            classes, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
-            texts = tuple(self._places[name])
-            pairs = fitting_pairs(cells, Links.of(codes, classes, len(texts), self._first))
-            found[name] = ShownValues(labels[pairs.classes], pairs.items, texts)
-        return found
+    releases: each with the number of its first class. cells: the classes of one record of each.
+    """
+    found = {}
+    for name in dict.fromkeys(name for release, _ in releases for name in release.values):
+        place: dict[str, int] = {}
+        classes, codes = [], []
+        for release, start in releases:
+            if name in release.values:
+                shown = release.values[name]
+                own = [place.setdefault(text, len(place)) for text in shown.texts]
+                classes.append(shown.classes + start)
+                codes.append(np.array(own, dtype=np.int64)[shown.codes])
+        fits = Links.of(
+            np.concatenate(codes), np.concatenate(classes), len(place), cells.class_count
+        )
+        pairs = fitting_pairs(cells, fits)
+        found[name] = ShownValues(labels[pairs.classes], pairs.items, tuple(place))
+    return found

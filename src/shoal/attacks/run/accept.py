@@ -10,21 +10,21 @@ from shoal.policy.policy import Policy
 
 Found = Mapping[str, Any]
 
-# where each measure of one number stands below its attack
+# the key of each measure of one number below its attack
 SINGLE = {
-    "ends_gain": ("gain",),
-    "linkage": ("success",),
-    "implied": ("implied",),
-    "journalist": ("journalist_max",),
-    "marketer": ("marketer",),
-    "membership": ("advantage",),
+    "ends_gain": "gain",
+    "linkage": "success",
+    "implied": "implied",
+    "journalist": "journalist_max",
+    "marketer": "marketer",
+    "membership": "advantage",
 }
 WHOLE = ("alone",)  # one number stands for the greatest of all columns
 BY_ATTRIBUTE = {
-    "inference_gain": ("gain",),
-    "certain": ("certain",),
-    "lifted": ("lifted",),
-    "homogeneous": ("people",),
+    "inference_gain": "gain",
+    "certain": "certain",
+    "lifted": "lifted",
+    "homogeneous": "people",
 }
 
 
@@ -91,7 +91,7 @@ def _numbers(measure: str, found: Found) -> Iterator[tuple[str | None, Any]]:
         yield from _after(measure.removesuffix("_after"), attack)
     elif measure == "excluded":
         replay = attack.get("replay") or {}
-        yield from [(a, _at(row, ("excluded",))) for a, row in replay.items()] or [(None, None)]
+        yield from [(a, _at(row, "excluded")) for a, row in replay.items()] or [(None, None)]
     else:
         yield from [(a, _at(row, BY_ATTRIBUTE[measure])) for a, row in attack.items()]
 
@@ -113,7 +113,5 @@ def _after(measure: str, attack: Found) -> Iterator[tuple[str | None, Any]]:
     yield from [(a, row.get("certain")) for a, row in rows.items()] or [(None, None)]
 
 
-def _at(found: Any, path: tuple[str, ...]) -> Any:
-    for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
+def _at(found: Any, key: str) -> Any:
+    return found.get(key) if isinstance(found, Mapping) else None
