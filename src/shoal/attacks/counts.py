@@ -129,13 +129,15 @@ def parts_of_people(release: ShownRelease) -> np.ndarray:
 
     An attack that meets one record of a person at random is right in this share of cases.
     """
-    kept = release.in_classes
-    if release.subjects is None:
-        return kept.astype(np.float64)
-    records = np.bincount(
-        release.subjects[kept], minlength=int(release.subjects.max(initial=0)) + 1
-    )
-    return np.where(kept, 1.0 / np.maximum(records[release.subjects], 1), 0.0)
+    kept, parts = release.in_classes, np.zeros(release.records)
+    parts[kept] = parts_of(release.persons[kept])
+    return parts
+
+
+def parts_of(persons: np.ndarray) -> np.ndarray:
+    """(n,) what part of its person each record is."""
+    number = np.unique(persons, return_inverse=True)[1].reshape(-1)
+    return 1.0 / np.bincount(number)[number] if len(number) else np.zeros(0)
 
 
 def people_with(keys: np.ndarray, persons: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

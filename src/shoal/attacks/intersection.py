@@ -14,6 +14,7 @@ from shoal.attacks.counts import (
     counted,
     entries_of,
     mode,
+    parts_of,
     people_with,
     values_by_class,
 )
@@ -116,7 +117,7 @@ class _Joint:
         found: dict[str, Any] = {"alone": counted(self._having(cell, people == 1), n)}
         found["below_k"] = None if k is None else counted(self._having(cell, people < k), n)
         found["attributes"] = {}
-        parts = _parts(self._persons)
+        parts = parts_of(self._persons)
         for name, values in self._values.items():
             counts = values_by_class(cell, values, shared, len(cells))
             _, hits = mode(counts, cell, values)
@@ -140,7 +141,7 @@ class _Joint:
         profile = alike([place.group for place in places], len(persons))
         _, first = np.unique(profile, return_index=True)
         found: dict[str, Any] = {"attributes": {}}
-        parts, record = _parts(self._persons), profile[person_of.reshape(-1)]
+        parts, record = parts_of(self._persons), profile[person_of.reshape(-1)]
         people = np.bincount(profile, minlength=len(first))
         for name, values in self._values.items():
             tables = [_table(file, name) for file in self._files]
@@ -241,9 +242,3 @@ def _table(rows: ShownRows, name: str) -> ClassValues | None:
     kept = (rows.labels >= 0) & (values >= 0)
     count = int(rows.labels.max(initial=-1)) + 1
     return values_by_class(rows.labels[kept], values[kept], rows.persons[kept], count)
-
-
-def _parts(persons: np.ndarray) -> np.ndarray:
-    """(n,) what part of its person each record is."""
-    number = np.unique(persons, return_inverse=True)[1].reshape(-1)
-    return 1.0 / np.bincount(number)[number] if len(number) else np.zeros(0)

@@ -57,11 +57,13 @@ class SinglingOut(Attack):
         if scene.halves is None:
             found["why"] = scene.control.reason or "no people who are not in the release"
             return found | _owned(scene)
-        half = scene.halves.release.boxes
+        half, people = scene.halves.release.boxes, scene.halves.members
+        others = scene.halves.outsiders
+        assert others is not None
         drawn = ends_of(half).drawn(rng, PREDICATES)
-        inside = isolated(half, drawn, scene.halves.inside, drawn.places(half))
-        outside = isolated(half, drawn, scene.halves.outside, drawn.places(half))
-        within = isolated(half, drawn, scene.halves.inside, drawn.between(half, rng))
+        inside = isolated(half, drawn, people, drawn.places(half))
+        outside = isolated(half, drawn, others, drawn.places(half))
+        within = isolated(half, drawn, people, drawn.between(half, rng))
         member, other = (int(inside.sum()), len(inside)), (int(outside.sum()), len(outside))
         found |= {
             "isolate": wilson(*member),

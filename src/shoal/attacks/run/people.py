@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.attacks.run.request import points_of
 from shoal.auditor.audit import AuditResult
-from shoal.data.attack_scene import Control, Halves, People, Recoding, ShownRelease, Trial
+from shoal.data.attack_scene import Control, People, Recoding, ShownRelease, Trial
 from shoal.data.boxes import Axis, axes_of, boxes_of
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.encoding import EncodedTable
@@ -184,8 +184,8 @@ NEEDS_HALVES = ("singling-out",)
 LARGEST = 20_000  # people who are set aside
 FEWEST = 10  # people set aside, so that there is anything to compare
 
-Trials = tuple[tuple[Trial, ...], Control, Halves | None]
-"""What people outside a release are tried on, and where they come from."""
+Trials = tuple[tuple[Trial, ...], Control, Trial | None]
+"""What people outside a release are tried on, where they come from, and one of both halves."""
 
 
 def trials_of(
@@ -212,11 +212,15 @@ def trials_of(
         trials = []
         for fold in range(folds if {*attacks} & {*NEEDS_CONTROL} else 0):
             progress(f"publishing without a fifth of the people, {fold + 1} of {folds}")
-            trials.append(_trial(ground, republish, order[fold * aside : (fold + 1) * aside]))
+            outside = np.isin(ground.people.persons, order[fold * aside : (fold + 1) * aside])
+            trials.append(_trial(ground, republish, ~outside, outside))
         halves = None
         if {*attacks} & {*NEEDS_HALVES}:
             progress("publishing one half of the people")
-            halves = _halves(ground, republish, order)
+            half = len(order) // 2
+            parts = order[:half], order[half : 2 * half]
+            both = (np.isin(ground.people.persons, part) for part in parts)
+            halves = _trial(ground, republish, *both)
     except InfeasibleError:
         return _without(release, people, "a part of the people can't be published alone")
     control = Control("republished", aside, folds)
@@ -232,26 +236,9 @@ def _random_people(ground: Ground, seed: int) -> np.ndarray:
     return persons[np.random.default_rng([seed, 5, 0]).permutation(len(persons))]
 
 
-def _trial(ground: Ground, republish: Republish, aside: np.ndarray) -> Trial:
-    outside = np.isin(ground.people.persons, aside)
-    release, members = _published(ground, republish, np.flatnonzero(~outside))
-    return Trial(release, members, ground.people.take(np.flatnonzero(outside)))
-
-
-def _halves(ground: Ground, republish: Republish, order: np.ndarray) -> Halves:
-    size = len(order) // 2
-    inside, outside = (
-        np.flatnonzero(np.isin(ground.people.persons, part))
-        for part in (order[:size], order[size : 2 * size])
-    )
-    release, members = _published(ground, republish, inside)
-    return Halves(release, members, ground.people.take(outside))
-
-
-def _published(
-    ground: Ground, republish: Republish, rows: np.ndarray
-) -> tuple[ShownRelease, People]:
-    """A second release, which nobody keeps, and the people who are in it."""
+def _trial(ground: Ground, republish: Republish, inside: np.ndarray, outside: np.ndarray) -> Trial:
+    """A second release, which nobody keeps, of some records, (n,) bool; and others outside it."""
+    rows = np.flatnonzero(inside)
     columns, labels, count = republish(rows)
     subjects = None
     if ground.target.encoded.subjects is not None:
@@ -259,4 +246,5 @@ def _published(
         subjects = subjects.reshape(-1).astype(np.int32)
     classes = Classes(labels, count, subjects)
     release = ground.shown(columns, classes, ground.values_of(rows), {})
-    return release, replace(ground.people.take(rows), classes=labels)
+    members = replace(ground.people.take(rows), classes=labels)
+    return Trial(release, members, ground.people.take(np.flatnonzero(outside)))
