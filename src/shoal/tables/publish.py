@@ -279,16 +279,11 @@ def _measured(
     )
     certificate = with_bound(certificate, policy, release.classes)
     certificate = described(certificate, published, figures, draft.schema, policy, draft.truth)
-    if draft.old is not None:
-        found = draft.old.of_release(draft.truth).report(release.classes.labels)
-        certificate = certificate.extended(beside=found)
-    if draft.guard is not None:
+    if draft.beside is not None:
         from shoal.auditor.audit import AuditResult
 
-        assert policy.required_k is not None
         audited = AuditResult(certificate, release, draft.schema, draft.truth)
-        found = draft.guard.report(policy.required_k, audited)
-        certificate = certificate.extended(beside=found)
+        certificate = certificate.extended(beside=draft.beside(audited))
     return certificate, release
 
 

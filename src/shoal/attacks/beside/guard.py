@@ -301,6 +301,8 @@ class OldCells:
         )
         return not few_absent and not ((new > 0) & (new < self.k)).any()
 
-    def of_release(self, truth: Truth) -> OldCells:
-        """The same in the order of the published records."""
-        return replace(self, cells=truth.aligned(self.cells))
+    def report_of(self, audited: AuditResult) -> dict[str, Any]:
+        """The same of what is to be published, in the order of its records."""
+        assert audited.truth is not None
+        published = replace(self, cells=audited.truth.aligned(self.cells))
+        return published.report(audited.release.classes.labels)
