@@ -252,6 +252,18 @@ SHARE = 8
 """The distinct texts of a column may take one part in so many of the limit."""
 
 
+def require_few(name: str, texts: str, held: int, limit: int) -> None:
+    """Raises InputError where a column's distinct texts take too much of the memory.
+
+    texts: how many there are, in words. held: bytes that they take.
+    """
+    if held > max(limit // SHARE, 1 << 16):
+        raise InputError(
+            f"memory: column '{name}' has {texts}, too many to be held in an eighth of the limit;"
+            f" leave the column out, or allow {SHARE * held / 1e6:.0f} MB and more"
+        )
+
+
 class GrowingTable:
     """A table that grows by frames of text, the same columns in each."""
 
@@ -332,13 +344,8 @@ class _GrowingColumn:
         self._distinct += len(texts)
         self._bytes += int(texts.str.len_bytes().sum()) + TEXT_BYTES * len(texts)
         limit = self._room.limit
-        if limit is not None and self._bytes > max(limit // SHARE, 1 << 16):
-            needed = SHARE * self._bytes / 1e6
-            raise InputError(
-                f"memory: column '{self.name}' has {self._distinct} different texts or more, too"
-                f" many to be held in an eighth of the limit; leave the column out, or allow"
-                f" {needed:.0f} MB and more"
-            )
+        if limit is not None:
+            require_few(self.name, f"{self._distinct} different texts or more", self._bytes, limit)
         return begun
 
     def _keep(self, codes: np.ndarray) -> None:

@@ -35,6 +35,8 @@ def republisher(
     each row and how many there are; raises InfeasibleError.
     """
 
+    only_quasi = replace(schema, attributes=schema.with_role(Role.QUASI))
+
     def publish_rows(rows: np.ndarray) -> tuple[tuple[PublishedColumn, ...], np.ndarray, int]:
         bound = _part(table, schema, encoded, policy, rows)
         classes, _ = find_classes(*bound.method_input(), bound.policy)
@@ -45,17 +47,13 @@ def republisher(
                 for j, attribute in enumerate(bound.encoded.attributes)
             ]
         )
-        columns, unreadable = read_columns(Table(frame), _only_quasi(schema))
+        columns, unreadable = read_columns(Table(frame), only_quasi)
         if unreadable:
             raise InputError.from_findings(unreadable)
         labels, count = label_classes(columns, recoding.suppressed)
         return columns, labels, count
 
     return publish_rows
-
-
-def _only_quasi(schema: Schema) -> Schema:
-    return replace(schema, attributes=schema.with_role(Role.QUASI))
 
 
 def _part(

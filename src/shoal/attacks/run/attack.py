@@ -301,19 +301,14 @@ def external_list(
     if subject is None or subject.name not in external.names:
         return ExternalList(known, points, None)
     own = ground.target.original.column(subject.name)
-    # any record of a person leads to the same number
-    number_of = dict(zip(own.cells, _numbers(own.codes, ground.people.persons), strict=True))
+    numbers = np.full(int(own.codes.max()) + 1, -1)
+    numbers[own.codes] = ground.people.persons  # any record of a person leads to the same number
+    number_of = dict(zip(own.cells, numbers, strict=True))
     listed = external.column(subject.name)
     number = np.array([number_of.get(cell, -1) for cell in listed.cells])[listed.codes]
     class_of = np.full(int(persons.max(initial=-1)) + 2, -1)
     class_of[persons] = release.labels
     return ExternalList(known, points, class_of[number])
-
-
-def _numbers(codes: np.ndarray, persons: np.ndarray) -> np.ndarray:
-    number = np.full(int(codes.max()) + 1, -1)
-    number[codes] = persons
-    return number
 
 
 def _read(policy: Policy, name: str) -> Table:

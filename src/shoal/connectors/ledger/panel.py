@@ -35,10 +35,6 @@ _WORD = "rounds{}"
 _BITS = 64
 
 
-def _no_tokens() -> np.ndarray:
-    return np.zeros(0, dtype=np.uint64)
-
-
 def has_panel(step: Path) -> bool:
     """Whether a private step remembers groups of people."""
     return (step / MEMBERS).exists()
@@ -53,7 +49,7 @@ class PanelState:
     """
 
     panel: Panel
-    tokens: np.ndarray = field(default_factory=_no_tokens)
+    tokens: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     records: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     values: pl.DataFrame | None = None
 
