@@ -60,25 +60,17 @@ class Intersection(Attack):
         links = all(_links(earlier) for earlier in scene.earlier)
         persons = scene.release.persons
         everybody, there = len(np.unique(persons)), len(np.unique(persons[inside]))
+        known = np.any([earlier.labels != ABSENT for earlier in scene.earlier], axis=0)
         return {
             "releases": 1 + len(scene.earlier),
             "aligned_by": scene.earlier[0].joined_by,
             "applies": "linked" if links else "unlinked",
             "linked": joint.linked(scene.required_k),
             "unlinked": joint.unlinked(),
-            "in_earlier": _in_earlier(scene),
+            "in_earlier": counted(len(np.unique(persons[known])), everybody),
             "left_out": everybody - there,
             "changed": there - len(np.unique(persons[same])),
         }
-
-
-def _in_earlier(scene: AttackScene) -> dict[str, Any]:
-    """The share of people who are in some earlier release."""
-    known = np.zeros(scene.release.records, dtype=bool)
-    for earlier in scene.earlier:
-        known |= earlier.labels != ABSENT
-    persons = scene.release.persons
-    return counted(len(np.unique(persons[known])), len(np.unique(persons)))
 
 
 def _links(earlier: EarlierRelease) -> bool:

@@ -371,7 +371,8 @@ class Attacks:
 
     def request(self, policy: Policy) -> AttackRequest:
         """What is asked, with its tables; raises InputError."""
-        from shoal.attacks.run.request import AttackRequest, read_people
+        from shoal.attacks.run.request import AttackRequest
+        from shoal.policy.binding.files import read_beside
 
         given = self.files or ([] if self.folds is None else ["--folds"])
         if not self.attack and given and not policy.model.accept:
@@ -379,19 +380,18 @@ class Attacks:
                 "--control, --external, --earlier and --folds: belong to attacks; name them with"
                 " --attack"
             )
-        return AttackRequest(
-            self.names,
-            None if self.control is None else read_people(self.control, policy),
-            None if self.external is None else read_people(self.external, policy),
-            self._earlier(policy),
-            self.folds or 1,
+        control, external = (
+            None if name is None else read_beside(name, policy, f"file '{name}'")
+            for name in (self.control, self.external)
         )
+        return AttackRequest(self.names, control, external, self._earlier(policy), self.folds or 1)
 
     def _earlier(self, policy: Policy) -> tuple[Earlier, ...]:
         if not (self.earlier or self.earlier_policy or self.earlier_trace):
             return ()
         from shoal.attacks.run.earlier import Earlier
-        from shoal.attacks.run.request import read_earlier
+        from shoal.data.table import Table
+        from shoal.policy.binding.files import read_released
         from shoal.policy.policy import Policy
 
         names, paths = self.earlier or [], self.earlier_policy or []
@@ -403,7 +403,7 @@ class Attacks:
         policies = [Policy.load(path) for path in paths] or [policy]
         policies = policies * len(names) if len(policies) == 1 else policies
         return tuple(
-            Earlier(read_earlier(name, own), own, rows)
+            Earlier(Table(read_released(name, own).frame), own, rows)
             for name, own, rows in zip(names, policies, self._traced_rows(), strict=True)
         )
 

@@ -472,18 +472,15 @@ def _write_column(sheet: Any, j: int, column: pl.Series, formats: dict[Any, Any]
     is_day = column.dtype.base_type() in formats
     is_number = column.dtype.is_numeric()
     cells = column if is_day or is_number else column.cast(pl.String)
-    for row, cell in _present(cells):
+    for row, cell in enumerate(cells.to_list(), 1):  # the first one is below the names
+        if cell in (None, ""):
+            continue
         if is_day:
             sheet.write_datetime(row, j, cell, formats[column.dtype.base_type()])
         elif is_number:
             sheet.write_number(row, j, cell)
         else:
             sheet.write_string(row, j, cell)
-
-
-def _present(column: pl.Series) -> Iterator[tuple[int, Any]]:
-    """The cells that hold something, each with its row; the first one is below the names."""
-    return ((row, cell) for row, cell in enumerate(column.to_list(), 1) if cell not in (None, ""))
 
 
 def _check_size(frame: pl.DataFrame) -> None:

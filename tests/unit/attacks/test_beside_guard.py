@@ -20,6 +20,7 @@ from shoal.attacks.beside.sharing import ABSENT
 from shoal.errors import InfeasibleError, InputError
 
 H_QUASI, S_QUASI = ["age", "town"], ["age", "income"]
+NONE = np.zeros(0, dtype=np.int64)
 WIDE = HOSPITAL | {"promises": [{"model": "k-anonymity", "k": 8}]}
 
 
@@ -115,7 +116,7 @@ def test_uniting_whole_classes_keeps_what_was_checked():
     rng = np.random.default_rng(1)
     cells = np.repeat([0, 1, 2, ABSENT], 12)
     labels = np.repeat(np.arange(16), 3)
-    old = OldCells(BesideGuard(()), 3, cells, np.array([9, 0, 4]))
+    old = OldCells(BesideGuard(()), 3, cells, np.array([9, 0, 4]), NONE, NONE)
     for _ in range(20):
         assert old.report(labels)["holds"]
         one, other = rng.choice(np.unique(labels), 2)
@@ -213,7 +214,7 @@ def test_nothing_is_published_where_no_old_class_has_k_people_left():
 @pytest.mark.parametrize(("newcomers", "holds"), [(0, True), (1, False), (2, True)])
 def test_newcomers_of_a_class_are_none_or_k_where_differences_count(newcomers, holds):
     cells = np.array([0, 0, *[ABSENT] * newcomers])
-    old = OldCells(BesideGuard((), strict=True), 2, cells, np.zeros(1, dtype=np.int64))
+    old = OldCells(BesideGuard((), strict=True), 2, cells, np.zeros(1, dtype=np.int64), NONE, NONE)
     assert old.report(np.zeros(len(cells), dtype=np.int32))["holds"] is holds
 
 

@@ -6,7 +6,7 @@ read each > number people and classes through > intersect > report counts, never
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -25,6 +25,8 @@ from shoal.attacks.beside.sharing import (
 from shoal.auditor.audit import AuditResult
 from shoal.data.person_names import person_name
 from shoal.data.progress import Progress, no_progress
+from shoal.data.schema import Schema
+from shoal.data.truth import Truth
 from shoal.errors import InputError
 
 PRESENCE, OWN = "presence", "own"
@@ -73,6 +75,10 @@ class ShownValues:
     texts: tuple[str, ...]
 
 
+def _nobody() -> np.ndarray:
+    return np.zeros(0, dtype=np.int64)
+
+
 @dataclass(frozen=True)
 class ReleaseBeside:
     """Who is in which class of a release, and what else is asked or known of it.
@@ -90,9 +96,9 @@ class ReleaseBeside:
     what: str
     kind: str
     subjects: tuple[str, ...]
-    people: np.ndarray
-    labels: np.ndarray
-    count: int
+    people: np.ndarray = field(default_factory=_nobody)
+    labels: np.ndarray = field(default_factory=_nobody)
+    count: int = 0
     values: Mapping[str, ShownValues] = field(default_factory=dict)
     sensitive: tuple[str, ...] = ()
     k: int | None = None
@@ -156,11 +162,8 @@ class Numbered:
                     " is not known; leave out 'own'"
                 )
             truth, schema = release.audited.truth, release.audited.schema
-            assert schema.subject is not None
-            named = truth.original.column(schema.subject.name)
-            place = {name: i for i, name in enumerate(release.subjects)}
-            own = np.array([place[person_name(cell)] for cell in named.cells], dtype=np.int64)
-            known.append(KnownPeople(truth, schema, number[own[named.codes]], release.what))
+            _, person = people_of(truth, schema)
+            known.append(KnownPeople(truth, schema, number[person], release.what))
         return known
 
     def fits(self, known: Sequence[KnownPeople]) -> Links:
@@ -173,6 +176,22 @@ class Numbered:
         owner = np.repeat(np.arange(len(self.releases)), np.diff(self.first))
         fits = self.fits(self.known()) if attacker == OWN else None
         return Joint(self.places(), owner, len(self.releases), fits)
+
+
+def people_of(truth: Truth, schema: Schema) -> tuple[tuple[str, ...], np.ndarray]:
+    """The distinct names in an original, and which of them each record holds."""
+    if schema.subject is None:
+        raise InputError("beside: the policy names no 'subject'; give a column this role")
+    named = truth.original.column(schema.subject.name)
+    names, place = stripped(named.cells)
+    return names, place[named.codes]
+
+
+def stripped(cells: Iterable[str]) -> tuple[tuple[str, ...], np.ndarray]:
+    """Distinct names as they are compared, and which of them each cell holds."""
+    place: dict[str, int] = {}
+    number = [place.setdefault(person_name(cell), len(place)) for cell in cells]
+    return tuple(place), np.array(number, dtype=np.int64)
 
 
 def audit_together(

@@ -5,7 +5,7 @@ whether the new classes keep everybody among k.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from shoal.attacks.beside.audit import (
     check_attacker,
     counted,
     numbered,
+    people_of,
+    stripped,
 )
 from shoal.attacks.beside.sharing import (
     ABSENT,
@@ -26,7 +28,7 @@ from shoal.attacks.beside.sharing import (
     points_of,
     profiles_of,
 )
-from shoal.attacks.beside.sources import NamedRelease, ReleaseLike, of_frames, stripped
+from shoal.attacks.beside.sources import NamedRelease, ReleaseLike, of_frames
 from shoal.auditor.audit import AuditResult
 from shoal.data.progress import Progress, no_progress
 from shoal.data.schema import Schema
@@ -35,10 +37,6 @@ from shoal.data.truth import Truth
 from shoal.errors import InputError
 
 NEW = "INPUT"
-
-
-def _nobody() -> np.ndarray:
-    return np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -79,8 +77,8 @@ class BesideGuard:
 
         truth: of a table whose people have one record each.
         """
-        names, person = _people_of(truth, schema)
-        table = ReleaseBeside(NEW, "table", names, _nobody(), _nobody(), 0)
+        names, person = people_of(truth, schema)
+        table = ReleaseBeside(NEW, "table", names)
         everybody = numbered([*self.releases, table])
         own = everybody.numbers[-1][person]
         released = Numbered(self.releases, everybody.numbers[:-1], everybody.people)
@@ -103,7 +101,7 @@ class BesideGuard:
         check of what is to be published, as a certificate states it.
         """
         assert audited.truth is not None
-        names, person = _people_of(audited.truth, audited.schema)
+        names, person = people_of(audited.truth, audited.schema)
         classes = audited.release.classes
         kept = classes.labels >= 0
         rows = audited.truth.aligned(person)[kept], classes.labels[kept].astype(np.int64)
@@ -131,15 +129,6 @@ class BesideGuard:
             "newcomers": newcomers,
             "holds": found["below_k"] == 0,
         }
-
-
-def _people_of(truth: Truth, schema: Schema) -> tuple[tuple[str, ...], np.ndarray]:
-    """The distinct names in an original, and which of them each record holds."""
-    if schema.subject is None:
-        raise InputError("beside: the policy names no 'subject'; give a column this role")
-    named = truth.original.column(schema.subject.name)
-    names, place = stripped(named.cells)
-    return names, place[named.codes]
 
 
 def check_asked(attacker: str | None, strict: bool) -> None:
@@ -195,14 +184,14 @@ class OldCells:
     k: int
     cells: np.ndarray
     elsewhere: np.ndarray
-    of_cell: np.ndarray = field(default_factory=_nobody)
-    of_class: np.ndarray = field(default_factory=_nobody)
+    of_cell: np.ndarray
+    of_class: np.ndarray
 
     @classmethod
     def of(cls, guard: BesideGuard, k: int, named: Column) -> OldCells:
         """Of a table's records. named: the column of their subjects."""
         distinct, place = stripped(named.cells)
-        table = ReleaseBeside(NEW, "table", distinct, _nobody(), _nobody(), 0)
+        table = ReleaseBeside(NEW, "table", distinct)
         everybody = numbered([*guard.releases, table])
         places = everybody.places()
         cells, person = profiles_of(places)

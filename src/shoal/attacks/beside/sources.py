@@ -19,6 +19,7 @@ from shoal.attacks.beside.audit import (
     ReleaseBeside,
     ShownValues,
     audit_together,
+    people_of,
 )
 from shoal.attacks.beside.sharing import Links, fitting_pairs, profiles_of
 from shoal.auditor.audit import AuditResult, audit_file, audit_table
@@ -35,7 +36,7 @@ from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.identities import token_of
-from shoal.data.person_names import person_name, same_value
+from shoal.data.person_names import same_value
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -230,9 +231,8 @@ def of_audited(
             f"{what}: is not a true release of its original, so whose row is whose is not known;"
             " audit it alone, and give the original that it was made of"
         )
-    named = result.truth.original.column(policy.subject)
-    names, person = stripped(named.cells)
-    people = person[result.truth.aligned(named.codes)]
+    names, person = people_of(result.truth, result.schema)
+    people = result.truth.aligned(person)
     classes = result.release.classes
     labels = classes.labels.astype(np.int64)
     kept = labels >= 0
@@ -252,13 +252,6 @@ def of_audited(
         output.get("sha256"),
         result,
     )
-
-
-def stripped(cells: Iterable[str]) -> tuple[tuple[str, ...], np.ndarray]:
-    """Distinct names as they are compared, and which of them each cell holds."""
-    place: dict[str, int] = {}
-    number = [place.setdefault(person_name(cell), len(place)) for cell in cells]
-    return tuple(place), np.array(number, dtype=np.int64)
 
 
 def least_values_of(policy: Policy) -> dict[str, int]:

@@ -33,7 +33,6 @@ from shoal.auditor.stream_trace import StreamSource, audit_traced, read_trace, t
 from shoal.connectors.frames import Frame, table_of
 from shoal.data.attack_scene import (
     AttackScene,
-    EarlierRelease,
     ExternalList,
     ShownRelease,
     Surroundings,
@@ -146,7 +145,9 @@ def scene_of(
         people = replace(people if rows is None else people.take(rows), classes=release.labels)
     names = [attack.name for attack in attacks]
     trials = trials_of(ground, release, people, seed, request.folds, names, progress)
-    others = _others(target, release, request)
+    newer = Newer(target.released, release, target.schema)
+    truth = target.truth
+    others = [] if truth is None else [aligned(each, newer, truth) for each in request.earlier]
     external = None
     if request.external is not None:
         external = external_list(request.external, ground, release, people.persons)
@@ -163,16 +164,6 @@ def scene_of(
         policy.required_k,
         ground.blind,
     )
-
-
-def _others(
-    target: AttackedRelease, release: ShownRelease, request: AttackRequest
-) -> list[EarlierRelease | None]:
-    """Other releases of the same people; None for one whose people can't be aligned."""
-    if target.truth is None:
-        return []
-    newer = Newer(target.released, release, target.schema)
-    return [aligned(earlier, newer, target.truth) for earlier in request.earlier]
 
 
 def _shown(ground: Ground) -> ShownRelease:
@@ -265,10 +256,8 @@ def _frequencies(policy: Policy, around: PopulationPolicy, ground: Ground) -> Su
     assert around.people is not None
     table = _read(policy, around.frequencies)
     _require(table, [around.column])
-    known = tuple(j for j, axis in enumerate(ground.axes) if axis.name in table.names)
-    if not known:
-        raise InputError("population: its frequencies name no quasi-identifier; add some")
-    axes = tuple(ground.axes[j] for j in known)
+    none = "population: its frequencies name no quasi-identifier; add some"
+    known, points = _known_points(table, ground, "population", none)
     column = table.column(around.column)
     numbers = PublishedNumbers.of(policy.notation, None)
     plain = (numbers.translated(cell, policy.notation.plain) or "" for cell in column.cells)
@@ -279,10 +268,20 @@ def _frequencies(policy: Policy, around: PopulationPolicy, ground: Ground) -> Su
             " give numbers of 0 or more"
         )
     weights = shares[column.codes]
-    points = points_of(table, axes, ground.target.schema, "population")
     # relative frequencies may be written as counts
     whole = max(float(weights.sum()), 1.0)
     return Surroundings("frequencies", known, points, weights / whole * around.people)
+
+
+def _known_points(
+    table: Table, ground: Ground, what: str, none: str
+) -> tuple[tuple[int, ...], np.ndarray]:
+    """The axes that a table has, and where its people stand on them. none: refuses no axis."""
+    known = tuple(j for j, axis in enumerate(ground.axes) if axis.name in table.names)
+    if not known:
+        raise InputError(none)
+    axes = tuple(ground.axes[j] for j in known)
+    return known, points_of(table, axes, ground.target.schema, what)
 
 
 def external_list(
@@ -292,11 +291,8 @@ def external_list(
 
     persons: (n,) whose record each of the release is.
     """
-    known = tuple(j for j, axis in enumerate(ground.axes) if axis.name in external.names)
-    if not known:
-        raise InputError("external: has no quasi-identifier of the policy; add some")
-    axes = tuple(ground.axes[j] for j in known)
-    points = points_of(external, axes, ground.target.schema, "external")
+    none = "external: has no quasi-identifier of the policy; add some"
+    known, points = _known_points(external, ground, "external", none)
     subject = ground.target.schema.subject
     if subject is None or subject.name not in external.names:
         return ExternalList(known, points, None)

@@ -204,7 +204,7 @@ def trials_of(
         return (Trial(release, people, ground.outsiders),), control, None
     if republish is None:
         return _without(release, people, ground.target.no_republish)
-    order = _random_people(ground, seed)
+    order = np.random.default_rng([seed, 5, 0]).permutation(np.unique(ground.people.persons))
     aside = min(len(order) // 5, LARGEST)
     if aside < FEWEST:
         return _without(release, people, "too few people to set some of them aside")
@@ -229,11 +229,6 @@ def trials_of(
 
 def _without(release: ShownRelease, people: People, reason: str) -> Trials:
     return (Trial(release, people),), Control("none", reason=reason), None
-
-
-def _random_people(ground: Ground, seed: int) -> np.ndarray:
-    persons = np.unique(ground.people.persons)
-    return persons[np.random.default_rng([seed, 5, 0]).permutation(len(persons))]
 
 
 def _trial(ground: Ground, republish: Republish, inside: np.ndarray, outside: np.ndarray) -> Trial:
