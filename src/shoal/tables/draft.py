@@ -175,17 +175,18 @@ def _beside(
     """What the policy's method does inside the classes of releases that are out; or anywhere, its
     classes united until enough people fit. And how the certificate reports it.
     """
-    from shoal.tables.aligned import find_aligned, old_cells_of, require_one_class_each
+    from shoal.attacks.beside.guard import OldCells
+    from shoal.tables.aligned import find_aligned, require_one_class_each
     from shoal.tables.own_presence import find_united
 
     if explained:
         raise InputError("--explain: is for methods of global recoding, which --beside refuses")
     policy = bound.policy
+    k, named = require_one_class_each(table, policy)
     if guard.is_own:
-        k = require_one_class_each(table, policy)
         found = find_united(table, bound, guard, policy, progress)
         return _withholding(policy, *found), partial(guard.report, k)
-    old = old_cells_of(guard, table, policy)
+    old = OldCells.of(guard, k, named)
     return _withholding(policy, *find_aligned(bound, old, policy, progress)), old.report_of
 
 

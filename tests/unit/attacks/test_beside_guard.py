@@ -219,8 +219,7 @@ def test_newcomers_of_a_class_are_none_or_k_where_differences_count(newcomers, h
 
 
 def test_people_are_together_who_share_the_old_class_and_the_new_one():
-    old = OldCells(
-        BesideGuard((), strict=True), 2, np.array([1, 1, 0, 0]), np.zeros(2, dtype=np.int64)
-    )
+    cells = np.array([1, 1, 0, 0])
+    old = OldCells(BesideGuard((), strict=True), 2, cells, np.zeros(2, dtype=np.int64), NONE, NONE)
     assert old.report(np.array([0, 0, 2, 2]))["least"] == 2
     assert old.report(np.array([0, 1, 2, 2]))["alone"] == 2
