@@ -19,7 +19,7 @@ from shoal.attacks.counts import (
     values_by_class,
 )
 from shoal.data.attack_scene import AttackScene, EarlierRelease, ShownRows
-from shoal.data.numbers import weighted_sum
+from shoal.data.numbers import places_among, weighted_sum
 from shoal.protocols import Attack
 
 AGREE = 0.99  # of rows, so that releases link by the places of their rows
@@ -128,7 +128,7 @@ class _Joint:
         release; who is in several classes of one has their counts added.
         """
         persons, person_of = np.unique(self._persons, return_inverse=True)
-        places = [_Places.of(file, persons) for file in self._files]
+        places = [Places.of(file, persons) for file in self._files]
         # people with the same places are judged once
         profile = alike([place.group for place in places], len(persons))
         _, first = np.unique(profile, return_index=True)
@@ -151,7 +151,7 @@ class _Joint:
         return found
 
     def _weights(
-        self, places: list[_Places], tables: list[ClassValues | None], first: np.ndarray, size: int
+        self, places: list[Places], tables: list[ClassValues | None], first: np.ndarray, size: int
     ) -> Iterator[tuple[slice, np.ndarray]]:
         """For profiles, block by block, what every value weighs: (m, size)."""
         step = max(BLOCK // size, 1)
@@ -165,7 +165,7 @@ class _Joint:
 
 
 @dataclass(frozen=True)
-class _Places:
+class Places:
     """The classes of people in one release.
 
     group: (people,) equal where people are in the same single class; who is in several, or none,
@@ -177,11 +177,10 @@ class _Places:
     classes: np.ndarray
 
     @classmethod
-    def of(cls, rows: ShownRows, persons: np.ndarray) -> _Places:
+    def of(cls, rows: ShownRows, persons: np.ndarray) -> Places:
         """persons: ascending numbers of the people that are asked for."""
-        at = np.searchsorted(persons, rows.persons)
-        asked = (rows.labels >= 0) & (at < len(persons))
-        asked[asked] = persons[at[asked]] == rows.persons[asked]
+        at = places_among(persons, rows.persons)
+        asked = (rows.labels >= 0) & (at >= 0)
         count = int(rows.labels.max(initial=-1)) + 1
         keys = np.unique(at[asked].astype(np.int64) * max(count, 1) + rows.labels[asked])
         person, label = keys // max(count, 1), keys % max(count, 1)

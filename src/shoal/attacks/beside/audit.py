@@ -287,18 +287,31 @@ def _names(
 
 def _attribute(everybody: Numbered, named: Mapping[int, str], l: int | None) -> Attribute:
     """One attribute of several releases, its values matched by their text."""
-    place: dict[str, int] = {}
-    items, classes, asked = [], [], []
+    shown, asked = [], []
     for index, name in named.items():
         release = everybody.releases[index]
-        shown = release.values[name]
-        own = [place.setdefault(text, len(place)) for text in shown.texts]
-        items.append(np.array(own, dtype=np.int64)[shown.codes])
-        classes.append(shown.classes + everybody.first[index])
+        shown.append((release.values[name], int(everybody.first[index])))
         if name in release.least_values:
             asked.append(release.least_values[name])
-    values = Links.of(np.concatenate(items), np.concatenate(classes), len(place), everybody.classes)
+    values, _ = matched(shown, everybody.classes)
     return Attribute(named, l if l is not None else min(asked, default=None), values)
+
+
+def matched(
+    shown: Sequence[tuple[ShownValues, int]], classes: int
+) -> tuple[Links, tuple[str, ...]]:
+    """Which values all these classes show, matched by their text; and the texts.
+
+    shown: each with where its classes begin. classes: how many there are in all.
+    """
+    place: dict[str, int] = {}
+    items, labels = [], []
+    for values, first in shown:
+        own = [place.setdefault(text, len(place)) for text in values.texts]
+        items.append(np.array(own, dtype=np.int64)[values.codes])
+        labels.append(values.classes + first)
+    links = Links.of(np.concatenate(items), np.concatenate(labels), len(place), classes)
+    return links, tuple(place)
 
 
 # Whether several releases about the same people are safe together.

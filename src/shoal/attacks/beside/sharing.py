@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from shoal.attacks.counts import alike, entries_of
-from shoal.data.numbers import parse_numbers
+from shoal.data.numbers import parse_numbers, places_among
 from shoal.data.release import Release, spans_cover
 from shoal.data.schema import Attribute, Kind, Schema, Shown
 from shoal.data.table import Table
@@ -79,8 +79,7 @@ class Links:
     def has(self, items: np.ndarray, classes: np.ndarray) -> np.ndarray:
         """Whether each of these pairs is one; (n,) bool."""
         asked = items * max(self.class_count, 1) + classes
-        at = np.minimum(np.searchsorted(self._keys, asked), max(len(self._keys) - 1, 0))
-        return self._keys[at] == asked if len(self._keys) else np.zeros(len(asked), dtype=bool)
+        return places_among(self._keys, asked) >= 0
 
     def of_items(self, kept: np.ndarray) -> Links:
         """Those of some of the items, which keep their numbers; kept: (items,) bool."""

@@ -19,6 +19,7 @@ from shoal.attacks.beside.audit import (
     ReleaseBeside,
     ShownValues,
     audit_together,
+    matched,
     people_of,
 )
 from shoal.attacks.beside.sharing import Links, fitting_pairs, profiles_of
@@ -377,17 +378,8 @@ def _values_of_all(
     """
     found = {}
     for name in dict.fromkeys(name for release, _ in releases for name in release.values):
-        place: dict[str, int] = {}
-        classes, codes = [], []
-        for release, start in releases:
-            if name in release.values:
-                shown = release.values[name]
-                own = [place.setdefault(text, len(place)) for text in shown.texts]
-                classes.append(shown.classes + start)
-                codes.append(np.array(own, dtype=np.int64)[shown.codes])
-        fits = Links.of(
-            np.concatenate(codes), np.concatenate(classes), len(place), cells.class_count
-        )
+        shown = [(each.values[name], first) for each, first in releases if name in each.values]
+        fits, texts = matched(shown, cells.class_count)
         pairs = fitting_pairs(cells, fits)
-        found[name] = ShownValues(labels[pairs.classes], pairs.items, tuple(place))
+        found[name] = ShownValues(labels[pairs.classes], pairs.items, texts)
     return found

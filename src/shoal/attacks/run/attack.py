@@ -40,7 +40,7 @@ from shoal.data.attack_scene import (
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.notation import PublishedNumbers
-from shoal.data.numbers import parse_numbers
+from shoal.data.numbers import parse_numbers, places_among
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.release import Release
@@ -394,7 +394,6 @@ def attack_read_stream(
 
 def _placed(earlier: Earlier, taken: np.ndarray) -> Earlier:
     """Another stream with its records by their places among those that this one took."""
-    if earlier.rows is None or not len(taken):
+    if earlier.rows is None:
         return earlier
-    at = np.minimum(np.searchsorted(taken, earlier.rows), len(taken) - 1)
-    return replace(earlier, rows=np.where(taken[at] == earlier.rows, at, -1))
+    return replace(earlier, rows=places_among(taken, earlier.rows))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.attacks.counts import alike
+from shoal.attacks.intersection import Places
 from shoal.data.attack_scene import EarlierRelease, ShownRelease, ShownRows
 from shoal.data.numbers import weighted_sum
 from shoal.data.schema import Role, Schema
@@ -127,15 +128,9 @@ def _by_person(newer: Newer, rows: ShownRows) -> EarlierRelease:
     """Aligned person by person: several classes of one are a cell of their own."""
     persons = newer.release.persons
     people = int(max(persons.max(initial=-1), rows.persons.max(initial=-1))) + 1
-    class_of = np.full(people, ABSENT)
-    class_of[rows.persons] = SUPPRESSED
-    kept = rows.labels >= 0
-    count = int(rows.labels.max(initial=-1)) + 1
-    places = np.unique(rows.persons[kept] * max(count, 1) + rows.labels[kept])
-    person, label = places // max(count, 1), places % max(count, 1)
-    class_of[person] = label
-    several = np.bincount(person, minlength=people) > 1
-    class_of[several] = count + np.flatnonzero(several)
+    everybody = np.arange(people)
+    class_of = Places.of(rows, everybody).group
+    class_of[~np.isin(everybody, rows.persons)] = ABSENT
     unchanged = np.ones(len(persons), dtype=bool)
     for name, codes in rows.values.items():
         own = newer.release.sensitive[name]

@@ -34,6 +34,7 @@ from shoal.data.attack_scene import (
     Trial,
 )
 from shoal.data.boxes import boxes_of
+from shoal.data.numbers import places_among
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.data.truth import Truth
@@ -184,11 +185,8 @@ def _rows_of(own: Identities, earlier: Identities) -> np.ndarray:
     """(n,) the earlier row of each record of the newest release; ABSENT where there is none."""
     real = np.flatnonzero(earlier.is_real)
     order = real[np.argsort(earlier.records[real])]
-    if not len(order):
-        return np.full(len(own.records), ABSENT)
-    at = np.minimum(np.searchsorted(earlier.records[order], own.records), len(order) - 1)
-    found = (earlier.records[order[at]] == own.records) & own.is_real
-    return np.where(found, order[at], ABSENT)
+    at = places_among(earlier.records[order], own.records)
+    return np.where(own.is_real, np.append(order, ABSENT)[at], ABSENT)
 
 
 def _persons(own: Identities, release: ShownRelease, earlier: Identities) -> np.ndarray:
@@ -198,7 +196,7 @@ def _persons(own: Identities, release: ShownRelease, earlier: Identities) -> np.
     )
     known, first = np.unique(one, return_index=True)
     others, number = np.unique(other, return_inverse=True)
-    at = np.minimum(np.searchsorted(known, others), len(known) - 1)
+    at = places_among(known, others)
     strangers = release.records + np.arange(len(others))
-    person = np.where(known[at] == others, release.persons[first[at]], strangers)
+    person = np.where(at >= 0, release.persons[first[at]], strangers)
     return person[number.reshape(-1)].astype(np.int64)
