@@ -168,27 +168,24 @@ class Remaining:
         if not len(pairs):
             return group, label, left
         shown = self._shown(labels, count)
-        for block, pair, person in self._pairs(group):
+        for rows, pair, person in self._pairs(group):
             fits = np.ones(len(pair), dtype=bool)
             for j, column in enumerate(shown):
-                cell = column.codes[label[block][pair]]
+                cell = column.codes[label[rows][pair]]
                 fits &= spans_cover(
                     column.lo[cell], column.hi[cell], self.candidates.points[person, j]
                 )
-            left[block] = np.bincount(pair[fits], minlength=len(left[block]))
+            left[rows] = np.bincount(pair[fits], minlength=len(rows))
         return group, label, left
 
-    def _pairs(self, group: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    def _pairs(self, group: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Block by block, the places of groups in it, and the people who fit the old classes."""
         starts = self.candidates.starts
         sizes = starts[group + 1] - starts[group]
         block = np.cumsum(sizes) // BLOCK
-        ends = np.append(np.flatnonzero(np.diff(block)) + 1, len(group))
-        begin = 0
-        for end in ends.tolist():
-            pair, place = entries_of(group[begin:end], starts)
-            yield slice(begin, end), pair, self.candidates.people[place]
-            begin = end
+        for rows in np.split(np.arange(len(group)), np.flatnonzero(np.diff(block)) + 1):
+            pair, place = entries_of(group[rows], starts)
+            yield rows, pair, self.candidates.people[place]
 
     def _shown(self, labels: np.ndarray, count: int) -> tuple[PublishedColumn, ...]:
         """The quasi-identifiers that each class would show, a record for each class."""

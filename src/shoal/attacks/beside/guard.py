@@ -131,16 +131,6 @@ class BesideGuard:
         }
 
 
-def check_asked(attacker: str | None, strict: bool) -> None:
-    """Raises InputError, before anything is read, for what can't be asked."""
-    check_attacker(attacker or PRESENCE)
-    if strict and attacker == OWN:
-        raise InputError(
-            "strict: is about who knows which people are missing, and attacker 'own' does not;"
-            " leave out one of them"
-        )
-
-
 def guard_of(
     releases: Sequence[NamedRelease | ReleaseLike],
     attacker: str | None = None,
@@ -151,7 +141,12 @@ def guard_of(
 
     attacker, strict: as in `BesideGuard`; None is the default.
     """
-    check_asked(attacker, strict)
+    check_attacker(attacker or PRESENCE)
+    if strict and attacker == OWN:
+        raise InputError(
+            "strict: is about who knows which people are missing, and attacker 'own' does not;"
+            " leave out one of them"
+        )
     read = [
         release.read(f"{release.option} '{release.released}'", progress)
         if isinstance(release, NamedRelease)
