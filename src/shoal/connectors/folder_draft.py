@@ -112,8 +112,7 @@ def _exchange(one: Path, other: Path) -> None:
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if call is None:
         raise OSError(errno.ENOSYS, "this system can't exchange folders in one step")
-    names = (os.fsencode(path) for path in (one, other))
-    first, second = names
+    first, second = os.fsencode(one), os.fsencode(other)
     if call(_AT_FDCWD, first, _AT_FDCWD, second, _RENAME_EXCHANGE) != 0:
         code = ctypes.get_errno()
         if code in (errno.EINVAL, errno.ENOSYS):

@@ -28,6 +28,9 @@ from shoal.data.schema import Render
 if TYPE_CHECKING:
     from shoal.connectors.database.tables import TableDraft
 
+Metadata = dict[str, str] | None
+"""What Parquet keeps beside the table."""
+
 
 class ReleaseDraft(ABC):
     """What is about to be published. path: where it is until then. name: the one it will have."""
@@ -36,10 +39,8 @@ class ReleaseDraft(ABC):
     name: str
 
     @abstractmethod
-    def write(
-        self, frame: pl.DataFrame, dialect: Dialect, metadata: dict[str, str] | None = None
-    ) -> None:
-        """Puts all records. dialect: of delimited text. metadata: what Parquet keeps beside."""
+    def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
+        """Puts all records. dialect: of delimited text."""
 
     @abstractmethod
     def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
@@ -107,9 +108,7 @@ class FileDraft(ReleaseDraft):
     path: Path
     name: str
 
-    def write(
-        self, frame: pl.DataFrame, dialect: Dialect, metadata: dict[str, str] | None = None
-    ) -> None:
+    def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         packed = self.name.endswith(files.PACKED)
         files.write(frame, self.path, files.format_of(self.name), packed, dialect, metadata)
 
@@ -129,9 +128,7 @@ class FolderDraft(ReleaseDraft):
     path: Path
     name: str
 
-    def write(
-        self, frame: pl.DataFrame, dialect: Dialect, metadata: dict[str, str] | None = None
-    ) -> None:
+    def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         write_parts(frame, self.path, metadata)
 
     def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
@@ -155,9 +152,7 @@ class DatabaseDraft(ReleaseDraft):
     name: str
     table: TableDraft
 
-    def write(
-        self, frame: pl.DataFrame, dialect: Dialect, metadata: dict[str, str] | None = None
-    ) -> None:
+    def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         self.table.write(frame)
 
     def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:

@@ -20,7 +20,6 @@ from shoal.attacks.counts import alike, entries_of
 from shoal.data.numbers import parse_numbers, places_among
 from shoal.data.release import Release, spans_cover
 from shoal.data.schema import Attribute, Kind, Schema, Shown
-from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 
@@ -267,10 +266,6 @@ class KnownPeople:
     persons: np.ndarray
     what: str
 
-    @property
-    def original(self) -> Table:
-        return self.truth.original
-
     def check(self) -> None:
         """Raises InputError where a cell hides what it spans."""
         hidden = [a.name for a in self.schema.quasi if a.shown is Shown.MEAN]
@@ -314,10 +309,11 @@ def points_of(
     seen = np.zeros((people, len(quasi)), dtype=bool)
     for other in (*known[:number], *known[number + 1 :]):
         persons, first = np.unique(other.persons, return_index=True)
+        original = other.truth.original
         for j, encoded in enumerate(quasi):
-            if encoded.attribute.name not in other.original.names:
+            if encoded.attribute.name not in original.names:
                 continue
-            column = other.original.column(encoded.attribute.name)
+            column = original.column(encoded.attribute.name)
             values = _values(encoded.attribute, column.cells, own.schema)
             fresh = strangers[persons] & ~seen[persons, j]
             found[persons[fresh], j] = values[column.codes[first[fresh]]]
