@@ -353,8 +353,7 @@ class _LedgerRows:
 
 
 def _rows_of(ledger: Ledger, number: int, policy: Policy) -> _LedgerRows:
-    frame, identities = rows_of_release(ledger, number, policy)
-    reading = read_as_published(frame, identities, policy)
+    reading = read_as_published(*rows_of_release(ledger, number, policy), policy)
     assert reading.identities is not None
     assert reading.identities.subjects is not None
     classes = reading.release.classes

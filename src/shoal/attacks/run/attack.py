@@ -31,12 +31,7 @@ from shoal.attacks.run.request import (
 from shoal.auditor.audit import AuditResult
 from shoal.auditor.stream_trace import StreamSource, audit_traced, read_trace, traced_records
 from shoal.connectors.frames import Frame, table_of
-from shoal.data.attack_scene import (
-    AttackScene,
-    ExternalList,
-    ShownRelease,
-    Surroundings,
-)
+from shoal.data.attack_scene import AttackScene, ExternalList, ShownRelease, Surroundings
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.notation import PublishedNumbers
@@ -114,17 +109,11 @@ def tried(
 
 def _head(scene: AttackScene) -> dict[str, Any]:
     """How the attacks were made, whatever they found."""
-    control = scene.control
     return {
         "seed": scene.seed,
         "confidence": CONFIDENCE,
         "people": people_in(scene.release),
-        "control": {
-            "kind": control.kind,
-            "people": control.people,
-            "folds": control.folds,
-            "reason": control.reason,
-        },
+        "control": vars(scene.control),
         "blind": list(scene.blind),
     }
 

@@ -74,23 +74,19 @@ def aligned(earlier: Earlier, newer: Newer, truth: Truth) -> EarlierRelease | No
         persons = _persons_by_subject(table.column(subject.name), subject.name, newer, truth)
         return _by_person(newer, newer.shown_rows(table, labels, persons))
     rows = _known_rows(earlier, truth)
-    in_order = table.records == truth.original.records and policy.model.render.order == "input"
-    if rows is None and not in_order:
-        return None
+    is_traced = rows is not None
+    if rows is None:
+        if table.records != truth.original.records or policy.model.render.order != "input":
+            return None
+        rows = np.arange(table.records)
     person_of = _persons_of_original(newer.release, truth)
-    persons = person_of
-    if rows is not None:
-        strangers = _strangers(person_of) + np.arange(len(rows))
-        persons = np.where(rows >= 0, person_of[rows], strangers)
-    shown = newer.shown_rows(table, labels, persons)
-    row_of = np.arange(truth.original.records)
-    if rows is not None:
-        row_of = np.full(truth.original.records + 1, ABSENT)
-        row_of[rows] = np.arange(len(rows))
-        row_of = row_of[:-1]
-    order = None if rows is not None else row_order(table, newer.table, newer.schema)
-    how = "order" if rows is None else "trace"
-    return by_row(newer.release, shown, truth.aligned(row_of), order, how)
+    strangers = _strangers(person_of) + np.arange(len(rows))
+    shown = newer.shown_rows(table, labels, np.where(rows >= 0, person_of[rows], strangers))
+    row_of = np.full(truth.original.records + 1, ABSENT)
+    row_of[rows] = np.arange(len(rows))
+    order = None if is_traced else row_order(table, newer.table, newer.schema)
+    how = "trace" if is_traced else "order"
+    return by_row(newer.release, shown, truth.aligned(row_of[:-1]), order, how)
 
 
 def _known_rows(earlier: Earlier, truth: Truth) -> np.ndarray | None:

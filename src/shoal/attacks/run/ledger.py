@@ -86,7 +86,7 @@ def attack_ledger(
             "attacks on a ledger: need its private part, which knows whose row is whose; restore it"
         )
     *earlier, newest = ledger.releases()
-    own = _reading(ledger, newest, policy)
+    own = read_as_published(*rows_of_release(ledger, newest, policy), policy)
 
     def scene(attacks: list[Attack]) -> AttackScene:
         made = _scene(ledger, own, policy, request, attacks)
@@ -97,11 +97,6 @@ def attack_ledger(
         return replace(made, earlier=tuple(found))
 
     return {"release": newest} | tried(scene, policy, request, progress)
-
-
-def _reading(ledger: Ledger, number: int, policy: Policy) -> ReleaseReading:
-    frame, identities = rows_of_release(ledger, number, policy)
-    return read_as_published(frame, identities, policy)
 
 
 def _scene(
