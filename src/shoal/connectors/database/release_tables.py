@@ -412,14 +412,6 @@ class TableRows:
         which = f"{cell_of(RELEASE)} {'>=' if and_later else '='} {line.release}"
         return self._cells(line, which).drop(ROW, RELEASE)
 
-    def _placed_cells(self, line: ListedRelease, first: int) -> pl.DataFrame:
-        """The rows where a release was put, with both numbers.
-
-        first: how many rows of the table are before it.
-        """
-        row = cell_of(ROW)
-        return self._cells(line, f"{row} > {first} AND {row} <= {first + max(line.rows, 0)}")
-
     def _cells(self, line: ListedRelease, which: str) -> pl.DataFrame:
         """Rows as text, in the order of a release's columns, with both numbers."""
         names = [ROW, RELEASE, *(line.names or self._names)]
@@ -437,8 +429,12 @@ class TableRows:
         return [name for name in self.columns if name not in (ROW, RELEASE)]
 
     def are_as_certified(self, line: ListedRelease, first: int) -> bool:
-        """Whether a release has the rows, and these the numbers, that it was put with."""
-        frame = self._placed_cells(line, first)
+        """Whether a release has the rows, and these the numbers, that it was put with.
+
+        first: how many rows of the table are before it.
+        """
+        row = cell_of(ROW)
+        frame = self._cells(line, f"{row} > {first} AND {row} <= {first + max(line.rows, 0)}")
         # first: the list may state more rows than any memory holds numbers
         if frame.height != line.rows:
             return False
