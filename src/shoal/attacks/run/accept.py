@@ -42,12 +42,9 @@ def judged(policy: Policy, found: Found) -> list[dict[str, Any]]:
     rows = []
     for measure, limit in policy.model.accept.items():
         numbers = dict(_numbers(measure, found))
-        if isinstance(limit, Mapping):
-            rows += [_row(measure, a, most, numbers.get(a)) for a, most in limit.items()]
-        elif measure in WHOLE:
-            rows.append(_row(measure, None, limit, numbers.get(None)))
-        else:
-            rows += [_row(measure, a, limit, number) for a, number in numbers.items()]
+        named = (None,) if measure in WHOLE else numbers
+        limits = limit if isinstance(limit, Mapping) else dict.fromkeys(named, limit)
+        rows += [_row(measure, a, most, numbers.get(a)) for a, most in limits.items()]
     return rows
 
 
