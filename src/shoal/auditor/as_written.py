@@ -25,7 +25,7 @@ from shoal.connectors.folder_draft import listed_files
 from shoal.connectors.outputs import UNDELIMITED
 from shoal.data.regular_files import is_pipe
 from shoal.data.two_tables import COUNT, GROUP, sensitive_path
-from shoal.data.unpacking import is_packed, unpacked
+from shoal.data.unpacking import unpacked
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
 
@@ -142,7 +142,10 @@ def _wrong_in_text(dialect: dict[str, object], head: bytes) -> Iterator[str]:
 
 
 def _is_packed(path: Path) -> bool:
-    return path.is_file() and is_packed(path)
+    if not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        return file.read(2) == b"\x1f\x8b"
 
 
 def _content(path: Path, packed: bool, encoding: object) -> bytes:
