@@ -7,9 +7,12 @@ from typing import Any
 import polars as pl
 
 from shoal.attacks.run.attack import scene_of
+from shoal.attacks.run.people import AttackedRelease
 from shoal.attacks.run.request import AttackRequest
+from shoal.auditor.audit import audit_table
+from shoal.data.table import Table
 from shoal.policy.policy import Policy
-from shoal.tables.attack import attack, target_of
+from shoal.tables.attack import attack, published_again
 
 
 def policy_of(attributes: dict[str, Any], k: int = 2, **more: Any) -> Policy:
@@ -38,5 +41,7 @@ def six(*names: Any, **more: Any) -> dict[str, Any]:
 
 def scene(released=RELEASED, policy=SIX, original=ORIGINAL, **more: Any):
     """What attacks on a release are given."""
-    target = target_of(released, policy, original)
+    table, source = Table(released), Table(original)
+    result = audit_table(table, policy, source)
+    target = published_again(AttackedRelease.of_audited(result, table, source, policy), policy)
     return scene_of(target, policy, AttackRequest(**more), [])

@@ -38,12 +38,12 @@ _PUBLIC = {
         "propose",
         "propose_policy",
     ),
-    "shoal.attacks.beside.beside": (
+    "shoal.attacks.beside.sources": (
         "BesideAudit",
         "audit_beside",
     ),
     "shoal.attacks.run.ledger": ("audit_ledger",),
-    "shoal.attacks.run.stream": ("attack_stream",),
+    "shoal.attacks.run.attack": ("attack_stream",),
     "shoal.auditor.audit": ("audit",),
     "shoal.auditor.checks": ("Check",),
     "shoal.auditor.ledger.export": (
@@ -135,10 +135,10 @@ if TYPE_CHECKING:
     from shoal.advise.propose import Proposal as Proposal
     from shoal.advise.propose import propose as propose
     from shoal.advise.propose import propose_policy as propose_policy
-    from shoal.attacks.beside.beside import BesideAudit as BesideAudit
-    from shoal.attacks.beside.beside import audit_beside as audit_beside
+    from shoal.attacks.beside.sources import BesideAudit as BesideAudit
+    from shoal.attacks.beside.sources import audit_beside as audit_beside
+    from shoal.attacks.run.attack import attack_stream as attack_stream
     from shoal.attacks.run.ledger import audit_ledger as audit_ledger
-    from shoal.attacks.run.stream import attack_stream as attack_stream
     from shoal.auditor.audit import audit as audit
     from shoal.auditor.checks import Check as Check
     from shoal.auditor.ledger.export import ledger_table as ledger_table

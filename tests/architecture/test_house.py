@@ -124,7 +124,6 @@ SELDOM_NEEDED = (
     "shoal.connectors.spread_files",
     "shoal.connectors.workbooks",
     "shoal.data.attack_scene",
-    "shoal.data.beside",
     "shoal.data.ledger_view",
     "shoal.data.stream",
     "shoal.advise",

@@ -19,7 +19,8 @@ import numpy as np
 
 from shoal.advise.comparison import TRIED, Comparison, Row
 from shoal.advise.methods import checked_ks, label_of, proposed_methods, with_methods
-from shoal.attacks.run.attack import AttackedRelease, attacked, with_attacks
+from shoal.attacks.run.attack import attacked
+from shoal.attacks.run.people import AttackedRelease
 from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.measure import measure
 from shoal.auditor.verdict import open_question_warnings
@@ -196,8 +197,8 @@ class _Ground:
         target = AttackedRelease(
             published, release, schema, self.table, encoded, recoded.truth, republish
         )
-        found = attacked(target, policy, AttackRequest(TRIED))
-        return with_attacks(certificate, found | {"accept": []})  # only publish withholds
+        found = attacked(certificate, target, policy, AttackRequest(TRIED))
+        return found.extended(attacks=found["attacks"] | {"accept": []})  # only publish withholds
 
 
 def _row(ground: _Ground, policy: Policy, k: int, attack: bool) -> Row:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -105,6 +106,16 @@ def entries_of(chosen: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.n
     return np.repeat(np.arange(len(chosen)), lengths), entries
 
 
+def alike(columns: Iterable[np.ndarray], records: int) -> np.ndarray:
+    """(n,) int64 dense numbers, equal where records are equal in every one of these columns."""
+    key = np.zeros(records, dtype=np.int64)
+    for column in columns:
+        least, greatest = int(column.min(initial=0)), int(column.max(initial=0))
+        key = key * (greatest - least + 1) + (column.astype(np.int64) - least)
+        key = np.unique(key, return_inverse=True)[1].reshape(-1)
+    return key
+
+
 def people_in(release: ShownRelease, inside: np.ndarray | None = None) -> int:
     """How many different people have a record in some class; inside: (n,) bool, only such ones."""
     kept = release.in_classes if inside is None else release.in_classes & inside
@@ -118,13 +129,15 @@ def parts_of_people(release: ShownRelease) -> np.ndarray:
 
     An attack that meets one record of a person at random is right in this share of cases.
     """
-    kept = release.in_classes
-    if release.subjects is None:
-        return kept.astype(np.float64)
-    records = np.bincount(
-        release.subjects[kept], minlength=int(release.subjects.max(initial=0)) + 1
-    )
-    return np.where(kept, 1.0 / np.maximum(records[release.subjects], 1), 0.0)
+    kept, parts = release.in_classes, np.zeros(release.records)
+    parts[kept] = parts_of(release.persons[kept])
+    return parts
+
+
+def parts_of(persons: np.ndarray) -> np.ndarray:
+    """(n,) what part of its person each record is."""
+    number = np.unique(persons, return_inverse=True)[1].reshape(-1)
+    return 1.0 / np.bincount(number)[number] if len(number) else np.zeros(0)
 
 
 def people_with(keys: np.ndarray, persons: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

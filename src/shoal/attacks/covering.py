@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.data.attack_scene import AttackScene, People, Surroundings
+from shoal.data.attack_scene import AttackScene, People, Surroundings, Trial
 from shoal.data.boxes import Boxes
 
 WORD = 64
@@ -83,14 +82,6 @@ MOST_OF_MANY = 2_000
 MANY_CLASSES = 50_000
 
 
-@dataclass(frozen=True)
-class Groups:
-    """Drawn people of one trial: members, and as many who are not in its release."""
-
-    members: People
-    outsiders: People | None
-
-
 def drawn(people: People, rng: np.random.Generator, most: int) -> People:
     """At most so many people, a random record of each; a larger draw holds the smaller one."""
     rows = np.arange(people.records)
@@ -109,8 +100,8 @@ def most_drawn(scene: AttackScene) -> int:
     return MOST_OF_MANY if classes > MANY_CLASSES else MOST
 
 
-def groups(scene: AttackScene, number: int) -> list[Groups]:
-    """The people of every trial; equally many inside and outside where there is a control."""
+def drawn_trials(scene: AttackScene, number: int) -> list[Trial]:
+    """Every trial with drawn people; equally many inside and outside where there is a control."""
     rng, most, found = scene.rng(number), most_drawn(scene), []
     for trial in scene.trials:
         members = drawn(trial.members, rng, most)
@@ -120,5 +111,5 @@ def groups(scene: AttackScene, number: int) -> list[Groups]:
             least = min(members.records, outsiders.records)
             members = members.take(np.arange(least))
             outsiders = outsiders.take(np.arange(least))
-        found.append(Groups(members, outsiders))
+        found.append(Trial(trial.release, members, outsiders))
     return found

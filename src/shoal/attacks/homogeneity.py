@@ -11,7 +11,6 @@ import numpy as np
 from shoal.attacks.counts import ClassValues, class_values, counted, exact, people_in
 from shoal.data.attack_scene import AttackScene, ShownRelease
 from shoal.data.classes import SensitiveColumn
-from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import weighted_sum
 from shoal.protocols import Attack
 
@@ -61,7 +60,8 @@ def _alike(counts: ClassValues, column: SensitiveColumn) -> np.ndarray | None:
     starts = counts.starts
     least, greatest = counts.values[starts[:-1]], counts.values[starts[1:] - 1]
     if column.hierarchy is not None:
-        return _under_one_node(column.hierarchy, least, greatest)
+        tree = column.hierarchy
+        return (least == greatest) | (tree.covering(least, greatest) != tree.root)
     if column.numbers is None:
         return None
     lo, hi = column.numbers[least], column.numbers[greatest]
@@ -70,10 +70,6 @@ def _alike(counts: ClassValues, column: SensitiveColumn) -> np.ndarray | None:
     span = np.ptp(real[occurs]) if occurs.any() else 0.0
     with np.errstate(invalid="ignore"):
         return (least == greatest) | (hi - lo <= ALIKE * span * (1 + 1e-9))
-
-
-def _under_one_node(tree: Hierarchy, least: np.ndarray, greatest: np.ndarray) -> np.ndarray:
-    return (least == greatest) | (tree.covering(least, greatest) != tree.root)
 
 
 def _chance(release: ShownRelease, counts: ClassValues) -> float:

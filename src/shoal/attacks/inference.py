@@ -23,9 +23,9 @@ from shoal.attacks.counts import (
     shifted,
     wilson,
 )
-from shoal.attacks.covering import Groups, groups
+from shoal.attacks.covering import drawn_trials
 from shoal.attacks.scores import ATTACKERS, SURE, Attackers, Guesses, Near, judged, near_values
-from shoal.data.attack_scene import AttackScene, ShownRelease
+from shoal.data.attack_scene import AttackScene, ShownRelease, Trial
 from shoal.data.boxes import Axis, Boxes
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import weighted_sum
@@ -68,10 +68,10 @@ class Inference(Attack):
 
     def run(self, scene: AttackScene) -> dict[str, Any]:
         """Every sensitive attribute by name."""
-        people = groups(scene, self.number)
-        return {name: self._attribute(scene, people, name) for name in scene.release.sensitive}
+        trials = drawn_trials(scene, self.number)
+        return {name: self._attribute(scene, trials, name) for name in scene.release.sensitive}
 
-    def _attribute(self, scene: AttackScene, people: list[Groups], name: str) -> dict[str, Any]:
+    def _attribute(self, scene: AttackScene, trials: list[Trial], name: str) -> dict[str, Any]:
         counts = class_values(scene.release, name)
         column = scene.release.sensitive[name]
         near = near_values(column, counts.totals > 0, self.tolerance)
@@ -83,15 +83,15 @@ class Inference(Attack):
             return found | {"attackers": None, "gain": None, "why": why}
         names = (*ATTACKERS, LEARNED) if self.learned else ATTACKERS
         tried = {attacker: _Tried() for attacker in names}
-        for trial, group in zip(scene.trials, people, strict=True):
+        for trial in trials:
             own = counts
             if trial.release is not scene.release:
                 own = class_values(trial.release, name)
             counted_by = Attackers.on(trial.release.boxes, own)
-            _try(tried, counted_by.guesses, group, name, near)
+            _try(tried, counted_by.guesses, trial, name, near)
             if self.learned:
                 model = Learned.on(trial.release, name, scene.rng(self.number))
-                _try(tried, _named(model), group, name, near)
+                _try(tried, model.guesses, trial, name, near)
         baseline = found["baseline"]["share"]
         attackers = {attacker: t.report(baseline) for attacker, t in tried.items()}
         best = max(names, key=lambda a: _gain(attackers[a]))
@@ -200,15 +200,11 @@ class _Tried:
         return found if found["share"] is None else shifted(found, baseline)
 
 
-def _named(model: Learned) -> Guess:
-    return lambda points, truth, near: {LEARNED: model.guesses(points, truth, near)}
-
-
 def _try(
-    tried: dict[str, _Tried], guess: Guess, people: Groups, name: str, near: Near | None
+    tried: dict[str, _Tried], guess: Guess, trial: Trial, name: str, near: Near | None
 ) -> None:
     """Adds the guesses of some attackers about both groups."""
-    members, others = people.members, people.outsiders
+    members, others = trial.members, trial.outsiders
     for attacker, guesses in guess(members.points, members.values[name], near).items():
         tried[attacker].members.append(guesses)
     if others is None:
@@ -268,8 +264,10 @@ class Learned:
                 model = make(random_state=0, **SETTINGS).fit(features, truth)
         return cls(model, boxes.axes, values, column.values)
 
-    def guesses(self, points: np.ndarray, truth: np.ndarray, near: Near | None) -> Guesses:
-        """What it guesses about these people."""
+    def guesses(
+        self, points: np.ndarray, truth: np.ndarray, near: Near | None
+    ) -> dict[str, Guesses]:
+        """What it guesses about these people, by its name."""
         scores = np.zeros((len(points), self.count))
         if self.model is None:
             scores[:, self.values] = 1.0
@@ -277,7 +275,7 @@ class Learned:
             with _one_thread():
                 seen = _seen(self.axes, points, points)
                 scores[:, self.values] = self.model.predict_proba(seen)
-        return judged(scores, truth, near)
+        return {LEARNED: judged(scores, truth, near)}
 
 
 def _maker() -> Any:

@@ -10,14 +10,16 @@ import numpy as np
 
 from shoal.attacks.counts import (
     ClassValues,
+    alike,
     counted,
     entries_of,
     mode,
+    parts_of,
     people_with,
     values_by_class,
 )
 from shoal.data.attack_scene import AttackScene, EarlierRelease, ShownRows
-from shoal.data.numbers import weighted_sum
+from shoal.data.numbers import places_among, weighted_sum
 from shoal.protocols import Attack
 
 AGREE = 0.99  # of rows, so that releases link by the places of their rows
@@ -58,25 +60,17 @@ class Intersection(Attack):
         links = all(_links(earlier) for earlier in scene.earlier)
         persons = scene.release.persons
         everybody, there = len(np.unique(persons)), len(np.unique(persons[inside]))
+        known = np.any([earlier.labels != ABSENT for earlier in scene.earlier], axis=0)
         return {
             "releases": 1 + len(scene.earlier),
             "aligned_by": scene.earlier[0].joined_by,
             "applies": "linked" if links else "unlinked",
             "linked": joint.linked(scene.required_k),
             "unlinked": joint.unlinked(),
-            "in_earlier": _in_earlier(scene),
+            "in_earlier": counted(len(np.unique(persons[known])), everybody),
             "left_out": everybody - there,
             "changed": there - len(np.unique(persons[same])),
         }
-
-
-def _in_earlier(scene: AttackScene) -> dict[str, Any]:
-    """The share of people who are in some earlier release."""
-    known = np.zeros(scene.release.records, dtype=bool)
-    for earlier in scene.earlier:
-        known |= earlier.labels != ABSENT
-    persons = scene.release.persons
-    return counted(len(np.unique(persons[known])), len(np.unique(persons)))
 
 
 def _links(earlier: EarlierRelease) -> bool:
@@ -109,13 +103,13 @@ class _Joint:
     def linked(self, k: int | None) -> dict[str, Any]:
         """The people whose rows are known to be one: those of one joint cell."""
         shared = self._persons if self._shares_people else None
-        cell = _joined(self._labels, len(self._persons))
+        cell = alike(self._labels, len(self._persons))
         cells, people = people_with(cell, shared)
         n = len(np.unique(self._persons))
         found: dict[str, Any] = {"alone": counted(self._having(cell, people == 1), n)}
         found["below_k"] = None if k is None else counted(self._having(cell, people < k), n)
         found["attributes"] = {}
-        parts = _parts(self._persons)
+        parts = parts_of(self._persons)
         for name, values in self._values.items():
             counts = values_by_class(cell, values, shared, len(cells))
             _, hits = mode(counts, cell, values)
@@ -134,12 +128,12 @@ class _Joint:
         release; who is in several classes of one has their counts added.
         """
         persons, person_of = np.unique(self._persons, return_inverse=True)
-        places = [_Places.of(file, persons) for file in self._files]
+        places = [Places.of(file, persons) for file in self._files]
         # people with the same places are judged once
-        profile = _joined([place.group for place in places], len(persons))
+        profile = alike([place.group for place in places], len(persons))
         _, first = np.unique(profile, return_index=True)
         found: dict[str, Any] = {"attributes": {}}
-        parts, record = _parts(self._persons), profile[person_of.reshape(-1)]
+        parts, record = parts_of(self._persons), profile[person_of.reshape(-1)]
         people = np.bincount(profile, minlength=len(first))
         for name, values in self._values.items():
             tables = [_table(file, name) for file in self._files]
@@ -157,7 +151,7 @@ class _Joint:
         return found
 
     def _weights(
-        self, places: list[_Places], tables: list[ClassValues | None], first: np.ndarray, size: int
+        self, places: list[Places], tables: list[ClassValues | None], first: np.ndarray, size: int
     ) -> Iterator[tuple[slice, np.ndarray]]:
         """For profiles, block by block, what every value weighs: (m, size)."""
         step = max(BLOCK // size, 1)
@@ -171,7 +165,7 @@ class _Joint:
 
 
 @dataclass(frozen=True)
-class _Places:
+class Places:
     """The classes of people in one release.
 
     group: (people,) equal where people are in the same single class; who is in several, or none,
@@ -183,11 +177,10 @@ class _Places:
     classes: np.ndarray
 
     @classmethod
-    def of(cls, rows: ShownRows, persons: np.ndarray) -> _Places:
+    def of(cls, rows: ShownRows, persons: np.ndarray) -> Places:
         """persons: ascending numbers of the people that are asked for."""
-        at = np.searchsorted(persons, rows.persons)
-        asked = (rows.labels >= 0) & (at < len(persons))
-        asked[asked] = persons[at[asked]] == rows.persons[asked]
+        at = places_among(persons, rows.persons)
+        asked = (rows.labels >= 0) & (at >= 0)
         count = int(rows.labels.max(initial=-1)) + 1
         keys = np.unique(at[asked].astype(np.int64) * max(count, 1) + rows.labels[asked])
         person, label = keys // max(count, 1), keys % max(count, 1)
@@ -240,19 +233,3 @@ def _table(rows: ShownRows, name: str) -> ClassValues | None:
     kept = (rows.labels >= 0) & (values >= 0)
     count = int(rows.labels.max(initial=-1)) + 1
     return values_by_class(rows.labels[kept], values[kept], rows.persons[kept], count)
-
-
-def _joined(labels: list[np.ndarray], records: int) -> np.ndarray:
-    """(n,) dense numbers, equal where all labels are."""
-    cell = np.zeros(records, dtype=np.int64)
-    for part in labels:
-        shifted = part + 2  # labels begin at ABSENT
-        cell = cell * (int(shifted.max(initial=0)) + 1) + shifted
-        cell = np.unique(cell, return_inverse=True)[1].reshape(-1)
-    return cell
-
-
-def _parts(persons: np.ndarray) -> np.ndarray:
-    """(n,) what part of its person each record is."""
-    number = np.unique(persons, return_inverse=True)[1].reshape(-1)
-    return 1.0 / np.bincount(number)[number] if len(number) else np.zeros(0)

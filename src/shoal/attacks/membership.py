@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shoal.attacks.counts import newcombe, wilson
-from shoal.attacks.covering import covering_pairs, groups, people_fitting
+from shoal.attacks.covering import covering_pairs, drawn_trials, people_fitting
 from shoal.attacks.scores import Members, marginals
 from shoal.data.attack_scene import AttackScene
 from shoal.data.boxes import Boxes
@@ -38,11 +38,11 @@ class Membership(Attack):
         """Advantage and area under the curve; null without people who are not in the release."""
         found = _presence(scene)
         inside, outside = [], []
-        for trial, people in zip(scene.trials, groups(scene, self.number), strict=True):
-            if people.outsiders is None:
+        for trial in drawn_trials(scene, self.number):
+            if trial.outsiders is None:
                 continue
-            inside.append(membership_scores(trial.release.boxes, people.members.points))
-            outside.append(membership_scores(trial.release.boxes, people.outsiders.points))
+            inside.append(membership_scores(trial.release.boxes, trial.members.points))
+            outside.append(membership_scores(trial.release.boxes, trial.outsiders.points))
         if not inside or not len(np.concatenate(outside)):
             why = scene.control.reason or "no people who are not in the release"
             return {"advantage": None, "auc": None, "why": why} | found

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.attacks.counts import ClassValues
+from shoal.attacks.counts import ClassValues, entries_of
 from shoal.attacks.covering import covering_pairs
 from shoal.data.boxes import EVERYTHING, Boxes
 from shoal.data.classes import SensitiveColumn
@@ -160,14 +160,11 @@ def _entries(
     person: np.ndarray, label: np.ndarray, starts: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """For pairs of a person and a class, the person and every entry of the class; in blocks."""
-    lengths = starts[label + 1] - starts[label]
-    ends = np.cumsum(lengths)
+    ends = np.cumsum(starts[label + 1] - starts[label])
     cuts = np.searchsorted(ends, np.arange(BLOCK, ends[-1] if len(ends) else 0, BLOCK))
     for part in np.split(np.arange(len(person)), np.unique(cuts)):
-        own = lengths[part]
-        before = np.cumsum(own) - own
-        entries = np.repeat(starts[label[part]] - before, own) + np.arange(own.sum())
-        yield np.repeat(person[part], own), entries
+        row, entries = entries_of(label[part], starts)
+        yield person[part][row], entries
 
 
 def _joined(parts: list[Guesses]) -> Guesses:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import Share, counted, newcombe, people_in, people_with, wilson
+from shoal.attacks.counts import Share, alike, counted, newcombe, people_in, people_with, wilson
 from shoal.data.attack_scene import AttackScene, People, ShownRelease
 from shoal.data.boxes import Boxes
 from shoal.data.numbers import weighted_sum
@@ -57,11 +57,13 @@ class SinglingOut(Attack):
         if scene.halves is None:
             found["why"] = scene.control.reason or "no people who are not in the release"
             return found | _owned(scene)
-        half = scene.halves.release.boxes
+        half, people = scene.halves.release.boxes, scene.halves.members
+        others = scene.halves.outsiders
+        assert others is not None
         drawn = ends_of(half).drawn(rng, PREDICATES)
-        inside = isolated(half, drawn, scene.halves.inside, drawn.places(half))
-        outside = isolated(half, drawn, scene.halves.outside, drawn.places(half))
-        within = isolated(half, drawn, scene.halves.inside, drawn.between(half, rng))
+        inside = isolated(half, drawn, people, drawn.places(half))
+        outside = isolated(half, drawn, others, drawn.places(half))
+        within = isolated(half, drawn, people, drawn.between(half, rng))
         member, other = (int(inside.sum()), len(inside)), (int(outside.sum()), len(outside))
         found |= {
             "isolate": wilson(*member),
@@ -139,7 +141,7 @@ def alone(release: ShownRelease) -> dict[str, Share]:
     sensitive = {name: column.codes for name, column in release.sensitive.items()}
     columns = sensitive | dict(release.plain)
     if len(release.plain) > 1:
-        columns["all plain columns"] = _together(list(release.plain.values()))
+        columns["all plain columns"] = alike(release.plain.values(), release.records)
     return {name: _alone(release, codes) for name, codes in columns.items()}
 
 
@@ -152,14 +154,6 @@ def _alone(release: ShownRelease, codes: np.ndarray) -> Share:
     single = np.isin(keys, values[counts == 1])
     alone = len(np.unique(persons[single]))
     return counted(alone, n)
-
-
-def _together(columns: list[np.ndarray]) -> np.ndarray:
-    key = np.zeros(len(columns[0]), dtype=np.int64)
-    for codes in columns:
-        key = key * (int(codes.max(initial=0)) + 1) + codes
-        key = np.unique(key, return_inverse=True)[1].reshape(-1)
-    return key
 
 
 # Ends of published intervals, which are values of members where a method publishes tight cells.
@@ -261,7 +255,7 @@ def snapped(boxes: Boxes, j: int, grid: int, others: np.ndarray) -> tuple[Boxes,
     """
     lo, hi = boxes.lo.copy(), boxes.hi.copy()
     lo[:, j], hi[:, j] = _moved(boxes, j, grid)
-    key = _numbered([others, lo[:, j], hi[:, j]])
+    key = alike([others, lo[:, j], hi[:, j]], boxes.count)
     _, first, of_class = np.unique(key, return_index=True, return_inverse=True)
     of_class = of_class.reshape(-1)
     people = np.bincount(of_class, weights=boxes.people, minlength=len(first))
@@ -275,19 +269,7 @@ def snapped(boxes: Boxes, j: int, grid: int, others: np.ndarray) -> tuple[Boxes,
 def same_elsewhere(boxes: Boxes, j: int) -> np.ndarray:
     """(classes,) equal where classes show the same cells on all axes but one."""
     others = [i for i in range(len(boxes.axes)) if i != j]
-    return _numbered(
-        [np.zeros(boxes.count, np.int64), *boxes.lo[:, others].T, *boxes.hi[:, others].T]
-    )
-
-
-def _numbered(columns: Sequence[np.ndarray]) -> np.ndarray:
-    """(classes,) int64, equal where classes are equal in every one of these columns."""
-    key = np.zeros(len(columns[0]), dtype=np.int64)
-    for column in columns:
-        code = np.unique(column, return_inverse=True)[1].reshape(-1)
-        key = key * (int(code.max(initial=0)) + 1) + code
-        key = np.unique(key, return_inverse=True)[1].reshape(-1)
-    return key
+    return alike([*boxes.lo[:, others].T, *boxes.hi[:, others].T], boxes.count)
 
 
 def widened(boxes: Boxes, j: int, grid: int) -> float | None:

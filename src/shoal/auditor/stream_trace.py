@@ -23,15 +23,14 @@ from shoal.auditor.trace_rules import (
 )
 from shoal.connectors import files
 from shoal.connectors.feeds import RECORD_LINES, feed_of
-from shoal.connectors.outputs import describe_file, remove_stale_signature
-from shoal.data.encoding import encode
+from shoal.connectors.outputs import describe_file
 from shoal.data.progress import Progress
 from shoal.data.schema import Fields
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.policy.binding.people import with_person
-from shoal.policy.binding.table import bind_original
+from shoal.policy.binding.table import bound_original
 from shoal.policy.policy import Policy
 
 COLUMNS = ("seq", "subject", "release", "class", "kind", "arrival", "emitted", "row")
@@ -42,7 +41,6 @@ def audit_stream(
     policy: Policy,
     original_path: str,
     trace_path: str,
-    output_path: str | None = None,
     record_lines: int | None = None,
     *,
     progress: Progress,
@@ -64,10 +62,6 @@ def audit_stream(
         input={"sha256": original.sha256},
         output=describe_file(released_path, released_path, released.sha256, result.schema.render),
     )
-    if output_path is not None:
-        with files.atomic_write(output_path) as draft:
-            draft.write_text(certificate.to_json())
-        remove_stale_signature(output_path)
     return replace(result, certificate=certificate)
 
 
@@ -81,12 +75,7 @@ def audit_traced(
     """`audit_stream` of what was read."""
     started = time.process_time()
     source = with_person(Table(_accepted(original, trace)), policy)
-    schema, findings = bind_original(source, policy)
-    if schema is None:
-        raise InputError.from_findings([f"original: {finding}" for finding in findings])
-    encoded, wrong = encode(source, schema)
-    if encoded is None:
-        raise InputError.from_findings([f"original: {finding}" for finding in wrong])
+    schema, encoded = bound_original(source, policy)
     shown = trace.filter(pl.col("row").is_not_null()).sort("row")
     faults = {
         "rows": wrong_rows(shown, released.records),

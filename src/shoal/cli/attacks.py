@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     import numpy as np
 
     from shoal.attacks.beside.audit import BesideQuestion
-    from shoal.attacks.beside.beside import NamedRelease
+    from shoal.attacks.beside.guard import BesideGuard
+    from shoal.attacks.beside.sources import NamedRelease
     from shoal.attacks.run.earlier import Earlier
     from shoal.attacks.run.request import AttackRequest
-    from shoal.data.beside import BesideGuard
     from shoal.data.progress import Progress
     from shoal.policy.policy import Policy
 
@@ -71,8 +71,7 @@ class Guard:
         """The releases with their files; raises InputError where these are too few or too many."""
         if not (self.beside or self.beside_policy or self.beside_original or self.beside_trace):
             return []
-        from shoal.attacks.beside.beside import NamedRelease
-        from shoal.attacks.beside.sources import is_ledger
+        from shoal.attacks.beside.sources import NamedRelease, is_ledger
 
         names = self.beside or []
         files = [name for name in names if not is_ledger(name)]
@@ -114,10 +113,9 @@ class Guard:
                 raise InputError(f"{name}: is about other releases; name them with --beside")
         if not self.releases:
             return None
-        from shoal.attacks.beside.guard import Against, guard_of_files
+        from shoal.attacks.beside.guard import guard_of
 
-        against = Against(self.attacker, self.strict)
-        return guard_of_files(self.releases, against, progress)
+        return guard_of(self.releases, self.attacker, self.strict, progress)
 
 
 _OPTION = "--beside"
@@ -244,7 +242,7 @@ class Beside(Named):
     @property
     def releases(self) -> list[NamedRelease]:
         """The other releases with their files."""
-        from shoal.attacks.beside.beside import NamedRelease
+        from shoal.attacks.beside.sources import NamedRelease
 
         return [
             NamedRelease(released, **{key: _number(key, text) for key, text in given.items()})
@@ -342,7 +340,8 @@ class Attacks:
 
     def request(self, policy: Policy) -> AttackRequest:
         """What is asked, with its tables; raises InputError."""
-        from shoal.attacks.run.request import AttackRequest, read_people
+        from shoal.attacks.run.request import AttackRequest
+        from shoal.policy.binding.files import read_beside
 
         given = self.files or ([] if self.folds is None else ["--folds"])
         if not self.attack and given and not policy.model.accept:
@@ -350,19 +349,18 @@ class Attacks:
                 "--control, --external, --earlier and --folds: belong to attacks; name them with"
                 " --attack"
             )
-        return AttackRequest(
-            self.names,
-            None if self.control is None else read_people(self.control, policy),
-            None if self.external is None else read_people(self.external, policy),
-            self._earlier(policy),
-            self.folds or 1,
+        control, external = (
+            None if name is None else read_beside(name, policy, f"file '{name}'")
+            for name in (self.control, self.external)
         )
+        return AttackRequest(self.names, control, external, self._earlier(policy), self.folds or 1)
 
     def _earlier(self, policy: Policy) -> tuple[Earlier, ...]:
         if not (self.earlier or self.earlier_policy or self.earlier_trace):
             return ()
         from shoal.attacks.run.earlier import Earlier
-        from shoal.attacks.run.request import read_earlier
+        from shoal.data.table import Table
+        from shoal.policy.binding.files import read_released
         from shoal.policy.policy import Policy
 
         names, paths = self.earlier or [], self.earlier_policy or []
@@ -374,7 +372,7 @@ class Attacks:
         policies = [Policy.load(path) for path in paths] or [policy]
         policies = policies * len(names) if len(policies) == 1 else policies
         return tuple(
-            Earlier(read_earlier(name, own), own, rows)
+            Earlier(Table(read_released(name, own).frame), own, rows)
             for name, own, rows in zip(names, policies, self._traced_rows(), strict=True)
         )
 

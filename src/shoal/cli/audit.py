@@ -189,22 +189,8 @@ def audit(
     others_asked = {"--trace": trace, "--report": report, "--with": beside.is_asked}
     refuse_whole({**others_asked, "--downstream": downstream}, released, original)
     with shown(quiet) as progress:
-        if trace is not None and original is not None:
-            from shoal.attacks.run.stream import StreamFiles, attack_stream_file
-
-            result = attack_stream_file(
-                StreamFiles(released, original, trace, written, record_lines),
-                asked,
-                attacks.request(asked),
-                progress,
-            )
-        else:
-            result = attack_file(
-                AuditedFiles(released, original, written, downstream),
-                asked,
-                attacks.request(asked),
-                progress,
-            )
+        given = AuditedFiles(released, original, written, downstream, trace, record_lines)
+        result = attack_file(given, asked, attacks.request(asked), progress)
         if beside.is_asked:
             together = beside.question(k, least_values)
             result = _judged_beside(result, (released, trace), asked, beside, together, progress)
@@ -257,10 +243,10 @@ def _judged_beside(
     progress: Progress,
 ) -> AuditResult:
     """The audit with what the release gives away beside others. files: the release, its trace."""
-    from shoal.attacks.beside.beside import audit_named, source_of
+    from shoal.attacks.beside.sources import audit_named, of_file
 
     released, trace = files
-    own = source_of(result, released, policy, "RELEASED", is_stream=trace is not None)
+    own = of_file(result, released, policy, "RELEASED", is_stream=trace is not None)
     found = audit_named(own, beside.releases, question, progress)
     return replace(result, certificate=result.certificate.extended(beside=found))
 
@@ -341,10 +327,10 @@ def _audit_ledger(
             asked.ledger, k=asked.k, attack=asked.attack, table=asked.table, progress=progress
         )
         if asked.beside.is_asked and not result.damage:
-            from shoal.attacks.beside.beside import audit_named, ledger_source
+            from shoal.attacks.beside.sources import audit_named, of_ledger
 
             own, question = (
-                ledger_source(asked.ledger, "--ledger"),
+                of_ledger(asked.ledger, "--ledger"),
                 asked.beside.question(asked.k, asked.l),
             )
             result = replace(

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 import numpy as np
 import polars as pl
@@ -24,7 +24,7 @@ from shoal.data.coded_table import Blank, CodedTable
 from shoal.data.regular_files import is_pipe, require_regular, unchanged
 from shoal.data.room import Room, blocks, needs_whole, spooled
 from shoal.data.table import Column
-from shoal.data.unpacking import most_unpacked, require_room
+from shoal.data.unpacking import is_packed, most_unpacked, require_room
 from shoal.errors import InputError, library_errors_as
 
 PARQUET_ROWS = 1 << 17
@@ -55,9 +55,7 @@ def read_coded(path: str | Path, kind: str, reading: Reading, room: Room) -> Cod
         with unchanged(path):
             return _read_regular(path, kind, reading, room)
     except OSError as failed:
-        raise InputError(
-            f"file '{path}': can't be read ({failed.strerror}); check the name and permissions"
-        ) from None
+        raise files.unreadable(path, failed) from None
 
 
 def _read_regular(path: str | Path, kind: str, reading: Reading, room: Room) -> CodedSource:
@@ -65,9 +63,7 @@ def _read_regular(path: str | Path, kind: str, reading: Reading, room: Room) -> 
         with cores.beside(files.file_sha256, path) as hashed:
             table = _read_parquet(path, room)
             return CodedSource(table, hashed())
-    with open(path, "rb") as file:
-        is_packed = file.read(2) == b"\x1f\x8b"
-    if not is_packed:
+    if not is_packed(path):
         return _read_delimited(Path(path), str(path), kind, reading, room)
     with _unpacked(path, room, reading.unpacked) as plain:
         source = _read_delimited(plain, str(path), kind, reading, room)
@@ -211,29 +207,13 @@ def write_blocks(
     metadata: dict[str, str],
 ) -> None:
     """Write a table block by block: the bytes that `files.write` gives the whole of it."""
-    try:
-        with open(draft, "wb") as file:
-            if kind == ".parquet":
-                _write_parquet(blocks, file, metadata)
-            elif compressed:
-                with gzip.GzipFile(
-                    filename="", fileobj=file, mode="wb", mtime=0, compresslevel=6
-                ) as packed:
-                    even = files.EvenWrites(packed)
-                    _write_delimited(blocks, cast(BinaryIO, even), dialect)
-                    even.flush()
-            else:
-                _write_delimited(blocks, file, dialect)
-    except OSError as failed:
-        why = failed.strerror or "no space or no permission"
-        raise InputError(
-            f"output: writing failed ({why}); free some space or name another place"
-        ) from None
-
-
-def _write_delimited(blocks: Iterator[pl.DataFrame], file: BinaryIO, dialect: Dialect) -> None:
-    for number, block in enumerate(blocks):
-        delimited.write_block(block, file, dialect, number == 0)
+    is_parquet = kind == ".parquet"
+    with files.draft_file(draft, compressed and not is_parquet) as file:
+        if is_parquet:
+            _write_parquet(blocks, file, metadata)
+            return
+        for number, block in enumerate(blocks):
+            delimited.write_block(block, file, dialect, number == 0)
 
 
 def _write_parquet(
@@ -270,6 +250,18 @@ TEXT_BYTES = 120
 
 SHARE = 8
 """The distinct texts of a column may take one part in so many of the limit."""
+
+
+def require_few(name: str, texts: str, held: int, limit: int) -> None:
+    """Raises InputError where a column's distinct texts take too much of the memory.
+
+    texts: how many there are, in words. held: bytes that they take.
+    """
+    if held > max(limit // SHARE, 1 << 16):
+        raise InputError(
+            f"memory: column '{name}' has {texts}, too many to be held in an eighth of the limit;"
+            f" leave the column out, or allow {SHARE * held / 1e6:.0f} MB and more"
+        )
 
 
 class GrowingTable:
@@ -352,13 +344,8 @@ class _GrowingColumn:
         self._distinct += len(texts)
         self._bytes += int(texts.str.len_bytes().sum()) + TEXT_BYTES * len(texts)
         limit = self._room.limit
-        if limit is not None and self._bytes > max(limit // SHARE, 1 << 16):
-            needed = SHARE * self._bytes / 1e6
-            raise InputError(
-                f"memory: column '{self.name}' has {self._distinct} different texts or more, too"
-                f" many to be held in an eighth of the limit; leave the column out, or allow"
-                f" {needed:.0f} MB and more"
-            )
+        if limit is not None:
+            require_few(self.name, f"{self._distinct} different texts or more", self._bytes, limit)
         return begun
 
     def _keep(self, codes: np.ndarray) -> None:

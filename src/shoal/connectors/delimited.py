@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors import record_ends
-from shoal.connectors.dialect import ENCODINGS, UTF8, Dialect, Reading, as_utf8
+from shoal.connectors.dialect import ENCODINGS, UTF8, Dialect, Reading, as_utf8, opened, whole
 from shoal.data.findings import MOST_LISTED, listed_rows
 from shoal.errors import InputError, library_errors_as
 
@@ -36,10 +36,10 @@ def read(
 
     content: a path where the file is too large to be held twice.
     """
-    opened = begin(content, path, kind, reading)
-    header, separator = opened.header, opened.dialect.delimiter
-    frame = _cells(opened.content, path, header, separator, categorical, opened.above)
-    return frame, opened.dialect
+    found = begin(content, path, kind, reading)
+    header, separator = found.header, found.dialect.delimiter
+    frame = _cells(found.content, path, header, separator, categorical, found.above)
+    return frame, found.dialect
 
 
 class Beginning(NamedTuple):
@@ -287,13 +287,9 @@ def delimiter_of(head: bytes, kind: str) -> str:
     return _header(start, "", kind, named)[1]
 
 
-def _opened(content: bytes | Path) -> BinaryIO:
-    return io.BytesIO(content) if isinstance(content, bytes) else open(content, "rb")
-
-
 def check_encoding(content: bytes | Path, path: str, above: int = 0) -> None:
     """Raises InputError with the first line that is not UTF-8. above: lines before the content."""
-    with _opened(content) as file:
+    with opened(content) as file:
         for number, line in enumerate(file, start=above + 1):
             if not is_utf8(line):
                 raise InputError(
@@ -365,7 +361,7 @@ _FOREIGN = {
 
 def _start(content: bytes | Path, path: str) -> tuple[str, str]:
     """The beginning of the text, and how its first line ends."""
-    with _opened(content) as file:
+    with opened(content) as file:
         text = file.read(_HEAD)
     start = text.decode("utf-8-sig", errors="ignore")
     if not start.strip():
@@ -392,8 +388,7 @@ def _without_sep_line(content: bytes | Path, start: str) -> tuple[bytes | Path, 
     named = line.strip('\r "')
     if not (named.lower().startswith("sep=") and len(named) == 5):
         return content, start, None
-    raw = content if isinstance(content, bytes) else content.read_bytes()
-    return raw.partition(b"\n")[2], rest, named[4]
+    return whole(content).partition(b"\n")[2], rest, named[4]
 
 
 def _without_title(
@@ -402,8 +397,7 @@ def _without_title(
     """The text from the line on that names the columns. lines: how many stand above it."""
     if lines < 1:
         return content, start
-    raw = content if isinstance(content, bytes) else content.read_bytes()
-    *above, rest = raw.split(b"\n", lines)
+    *above, rest = whole(content).split(b"\n", lines)
     if len(above) < lines:
         raise InputError(f"file '{path}': has no line {lines + 1}; correct --read header")
     return rest, _start(rest, path)[0]
@@ -443,7 +437,7 @@ def check_rows(content: bytes | Path, path: str, separator: str, columns: int) -
     ragged: list[int] = []
     count = 0
     try:
-        with io.TextIOWrapper(_opened(content), "utf-8-sig", newline="") as text:
+        with io.TextIOWrapper(opened(content), "utf-8-sig", newline="") as text:
             reader = csv.reader(text, delimiter=separator)
             next(reader)
             for row, cells in enumerate(reader):

@@ -6,10 +6,11 @@ Nothing is guessed: a file is UTF-8, or UTF-16 by its mark, or what somebody say
 from __future__ import annotations
 
 import codecs
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from shoal.errors import InputError
 
@@ -112,7 +113,8 @@ def as_utf8(content: bytes | Path, path: str, reading: Reading) -> tuple[bytes |
 
     Raises InputError with the first line that is not in the encoding that was named.
     """
-    head, encoding = _head(content), reading.encoding
+    with opened(content) as file:
+        head, encoding = file.read(4), reading.encoding
     if (
         reading.is_beside
         and encoding is not None
@@ -131,7 +133,7 @@ def as_utf8(content: bytes | Path, path: str, reading: Reading) -> tuple[bytes |
         return content, UTF8, False
     codec = UTF16 if named in (None, UTF8, "utf-8-sig") else named
     assert codec is not None
-    raw = content if isinstance(content, bytes) else content.read_bytes()
+    raw = whole(content)
     try:
         return raw.decode(codec).encode(UTF8), codec, head.startswith(_UTF16_MARKS)
     except UnicodeDecodeError as wrong:
@@ -141,11 +143,14 @@ def as_utf8(content: bytes | Path, path: str, reading: Reading) -> tuple[bytes |
         ) from None
 
 
-def _head(content: bytes | Path) -> bytes:
-    if isinstance(content, bytes):
-        return content[:4]
-    with open(content, "rb") as file:
-        return file.read(4)
+def opened(content: bytes | Path) -> BinaryIO:
+    """Some bytes, or those of a file, to be read."""
+    return io.BytesIO(content) if isinstance(content, bytes) else open(content, "rb")
+
+
+def whole(content: bytes | Path) -> bytes:
+    """All bytes of a file, if it is one."""
+    return content if isinstance(content, bytes) else content.read_bytes()
 
 
 def _is_utf8(content: bytes | Path) -> bool:
@@ -153,8 +158,7 @@ def _is_utf8(content: bytes | Path) -> bool:
 
     What is ASCII alone may be of an encoding that has no other bytes.
     """
-    raw = content if isinstance(content, bytes) else content.read_bytes()
     try:
-        return not raw.decode(UTF8).isascii()
+        return not whole(content).decode(UTF8).isascii()
     except UnicodeDecodeError:
         return False

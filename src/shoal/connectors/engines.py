@@ -7,15 +7,13 @@ of a driver that was killed is deleted by the next run, or by `shoal sweep`.
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shoal.connectors.folder_draft import private_folder
+from shoal.connectors.sweeping import draft_beside
 from shoal.data import room
 from shoal.data.shared_room import SharedRoom, Workers
 from shoal.errors import InputError, MissingExtraError
@@ -51,7 +49,14 @@ class Engine:
         """A place for a table's codes. beside: whose folder all workers see."""
         if self._workers is None:
             self._workers = self.start(self._open)
-        folder = self._open.enter_context(_work_folder(beside))
+        draft = draft_beside(Path(beside).absolute(), str(beside), is_folder=True)
+        try:
+            folder = self._open.enter_context(draft)
+        except InputError:
+            raise InputError(
+                f"engine: beside '{beside}' no folder can be made for codes, which all workers see;"
+                " make it writable, or name a table elsewhere"
+            ) from None
         return SharedRoom(self.limit, folder, self._workers, self.most)
 
 
@@ -106,20 +111,3 @@ def _start_spark(ending: ExitStack) -> Workers:
     workers = SparkWorkers.started()
     ending.callback(workers.close)
     return workers
-
-
-@contextmanager
-def _work_folder(beside: str | Path) -> Iterator[Path]:
-    target = Path(beside).absolute()
-    try:
-        folder, lock = private_folder(target, str(beside))
-    except InputError:
-        raise InputError(
-            f"engine: beside '{beside}' no folder can be made for codes, which all workers see;"
-            " make it writable, or name a table elsewhere"
-        ) from None
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)

@@ -72,13 +72,8 @@ class TextFeed:
         record_lines: int = RECORD_LINES,
         fields: Fields = ANY_FIELDS,
     ) -> None:
-        self._path, self._kind, self._following, self._most_lines = (
-            path,
-            kind,
-            following,
-            record_lines,
-        )
-        self._fields = fields
+        self._path, self._kind, self._following = path, kind, following
+        self._most_lines, self._fields = record_lines, fields
         self._file, self._is_pipe = _opened(path)
         self._rest, self._offset, self._records, self._is_passing = b"", 0, 0, False
         self._hash = hashlib.sha256()
@@ -151,11 +146,10 @@ class TextFeed:
             try:
                 fresh = self._file.read(most)
             except (OSError, EOFError, zlib.error) as failed:
-                why = "its compression is damaged; fetch it again"
-                raise (
-                    InputError(f"source '{self._path}': {why}")
-                    if isinstance(self._file, gzip.GzipFile)
-                    else _unreadable(self._path, failed)  # type: ignore[arg-type]
+                if not isinstance(self._file, gzip.GzipFile):
+                    raise _unreadable(self._path, failed) from None  # type: ignore[arg-type]
+                raise InputError(
+                    f"source '{self._path}': its compression is damaged; fetch it again"
                 ) from None
             if not fresh and self._following:
                 self._require_still_there()
@@ -177,10 +171,7 @@ class TextFeed:
         opened, named = os.fstat(self._file.fileno()), None
         with suppress(FileNotFoundError):
             named = os.stat(self._path)
-        is_same = named is not None and (named.st_dev, named.st_ino) == (
-            opened.st_dev,
-            opened.st_ino,
-        )
+        is_same = named is not None and os.path.samestat(named, opened)
         if not is_same or opened.st_size < self._file.tell():
             what = "has become shorter" if is_same else "was moved away or replaced"
             raise InputError(
@@ -192,14 +183,17 @@ class TextFeed:
         self._offset += len(text)
         self._hash.update(text)
 
-    def _header(self) -> None:
-        end = 0
-        while not end:
+    def _read_a_line(self) -> None:
+        """Waits for the end of the first line, or of the text."""
+        while b"\n" not in self._rest:
             fresh = self._fresh(1 << 16)
             self._rest += fresh or b""
-            end = self._rest.find(b"\n") + 1
             if fresh == b"":
                 break
+
+    def _header(self) -> None:
+        self._read_a_line()
+        end = self._rest.find(b"\n") + 1
         line, self._rest = self._rest[: end or None], self._rest[end or len(self._rest) :]
         try:
             text = line.decode("utf-8-sig").rstrip("\r\n")
@@ -235,11 +229,7 @@ class TextFeed:
 
     def _json_names(self) -> None:
         """The names of the first object and those that the policy needs."""
-        while b"\n" not in self._rest:
-            fresh = self._fresh(1 << 16)
-            if fresh == b"":
-                break
-            self._rest += fresh or b""
+        self._read_a_line()
         for line in self._rest.splitlines():
             try:
                 first = json.loads(line.removeprefix(BOM))
@@ -268,17 +258,11 @@ class TextFeed:
             NOT_TEXT: "is not UTF-8",
             NO_ROW: "can't be read as a row",
         }
-        bad = [
-            (
-                int(place[i]),
-                reasons.get(
-                    int(found.kinds[i]), f"has {found.cells[i]} cells, not {len(self.names)}"
-                ),
-            )
-            for i in np.flatnonzero(
-                ~np.isin(found.kinds, (record_ends.WHOLE, record_ends.ODD, record_ends.BLANK))
-            )
-        ]
+        fine = (record_ends.WHOLE, record_ends.ODD, record_ends.BLANK)
+        bad = []
+        for i in np.flatnonzero(~np.isin(found.kinds, fine)):
+            ragged = f"has {found.cells[i]} cells, not {len(self.names)}"
+            bad.append((int(place[i]), reasons.get(int(found.kinds[i]), ragged)))
         whole, odd = (
             np.flatnonzero(found.kinds == kind) for kind in (record_ends.WHOLE, record_ends.ODD)
         )
@@ -330,10 +314,8 @@ class TextFeed:
     def _cells(self, record: bytes) -> list[str | None]:
         """The cells of a record with quotes in odd places; none where it can't be read."""
         try:
-            return [
-                cell or None
-                for cell in next(csv.reader([record.decode()], delimiter=self._separator))
-            ]
+            cells = next(csv.reader([record.decode()], delimiter=self._separator))
+            return [cell or None for cell in cells]
         except csv.Error:
             return []
 

@@ -10,13 +10,12 @@ import codecs
 import gzip
 import hashlib
 import os
-import secrets
 import shutil
 import sys
 import tempfile
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -27,17 +26,12 @@ from shoal.connectors import delimited, folder_manifest, parquet_parts
 from shoal.connectors.database import address as database
 from shoal.connectors.dialect import AS_FOUND, DELIMITED, Dialect, Reading, default_dialect
 from shoal.connectors.json_keys import check_keys, objects
-from shoal.connectors.sweeping import DRAFT_BYTES, sweep
+from shoal.connectors.sweeping import draft_beside
 from shoal.data import cores
 from shoal.data.regular_files import is_pipe, require_name, require_regular, sync, unchanged
-from shoal.data.unpacking import unpacked
+from shoal.data.unpacking import is_packed, unpacked
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError, library_errors_as
-
-try:
-    import fcntl
-except ImportError:  # not on Windows, where drafts of killed runs stay
-    fcntl = None  # type: ignore[assignment]
 
 XLSX = ".xlsx"
 TYPED = (".parquet", ".arrow")
@@ -162,7 +156,7 @@ def read_as(
             source = _read_regular(str(path), kind, categorical, reading)
             return replace(source, sha256=hashed())
     except OSError as failed:
-        raise _unreadable(path, failed) from None
+        raise unreadable(path, failed) from None
 
 
 def _read_regular(
@@ -176,9 +170,8 @@ def _read_regular(
 
         frame, remarks = workbooks.read(path, reading)
         return SourceFile(frame, "", remarks=remarks)
-    with open(path, "rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    content = Path(path).read_bytes() if packed or kind == ".jsonl" else Path(path)
+    is_whole = kind == ".jsonl" or is_packed(path)
+    content = Path(path).read_bytes() if is_whole else Path(path)
     return _parsed(content, path, kind, categorical, reading, "")
 
 
@@ -195,10 +188,11 @@ def _read_parts(path: str | Path) -> SourceFile:
         digest = parquet_parts.digest(parts, hashes)
         return SourceFile(parquet_parts.joined(frames, parts), digest)
     except OSError as failed:
-        raise _unreadable(path, failed) from None
+        raise unreadable(path, failed) from None
 
 
-def _unreadable(path: str | Path, failed: OSError) -> InputError:
+def unreadable(path: str | Path, failed: OSError) -> InputError:
+    """The error where a file can't be opened or read."""
     return InputError(
         f"file '{path}': can't be read ({failed.strerror}); check the name and permissions"
     )
@@ -227,16 +221,9 @@ def atomic_write(path: str, is_private: bool = False) -> Iterator[Path]:
     """
     check_writable(path)
     target = _target_of(path)
-    with suppress(OSError):  # a folder that may be written to, but not listed
-        sweep(target.parent, target.name)
-    draft, lock = _locked_draft(target, path)
-    try:
+    with draft_beside(target, path) as draft:
         yield draft
         _take_place(draft, target, path, is_private)
-    finally:
-        with suppress(FileNotFoundError):
-            draft.unlink()
-        os.close(lock)
 
 
 def check_writable(path: str) -> None:
@@ -282,27 +269,6 @@ def _refuse_short_address(path: str) -> None:
 
 def _target_of(path: str) -> Path:
     return Path(tempfile.gettempdir()) / "standard-output" if path == STANDARD else Path(path)
-
-
-def _locked_draft(target: Path, path: str) -> tuple[Path, int]:
-    """A new draft and the descriptor whose lock says that its writer lives."""
-    while True:
-        # a fresh name that nobody could have prepared, and readable by its owner alone until it
-        # takes its place
-        draft = target.parent / f".{target.name}.{secrets.token_hex(DRAFT_BYTES)}.part"
-        try:
-            lock = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        except OSError as failed:
-            raise InputError(
-                f"output '{path}': writing failed ({failed.strerror or 'no room or no right'})"
-            ) from None
-        if fcntl is None:
-            return draft, lock
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.fstat(lock).st_nlink:
-            return draft, lock
-        os.close(lock)  # swept away by another run between its making and its lock
 
 
 def _take_place(draft: Path, target: Path, path: str, is_private: bool) -> None:
@@ -376,18 +342,25 @@ def write(
 
     dialect: of delimited text; None for the default. metadata: what Parquet keeps beside the table.
     """
+    with draft_file(draft, compressed) as file:
+        _write(frame, file, kind, dialect, metadata)
+
+
+@contextmanager
+def draft_file(draft: Path, compressed: bool) -> Iterator[BinaryIO]:
+    """A draft to write to; raises InputError where writing fails."""
     try:
         with open(draft, "wb") as file:
-            if compressed:
-                # no name and no time in the header: the same table gives the same bytes
-                with gzip.GzipFile(
-                    filename="", fileobj=file, mode="wb", mtime=0, compresslevel=6
-                ) as packed:
-                    even = cast(BinaryIO, EvenWrites(packed))
-                    _write(frame, even, kind, dialect, metadata)
-                    even.flush()
-            else:
-                _write(frame, file, kind, dialect, metadata)
+            if not compressed:
+                yield file
+                return
+            # no name and no time in the header: the same table gives the same bytes
+            with gzip.GzipFile(
+                filename="", fileobj=file, mode="wb", mtime=0, compresslevel=6
+            ) as packed:
+                even = EvenWrites(packed)
+                yield cast(BinaryIO, even)
+                even.flush()
     except OSError as failed:
         why = failed.strerror or "no space or no permission"
         raise InputError(

@@ -11,24 +11,17 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import secrets
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
 
 from shoal.connectors import files, folder_manifest, parquet_parts
 from shoal.connectors.folder_manifest import MANIFEST
-from shoal.connectors.sweeping import DRAFT_BYTES, sweep
+from shoal.connectors.sweeping import draft_beside
 from shoal.data.regular_files import sync
 from shoal.errors import InputError
-
-try:
-    import fcntl
-except ImportError:  # not on Windows, where drafts of killed runs stay
-    fcntl = None  # type: ignore[assignment]
 
 RECORDS = 1 << 20
 """Of one part: so that parts follow from the release alone, not from the machine."""
@@ -65,13 +58,9 @@ def folder_draft(output_path: str, replace: bool) -> Iterator[Path]:
     """
     target = Path(output_path)
     check_target(output_path, replace)
-    draft, lock = private_folder(target, output_path)
-    try:
+    with draft_beside(target, output_path, is_folder=True) as draft:
         yield draft
         _take_place(draft, target, output_path)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)  # or what stood there before
-        os.close(lock)
 
 
 def check_target(output_path: str, replace: bool) -> None:
@@ -95,31 +84,6 @@ def check_target(output_path: str, replace: bool) -> None:
     parts = parquet_parts.parts_of(target)
     names = [part.name for part in parts]
     folder_manifest.check_named(target, names, parquet_parts.hashes(parts))
-
-
-def private_folder(target: Path, output_path: str) -> tuple[Path, int]:
-    """A new folder beside a name, its owner's alone, and the descriptor whose lock says that its
-    writer lives. Those that dead writers left beside this name are deleted.
-    """
-    with suppress(OSError):  # a folder that may be written to, but not listed
-        sweep(target.parent, target.name)
-    while True:
-        draft = target.parent / f".{target.name}.{secrets.token_hex(DRAFT_BYTES)}.part"
-        try:
-            draft.mkdir(mode=0o700)
-            lock = os.open(draft, os.O_RDONLY)
-        except OSError as failed:
-            raise InputError(
-                f"output '{output_path}': writing failed"
-                f" ({failed.strerror or 'no room or no right'}); name another place"
-            ) from None
-        if fcntl is None:
-            return draft, lock
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if draft.is_dir():
-            return draft, lock
-        os.close(lock)  # swept away by another run between its making and its lock
 
 
 def _take_place(draft: Path, target: Path, output_path: str) -> None:
@@ -148,8 +112,7 @@ def _exchange(one: Path, other: Path) -> None:
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if call is None:
         raise OSError(errno.ENOSYS, "this system can't exchange folders in one step")
-    names = (os.fsencode(path) for path in (one, other))
-    first, second = names
+    first, second = os.fsencode(one), os.fsencode(other)
     if call(_AT_FDCWD, first, _AT_FDCWD, second, _RENAME_EXCHANGE) != 0:
         code = ctypes.get_errno()
         if code in (errno.EINVAL, errno.ENOSYS):

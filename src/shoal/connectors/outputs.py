@@ -19,6 +19,7 @@ from shoal.data.notation import PLAIN, Notation
 from shoal.data.regular_files import is_pipe, require_name
 from shoal.data.schema import Render
 from shoal.data.two_tables import sensitive_path
+from shoal.data.unpacking import is_packed
 from shoal.errors import InputError
 
 
@@ -231,14 +232,16 @@ def describe_file(
     """
     kind = files.format_of(name)
     packed = name.lower().endswith(".gz") and not is_address(name)
-    is_text = kind in DELIMITED
     is_there = str(path) != files.STANDARD and Path(path).is_file() and not is_pipe(path)
+    written = UNDELIMITED
+    if is_there and kind in DELIMITED:
+        written = vars(dialect or _found(_head(path), kind))
     return {
         "sha256": sha256,
         "bytes": Path(path).stat().st_size if is_there else None,
         "format": kind[1:] + (".gz" if packed else ""),
         "dialect": {
-            **(_delimited(path, kind, dialect) if is_there and is_text else UNDELIMITED),
+            **written,
             "decimal": notation.decimal,
             "dates": notation.dates,
             "intervals": None if render is None else render.intervals,
@@ -258,10 +261,6 @@ def described_second(path: Path | None, sha256: str | None) -> dict[str, Any]:
 UNDELIMITED = dict.fromkeys(("delimiter", "encoding", "newline", "bom"))
 
 
-def _delimited(path: str | Path, kind: str, dialect: Dialect | None) -> dict[str, Any]:
-    return vars(_found(_head(path), kind) if dialect is None else dialect)
-
-
 def _found(head: bytes, kind: str) -> Dialect:
     first, _, rest = head.partition(b"\n")
     ends = "\r\n" if first.endswith(b"\r") and (rest or head.endswith(b"\n")) else "\n"
@@ -269,7 +268,5 @@ def _found(head: bytes, kind: str) -> Dialect:
 
 
 def _head(path: str | Path) -> bytes:
-    with open(path, "rb") as file:
-        is_packed = file.read(2) == b"\x1f\x8b"
-    with gzip.open(path, "rb") if is_packed else open(path, "rb") as file:
+    with gzip.open(path, "rb") if is_packed(path) else open(path, "rb") as file:
         return bytes(file.read(HEAD))

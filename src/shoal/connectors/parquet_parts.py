@@ -45,12 +45,6 @@ class Part:
         *folders, last = self.name.split("/")
         return "/".join([*(f"{folder.partition('=')[0]}=..." for folder in folders), last])
 
-    def with_values(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The file's records with the columns that the folders' names hold."""
-        return frame.with_columns(
-            pl.lit(value, dtype=pl.String).alias(key) for key, value in self.values
-        )
-
 
 def is_many(path: str | Path) -> bool:
     """Whether a path names a folder, or is a pattern and no file of that very name."""
@@ -169,4 +163,7 @@ def joined(frames: list[pl.DataFrame], parts: list[Part]) -> pl.DataFrame:
     differs from the first.
     """
     check_alike([frame.schema for frame in frames], parts)
-    return pl.concat([part.with_values(frame) for part, frame in zip(parts, frames, strict=True)])
+    return pl.concat(
+        frame.with_columns(pl.lit(value, dtype=pl.String).alias(key) for key, value in part.values)
+        for part, frame in zip(parts, frames, strict=True)
+    )

@@ -6,11 +6,12 @@ before the block ends well: a file and a folder take their names by a rename, a 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -27,15 +28,21 @@ from shoal.data.schema import Render
 if TYPE_CHECKING:
     from shoal.connectors.database.tables import TableDraft
 
+Metadata = dict[str, str] | None
+"""What Parquet keeps beside the table."""
 
-class ReleaseDraft(Protocol):
-    """What is about to be published."""
 
-    def write(
-        self, frame: pl.DataFrame, dialect: Dialect, metadata: dict[str, str] | None = None
-    ) -> None:
-        """Puts all records. dialect: of delimited text. metadata: what Parquet keeps beside."""
+class ReleaseDraft(ABC):
+    """What is about to be published. path: where it is until then. name: the one it will have."""
 
+    path: str | Path
+    name: str
+
+    @abstractmethod
+    def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
+        """Puts all records. dialect: of delimited text."""
+
+    @abstractmethod
     def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
         """What stands there now, as its readers would get it."""
 
@@ -43,7 +50,9 @@ class ReleaseDraft(Protocol):
         self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
     ) -> dict[str, Any]:
         """What a certificate says of it under `output`."""
+        return describe_file(self.path, self.name, sha256, render, dialect, notation)
 
+    @abstractmethod
     def certify(self, certificate: str) -> None:
         """Puts the certificate where its readers look for it, to be committed with the release."""
 
@@ -73,7 +82,7 @@ def release_draft(
         from shoal.connectors.database.tables import table_draft
 
         with table_draft(parse(output_path), replace) as table:
-            yield DatabaseDraft(table, output_path)
+            yield DatabaseDraft(output_path, output_path, table)
     elif is_folder(output_path):
         with folder_draft(output_path, replace) as folder:
             yield FolderDraft(folder, output_path)
@@ -93,25 +102,18 @@ def second_draft(path: str) -> Iterator[FileDraft]:
 
 
 @dataclass(frozen=True)
-class FileDraft:
-    """A file under another name. name: the one that it will have."""
+class FileDraft(ReleaseDraft):
+    """A file under another name."""
 
     path: Path
     name: str
 
-    def write(
-        self, frame: pl.DataFrame, dialect: Dialect, metadata: dict[str, str] | None = None
-    ) -> None:
+    def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         packed = self.name.endswith(files.PACKED)
         files.write(frame, self.path, files.format_of(self.name), packed, dialect, metadata)
 
     def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
         return files.read_as(self.path, files.format_of(self.name), categorical, reading)
-
-    def described(
-        self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
-    ) -> dict[str, Any]:
-        return describe_file(self.path, self.name, sha256, render, dialect, notation)
 
     def certify(self, certificate: str) -> None:
         if self.name != files.STANDARD:
@@ -120,15 +122,13 @@ class FileDraft:
 
 
 @dataclass(frozen=True)
-class FolderDraft:
-    """A folder of Parquet files under another name. name: the one that it will have."""
+class FolderDraft(ReleaseDraft):
+    """A folder of Parquet files under another name."""
 
     path: Path
     name: str
 
-    def write(
-        self, frame: pl.DataFrame, dialect: Dialect, metadata: dict[str, str] | None = None
-    ) -> None:
+    def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         write_parts(frame, self.path, metadata)
 
     def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
@@ -137,7 +137,7 @@ class FolderDraft:
     def described(
         self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
     ) -> dict[str, Any]:
-        said = describe_file(self.path, self.name, sha256, render, None, notation)
+        said = super().described(sha256, render, dialect, notation)
         return said | {"files": listed_files(self.path)}
 
     def certify(self, certificate: str) -> None:
@@ -145,24 +145,18 @@ class FolderDraft:
 
 
 @dataclass(frozen=True)
-class DatabaseDraft:
-    """A table in a transaction that is still open. name: its address."""
+class DatabaseDraft(ReleaseDraft):
+    """A table in a transaction that is still open. path, name: its address."""
 
-    table: TableDraft
+    path: str
     name: str
+    table: TableDraft
 
-    def write(
-        self, frame: pl.DataFrame, dialect: Dialect, metadata: dict[str, str] | None = None
-    ) -> None:
+    def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         self.table.write(frame)
 
     def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
         return SourceFile(*self.table.read())
-
-    def described(
-        self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
-    ) -> dict[str, Any]:
-        return describe_file(self.name, self.name, sha256, render, None, notation)
 
     def certify(self, certificate: str) -> None:
         self.table.certify(certificate)

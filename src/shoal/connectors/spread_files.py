@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors import files, folder_manifest, parquet_parts
-from shoal.connectors.coded_files import SHARE, TEXT_BYTES, CodedSource, read_coded
+from shoal.connectors.coded_files import TEXT_BYTES, CodedSource, read_coded, require_few
 from shoal.connectors.dialect import AS_FOUND
 from shoal.connectors.folder_draft import RECORDS
 from shoal.connectors.parquet_parts import Part
@@ -56,8 +56,7 @@ def read_spread(path: str | Path, room: SharedRoom) -> CodedSource:
 
 
 def _read_part(limit: int, part: Part) -> CodedSource:
-    source = read_coded(part.path, parquet_parts.SUFFIX, AS_FOUND, Room(limit))
-    return source
+    return read_coded(part.path, parquet_parts.SUFFIX, AS_FOUND, Room(limit))
 
 
 def _joined(tables: list[CodedTable], parts: list[Part], room: SharedRoom) -> CodedTable:
@@ -93,7 +92,8 @@ def _one_column(of_parts: list[Column], records: int, room: SharedRoom) -> Colum
         pl.Series(column.cells if len(column.codes) else (), dtype=pl.String) for column in of_parts
     ]
     cells = pl.concat(texts).unique().sort()
-    _require_few(name, cells, room.limit)
+    held = int(cells.str.len_bytes().sum()) + TEXT_BYTES * len(cells)
+    require_few(name, f"{len(cells)} different texts", held, room.limit)
     enum = pl.Enum(cells)
     dtype = np.min_scalar_type(max(len(cells) - 1, 0))
     codes = room.array(records, dtype)
@@ -104,16 +104,6 @@ def _one_column(of_parts: list[Column], records: int, room: SharedRoom) -> Colum
             codes[begun + rows.start : begun + rows.stop] = place[column.codes[rows]]
         begun += len(column.codes)
     return Column(name, codes, tuple(cells.to_list()), of_parts[0].was_number)
-
-
-def _require_few(name: str, cells: pl.Series, limit: int) -> None:
-    """Raises InputError where a column's distinct texts take too much of the driver's memory."""
-    needed = SHARE * (int(cells.str.len_bytes().sum()) + TEXT_BYTES * len(cells))
-    if needed > max(limit, SHARE << 16):
-        raise InputError(
-            f"memory: column '{name}' has {len(cells)} different texts, too many to be held in an"
-            f" eighth of the limit; leave the column out, or allow {needed / 1e6:.0f} MB and more"
-        )
 
 
 def write_spread(

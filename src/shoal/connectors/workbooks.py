@@ -69,10 +69,13 @@ def read(path: str | Path, reading: Reading) -> tuple[pl.DataFrame, tuple[Releas
         with library_errors_as(str(_damaged(path))):
             book = calamine.CalamineWorkbook.from_path(str(path))
         sheet = _sheet_name(book, path, reading.sheet, calamine.SheetVisibleEnum.Visible)
-        _check_extent(path, parts, sheet)
+        with zipfile.ZipFile(path) as archive:
+            part = _part_of(archive, parts, sheet)
+            _check_extent(path, archive, part)
+            seen = _Sheet.walked(archive, part)
         with library_errors_as(str(_damaged(path))):
             rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
-        hidden = _check_cells(path, parts, sheet, rows, reading.header)
+        hidden = _check_cells(path, seen, rows, reading.header)
     except (*DAMAGES, calamine.CalamineError):
         raise _damaged(path) from None
     frame = _table(rows, path, reading)
@@ -142,10 +145,9 @@ def _sheet_name(book: Any, path: str | Path, named: str | None, visible: Any) ->
 # What calamine shows as blank
 
 
-def _check_extent(path: str | Path, parts: Sequence[str], sheet: str) -> None:
+def _check_extent(path: str | Path, archive: zipfile.ZipFile, part: str) -> None:
     """Raises InputError where far more cells lie between the corners of a sheet than it has."""
-    with zipfile.ZipFile(path) as archive:
-        size, written = cells_of(_blocks(archive, _part_of(archive, parts, sheet)))
+    size, written = cells_of(_blocks(archive, part))
     if size > most_cells(written):
         raise InputError(
             f"file '{path}': its sheet reaches over {size} cells, of which {written} are written,"
@@ -160,23 +162,19 @@ def _blocks(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
             yield block
 
 
-def _check_cells(
-    path: str | Path, parts: Sequence[str], sheet: str, rows: list[list[Any]], header: int
-) -> int:
+def _check_cells(path: str | Path, seen: _Sheet, rows: list[list[Any]], header: int) -> int:
     """How many rows below the names are hidden and not blank.
 
     Raises InputError where cells are errors, or formulas that nobody has computed, or where
     cells below the names are merged.
     """
-    with zipfile.ZipFile(path) as archive:
-        part = _part_of(archive, parts, sheet)
-        errors, formulas, places = _scan(archive, part)
-        merged = _merged(archive, part, header)
-        hidden = _hidden_rows(archive, part)
+    # a spreadsheet keeps one value of each merged range
+    merged = [place for place in seen.merged if _last_row(place) > header]
     findings = []
-    if errors or formulas:
-        listed = _listed(places, errors + formulas)
-        findings.append(f"file '{path}': {_what_is_blank(errors, formulas)} ({listed}); fix them")
+    if seen.errors or seen.formulas:
+        what = _what_is_blank(seen.errors, seen.formulas)
+        listed = _listed(seen.places, seen.errors + seen.formulas)
+        findings.append(f"file '{path}': {what} ({listed}); fix them")
     if merged:
         cells = "1 range of cells is" if len(merged) == 1 else f"{len(merged)} ranges of cells are"
         below = _below(merged, rows, header)
@@ -188,25 +186,70 @@ def _check_cells(
         )
     if findings:
         raise InputError.from_findings(findings)
-    return sum(n in hidden and bool(_filled(row)) for n, row in enumerate(rows, 1) if n > header)
+    records = enumerate(rows[header:], header + 1)
+    return sum(number in seen.hidden and bool(_filled(row)) for number, row in records)
 
 
-def _hidden_rows(archive: zipfile.ZipFile, part: str) -> set[int]:
-    """The numbers of rows that a spreadsheet does not show."""
-    found: set[int] = set()
-    last = 0
+class _Sheet:
+    """What a sheet says of itself, in its part of the archive, and calamine does not.
 
-    def begun(name: str, attributes: dict[str, str]) -> None:
-        nonlocal last
-        if _local(name) == "row":
+    errors, formulas: how many cells are errors, and formulas that nobody has computed. places: of
+    the first of these. merged: ranges of cells. hidden: the numbers of rows that are not shown.
+    """
+
+    # most sheets hold none of these, and are not parsed
+    MARKS = (b't="e"', b"t='e'", b":f", b"<f", b"mergeCell", b"hidden=")
+
+    def __init__(self) -> None:
+        self.errors = self.formulas = 0
+        self.places: list[str] = []
+        self.merged: list[str] = []
+        self.hidden: set[int] = set()
+        self._row = 0
+        self._place = self._type = ""
+        self._has_formula = self._has_value = self._in_value = False
+
+    @classmethod
+    def walked(cls, archive: zipfile.ZipFile, part: str) -> _Sheet:
+        """All that it says."""
+        seen = cls()
+        if _mentions(archive, part, cls.MARKS):
+            _parse(archive, part, seen._begun, seen._ended, seen._said)
+        return seen
+
+    def _begun(self, name: str, attributes: dict[str, str]) -> None:
+        local = _local(name)
+        if local == "row":
             number = attributes.get("r", "")
-            last = int(number) if number.isdigit() else last + 1
+            self._row = int(number) if number.isdigit() else self._row + 1
             if attributes.get("hidden") in ("1", "true"):
-                found.add(last)
+                self.hidden.add(self._row)
+        elif local == "mergeCell":
+            self.merged.append(attributes.get("ref", "?"))
+        elif local == "c":
+            self._place, self._type = attributes.get("r", "?"), attributes.get("t", "")
+            self._has_formula = self._has_value = False
+        elif local == "f":
+            self._has_formula = True
+        elif local == "v":
+            self._in_value = True
+            self._has_value = self._type == "str"  # only a text can be empty
+        elif local == "is":
+            self._has_value = True
 
-    if _mentions(archive, part, (b"hidden=",)):
-        _parse(archive, part, begun)
-    return found
+    def _said(self, text: str) -> None:
+        self._has_value = self._has_value or (self._in_value and not text.isspace())
+
+    def _ended(self, name: str) -> None:
+        if _local(name) != "c":
+            self._in_value = self._in_value and _local(name) != "v"
+            return
+        is_error = self._type == "e"
+        is_open = self._has_formula and not self._has_value
+        self.errors += is_error
+        self.formulas += is_open and not is_error
+        if (is_error or is_open) and len(self.places) < _SHOWN:
+            self.places.append(self._place)
 
 
 def _hidden(rows: int) -> tuple[ReleaseWarning, ...]:
@@ -274,64 +317,6 @@ def _relations(archive: zipfile.ZipFile, part: str, folder: str) -> list[tuple[s
     return found
 
 
-def _scan(archive: zipfile.ZipFile, part: str) -> tuple[int, int, list[str]]:
-    """How many cells are errors, how many open formulas, and where the first ones are."""
-    if not _mentions(archive, part, (b't="e"', b"t='e'", b":f", b"<f")):
-        return 0, 0, []
-    cell = {"r": "", "t": ""}
-    has_formula = has_value = in_value = False
-    errors = formulas = 0
-    places: list[str] = []
-
-    def begun(name: str, attributes: dict[str, str]) -> None:
-        nonlocal has_formula, has_value, in_value
-        local = _local(name)
-        if local == "c":
-            cell.update(r=attributes.get("r", "?"), t=attributes.get("t", ""))
-            has_formula = has_value = False
-        elif local == "f":
-            has_formula = True
-        elif local == "v":
-            in_value = True
-            has_value = cell["t"] == "str"  # only a text can be empty
-        elif local == "is":
-            has_value = True
-
-    def said(text: str) -> None:
-        nonlocal has_value
-        has_value = has_value or (in_value and not text.isspace())
-
-    def ended(name: str) -> None:
-        nonlocal errors, formulas, in_value
-        if _local(name) != "c":
-            in_value = in_value and _local(name) != "v"
-            return
-        is_error = cell["t"] == "e"
-        is_open = has_formula and not has_value
-        errors += is_error
-        formulas += is_open and not is_error
-        if (is_error or is_open) and len(places) < _SHOWN:
-            places.append(cell["r"])
-
-    _parse(archive, part, begun, ended, said)
-    return errors, formulas, places
-
-
-def _merged(archive: zipfile.ZipFile, part: str, header: int) -> list[str]:
-    """The merged ranges that reach below the row of the names: a spreadsheet keeps one value of
-    each.
-    """
-    ranges: list[str] = []
-
-    def begun(name: str, attributes: dict[str, str]) -> None:
-        if _local(name) == "mergeCell":
-            ranges.append(attributes.get("ref", "?"))
-
-    if _mentions(archive, part, (b"mergeCell",)):
-        _parse(archive, part, begun)
-    return [place for place in ranges if _last_row(place) > header]
-
-
 def _below(merged: Sequence[str], rows: list[list[Any]], header: int) -> int:
     """The first row with cells below such merged ranges as titles have, of one row each: it may
     have the names.
@@ -356,7 +341,7 @@ def _last_row(place: str) -> int:
 
 
 def _mentions(archive: zipfile.ZipFile, part: str, texts: tuple[bytes, ...]) -> bool:
-    """Whether a part holds one of these texts; most sheets hold none, and are not parsed."""
+    """Whether a part holds one of these texts."""
     longest = max(map(len, texts))
     before = b""
     with archive.open(part) as file:
@@ -487,18 +472,15 @@ def _write_column(sheet: Any, j: int, column: pl.Series, formats: dict[Any, Any]
     is_day = column.dtype.base_type() in formats
     is_number = column.dtype.is_numeric()
     cells = column if is_day or is_number else column.cast(pl.String)
-    for row, cell in _present(cells):
+    for row, cell in enumerate(cells.to_list(), 1):  # the first one is below the names
+        if cell in (None, ""):
+            continue
         if is_day:
             sheet.write_datetime(row, j, cell, formats[column.dtype.base_type()])
         elif is_number:
             sheet.write_number(row, j, cell)
         else:
             sheet.write_string(row, j, cell)
-
-
-def _present(column: pl.Series) -> Iterator[tuple[int, Any]]:
-    """The cells that hold something, each with its row; the first one is below the names."""
-    return ((row, cell) for row, cell in enumerate(column.to_list(), 1) if cell not in (None, ""))
 
 
 def _check_size(frame: pl.DataFrame) -> None:

@@ -85,15 +85,6 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Halves:
-    """A release of one random half of the people, and both halves."""
-
-    release: ShownRelease
-    inside: People
-    outside: People
-
-
-@dataclass(frozen=True)
 class Control:
     """Where the people come from who are not in the release.
 
@@ -213,7 +204,8 @@ class AttackScene:
     """All that an attack may use.
 
     people: everybody of the original; `people.classes` and the release's records are aligned where
-    it is not None. trials: releases with people inside and outside, at least one. required_k: the
+    it is not None. trials: releases with people inside and outside, at least one. halves: a
+    release of one random half of the people, and the other half. required_k: the
     policy's k. blind: quasi-identifiers that show their means alone, which no attacker reads.
     no_people: why people's quasi-identifiers are not at hand, nor the boxes of classes; None where
     they are.
@@ -224,7 +216,7 @@ class AttackScene:
     people: People
     trials: tuple[Trial, ...]
     control: Control = Control()
-    halves: Halves | None = None
+    halves: Trial | None = None
     earlier: tuple[EarlierRelease, ...] = ()
     not_aligned: int = 0
     external: ExternalList | None = None

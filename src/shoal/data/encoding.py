@@ -303,6 +303,11 @@ class EncodedTable:
     def records(self) -> int:
         return len(self.suppressed)
 
+    def take(self, rows: np.ndarray) -> EncodedTable:
+        """Some of the records, people numbered densely; ranges stay those of the whole table."""
+        attributes = tuple(replace(a, codes=a.codes[rows]) for a in self.attributes)
+        return EncodedTable(attributes, _dense(self.subjects, rows), self.suppressed[rows])
+
     @cached_property
     def distinct_share(self) -> float:
         """Records that differ in some quasi-identifier, by all records; counted by hashes."""

@@ -46,6 +46,14 @@ def weighted_sum(weights: np.ndarray, values: np.ndarray) -> float:
     return exact_sum((weights * values).tolist())
 
 
+def places_among(ascending: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """(n,) where each of these stands among ascending numbers, -1 for one that is not there."""
+    if not len(ascending):
+        return np.full(len(asked), -1)
+    at = np.minimum(np.searchsorted(ascending, asked), len(ascending) - 1)
+    return np.where(ascending[at] == asked, at, -1)
+
+
 def mean_decimals(texts: Iterable[str]) -> int:
     """Decimals of a published mean: two more than the values have.
 

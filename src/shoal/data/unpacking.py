@@ -8,8 +8,11 @@ import re
 import zlib
 from collections.abc import Iterable
 from itertools import chain
+from pathlib import Path
 
 from shoal.errors import InputError
+
+PACKED = b"\x1f\x8b"
 
 # Bytes.
 
@@ -28,13 +31,19 @@ def most_unpacked(packed: int, allowed: int | None = None) -> int:
     return allowed or min(max(FREE, RATIO * packed), MOST)
 
 
+def is_packed(path: str | Path) -> bool:
+    """Whether a file is what gzip has packed."""
+    with open(path, "rb") as file:
+        return file.read(2) == PACKED
+
+
 def unpacked(content: bytes, what: str, allowed: int | None = None) -> bytes:
     """The text of what gzip has packed, and other content as it is; raises InputError where it is
     damaged, or unpacks to more than it may.
 
     what: how a message begins, such as `file 'a.csv.gz'`.
     """
-    if not content.startswith(b"\x1f\x8b"):
+    if not content.startswith(PACKED):
         return content
     most = most_unpacked(len(content), allowed)
     try:

@@ -22,8 +22,7 @@ from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.address import SQLITE, TableAddress, is_address, parse
-from shoal.connectors.database.release_list import ListedRelease
-from shoal.connectors.database.release_tables import ReleaseRows, TableState
+from shoal.connectors.database.release_tables import ListedRelease, ReleaseRows, TableState
 from shoal.connectors.frames import Frame, FrameT, like, table_of
 from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, ReleaseDraft, TableNote, sha256_of
 from shoal.connectors.ledger.identities import as_text, carry_over, write_originals

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-    from shoal.attacks.beside.beside import ReleaseLike
-    from shoal.data.beside import BesideGuard
+    from shoal.attacks.beside.guard import BesideGuard
+    from shoal.attacks.beside.sources import ReleaseLike
     from shoal.reports.pages import Measured
 
 Plot = Literal["sizes", "columns", "loss"]
@@ -157,9 +157,9 @@ def _guard(
             raise InputError(f"{name}: is about other releases; name them with beside")
     if not beside:
         return None
-    from shoal.attacks.beside.guard import Against, guard_of_frames
+    from shoal.attacks.beside.guard import guard_of
 
-    return guard_of_frames(beside, Against(attacker, strict), progress)
+    return guard_of(beside, attacker, strict, progress)
 
 
 @overload

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from shoal.connectors import files
-from shoal.connectors.folder_draft import private_folder
 from shoal.connectors.folder_manifest import MANIFEST
 from shoal.connectors.outputs import remove_stale_signature
+from shoal.connectors.sweeping import draft_beside
 from shoal.data.regular_files import sync
 from shoal.errors import CheckpointError
 
@@ -100,12 +100,8 @@ class BatchFolder:
 @contextmanager
 def batch_folder(output: str) -> Iterator[BatchFolder]:
     """The folder for its one writer. What a dead one left beside it is deleted."""
-    draft, lock = private_folder(Path(output), output)
-    try:
+    with draft_beside(Path(output), output, is_folder=True) as draft:
         yield BatchFolder(output, draft)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-        os.close(lock)
 
 
 def digest(entries: list[dict[str, Any]]) -> str:

@@ -19,12 +19,22 @@ import polars as pl
 
 from shoal.connectors.database.address import STREAMS, TableAddress, require_whole
 from shoal.connectors.database.connections import opened
-from shoal.connectors.database.session import SOURCE, Session, TableName, cell_of, quoted
+from shoal.connectors.database.session import (
+    Session,
+    TableName,
+    cell_of,
+    count_rows,
+    keep_line,
+    kept_line,
+    quoted,
+    rows_as_text,
+)
 from shoal.connectors.database.tables import (
     ROW,
     column_findings,
     create_release,
     keep_certificate,
+    numbered,
     rows_of_table,
     target_findings,
 )
@@ -83,7 +93,7 @@ class TableSink:
             self._has_own_columns(session, table)
             and kept.identity == self._identity
             and kept.step in (step, step - 1)
-            and _count(session, table) == kept.rows
+            and count_rows(session, table) == kept.rows
         )
 
     def _has_own_columns(self, session: Session, table: TableName) -> bool:
@@ -119,7 +129,6 @@ class TableSink:
                 if step != 1 or session.columns(table):
                     raise self._changed
                 create_release(session, table, self._names)
-                _create_list(session, table)
                 kept = _Kept(self._identity, 0, 0, 0)
             as_left = (self._identity, self._done) == (kept.identity, kept.step)
             if not as_left or not self._has_own_columns(session, table):
@@ -128,11 +137,12 @@ class TableSink:
                 return
             if step != kept.step + 1:
                 raise self._changed
-            frame = _numbered(self._frame(rows), kept.rows)
+            frame = numbered(self._frame(rows), kept.rows)
             session.insert(table, frame)
             digest = (kept.digest + _digest(frame)) % _WRAP
             now = _Kept(self._identity, step, kept.rows + frame.height, digest)
-            self._note(session, table, now)
+            line = (now.identity, *map(str, (now.step, now.rows, now.digest)))
+            keep_line(session, table.beside(STREAMS), _ABOUT, (table.name, *line))
             session.run_deferred()
             self._require_as_measured(session, table, frame.drop(ROW), now)
             session.commit()
@@ -144,27 +154,14 @@ class TableSink:
             pl.read_ndjson(io.BytesIO(rows), schema=schema) if rows else pl.DataFrame(schema=schema)
         )
 
-    def _note(self, session: Session, table: TableName, now: _Kept) -> None:
-        kept = table.beside(STREAMS).quoted
-        session.execute(f"DELETE FROM {kept} WHERE name = $1", (table.name,))
-        session.execute(
-            f"INSERT INTO {kept} ({', '.join(_ABOUT)}) VALUES ($1, $2, $3, $4, $5)",
-            (table.name, now.identity, str(now.step), str(now.rows), str(now.digest)),
-        )
-
     def _require_as_measured(
         self, session: Session, table: TableName, frame: pl.DataFrame, now: _Kept
     ) -> None:
         """Raises InputError unless the database holds what was measured: triggers may change it."""
         columns = {column.name: column for column in session.columns(table)}
-        cells = ", ".join(
-            f'{columns[name].as_text} AS "{place}"' for place, name in enumerate(self._names)
-        )
         row, before = cell_of(ROW), now.rows - frame.height
-        found = session.query(
-            f"SELECT {cells} FROM {table.quoted} AS {SOURCE} WHERE {row} > {before} ORDER BY {row}"
-        )
-        found.columns = self._names
+        own = [columns[name] for name in self._names]
+        found = rows_as_text(session, table, own, f"WHERE {row} > {before} ORDER BY {row}")
         is_noted = _kept(session, table) == now
         if not is_noted or not found.equals(frame) or _last(session, table) != now.rows:
             raise InputError(
@@ -195,7 +192,7 @@ class TableSink:
         if kept is None:  # nothing was committed: no table, or another owner's
             raise self._changed
         is_own = kept.identity == self._identity and frame.columns == self._names
-        if not is_own or _digest(_numbered(frame, 0)) != kept.digest:
+        if not is_own or _digest(numbered(frame)) != kept.digest:
             raise self._changed
 
     def close(self) -> None:
@@ -203,41 +200,19 @@ class TableSink:
 
 
 def _kept(session: Session, table: TableName) -> _Kept | None:
-    listed = table.beside(STREAMS)
-    if not {*_ABOUT} <= {column.name for column in session.columns(listed)}:
+    line = kept_line(session, table.beside(STREAMS), _ABOUT, table.name)
+    if line is None:
         return None
-    rows = session.query(
-        f"SELECT {', '.join(_ABOUT[1:])} FROM {listed.quoted} WHERE name = $1", (table.name,)
-    )
-    if rows.height != 1:
-        return None
-    identity, *numbers = rows.row(0)
+    identity, *numbers = line
     if not all(text is not None and text.isascii() and text.isdigit() for text in numbers):
         return None
     return _Kept(identity, *map(int, numbers))
-
-
-def _create_list(session: Session, table: TableName) -> None:
-    listed = table.beside(STREAMS)
-    if not session.columns(listed):
-        texts = ", ".join(f"{name} text NOT NULL" for name in _ABOUT)
-        session.execute(f"CREATE TABLE {listed.quoted} ({texts}, PRIMARY KEY (name))")
-
-
-def _numbered(frame: pl.DataFrame, before: int) -> pl.DataFrame:
-    numbers = pl.int_range(before + 1, before + 1 + frame.height, dtype=pl.Int64, eager=True)
-    return frame.clone().insert_column(0, numbers.alias(ROW))
 
 
 def _digest(frame: pl.DataFrame) -> int:
     """The sum of a hash of each numbered row, so that rows may come in steps."""
     hashes = frame.hash_rows(seed=0).to_numpy()
     return int(hashes.sum(dtype=np.uint64))
-
-
-def _count(session: Session, table: TableName) -> int:
-    found = session.query(f"SELECT CAST(count(*) AS text) FROM {table.quoted}")
-    return int(found.item())
 
 
 def _last(session: Session, table: TableName) -> int:

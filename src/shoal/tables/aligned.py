@@ -24,13 +24,12 @@ from typing import Any
 
 import numpy as np
 
-from shoal.attacks.beside.old_cells import OldCells
-from shoal.data.beside import BesideGuard, Overlap
+from shoal.attacks.beside.guard import OldCells
 from shoal.data.classes import Classes
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
-from shoal.data.table import Table
+from shoal.data.table import Column, Table
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.binding.table import BoundTable
@@ -41,8 +40,8 @@ from shoal.protocols import PrivacyModel
 from shoal.search.repair import repair
 
 
-def require_one_class_each(table: Table, policy: Policy) -> int:
-    """The k that is promised to people of one class each.
+def require_one_class_each(table: Table, policy: Policy) -> tuple[int, Column]:
+    """The k that is promised to people of one class each, and the column that names them.
 
     Raises InputError where people can't be found again, or have several records."""
     if policy.subject is None:
@@ -64,16 +63,7 @@ def require_one_class_each(table: Table, policy: Policy) -> int:
             f"beside: {int((counts > 1).sum())} people have several records, whose classes"
             " could be intersected as well; publish one record of each"
         )
-    return policy.required_k
-
-
-def old_cells_of(guard: BesideGuard, table: Table, policy: Policy) -> OldCells:
-    """The old classes of a table's records; raises InputError as `require_one_class_each`."""
-    k = require_one_class_each(table, policy)
-    assert policy.subject is not None
-    named = table.column(policy.subject)
-    overlap: Overlap = guard.overlap(named.cells)
-    return OldCells.of(guard, k, overlap, named.codes)
+    return policy.required_k, named
 
 
 def find_aligned(

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shoal.attacks.run.accept import unmeasured
-from shoal.attacks.run.attack import OTHER_METHOD, Again, AttackedRelease, attack_audited, target
-from shoal.attacks.run.earlier import Earlier
-from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_attacks, asked_of
-from shoal.auditor.audit import AuditResult, audit_file, audit_table
+from shoal.attacks.run.attack import attack_read_stream, attacked, request_of_frames
+from shoal.attacks.run.people import OTHER_METHOD, AttackedRelease
+from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_of
+from shoal.auditor.audit import AuditResult, audit_file, audit_table, write_certificate
+from shoal.auditor.stream_trace import audit_stream, read_trace
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
-from shoal.connectors.outputs import certificate_beside, certificate_path, remove_stale_signature
+from shoal.connectors.outputs import certificate_beside, certificate_path
 from shoal.data.attack_scene import Recoding
 from shoal.data.certificate import Certificate
-from shoal.data.encoding import EncodedTable
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -26,7 +26,6 @@ from shoal.policy.binding.files import (
     published_table,
     read_original,
     read_released,
-    table_beside,
 )
 from shoal.policy.binding.past_memory import refuse_whole
 from shoal.policy.policy import Policy, PolicyLike
@@ -54,34 +53,27 @@ def attack(
     InputError where tables, policy and attacks don't fit each other.
     """
     policy = Policy.of(policy)
-    request = AttackRequest(
-        asked_attacks(attacks),
-        None if control is None else table_beside(table_of(control), policy, "control"),
-        None if external is None else table_beside(table_of(external), policy, "external"),
-        tuple(_with_policy(each, policy) for each in earlier),
-        folds,
-    )
-    asked_of(policy, request)  # what is asked is judged before tables are read
+    request = request_of_frames(policy, attacks, control, external, earlier, folds)
     table, _ = published_table(table_of(released), policy)
     source = original_table(table_of(original), policy)
     result = audit_table(table, policy, source, progress)
-    return attack_audited(result, table, source, policy, request, publish_again, progress)
-
-
-def _with_policy(each: Frame | tuple[Frame, PolicyLike | None], policy: Policy) -> Earlier:
-    table, named = each if isinstance(each, tuple) else (each, None)
-    own = policy if named is None else Policy.of(named)
-    return Earlier(published_table(table_of(table), own)[0], own)
+    target = published_again(AttackedRelease.of_audited(result, table, source, policy), policy)
+    return attacked(result.certificate, target, policy, request, progress)
 
 
 @dataclass(frozen=True)
 class AuditedFiles:
-    """What an audit reads and writes. output: of the certificate, if it is written."""
+    """What an audit reads and writes. output: of the certificate, if it is written.
+
+    trace: of a stream. record_lines: lines that a record of its source could have.
+    """
 
     released: str
     original: str | None = None
     output: str | None = None
     downstream: bool = False
+    trace: str | None = None
+    record_lines: int | None = None
 
 
 def attack_file(
@@ -95,62 +87,70 @@ def attack_file(
     Without the original no attack can be tried: what the policy accepts then stays open.
     """
     request = asked_of(policy, request)
-    if not request.attacks:
-        return audit_file(
-            paths.released,
-            policy,
-            paths.original,
-            paths.output,
-            downstream=paths.downstream,
-            progress=progress,
-        )
-    refuse_whole({"--attack": request.attacks}, paths.released, paths.original)
+    if paths.trace is not None:
+        result = _attacked_stream(paths, policy, request, progress)
+    else:
+        result = _attacked_table(paths, policy, request, progress)
+    if paths.output is not None:
+        write_certificate(result.certificate, paths.output)
+    return result
+
+
+def _attacked_table(
+    paths: AuditedFiles, policy: Policy, request: AttackRequest, progress: Progress
+) -> AuditResult:
+    if request.attacks:
+        refuse_whole({"--attack": request.attacks}, paths.released, paths.original)
     result = audit_file(
         paths.released, policy, paths.original, downstream=paths.downstream, progress=progress
     )
-    certificate = result.certificate
+    if not request.attacks:
+        return result
     if paths.original is None:
-        certificate = certificate.extended(attacks={"accept": unmeasured(policy)})
+        certificate = result.certificate.extended(attacks={"accept": unmeasured(policy)})
     else:
         released = Table(read_released(paths.released, policy).frame)
         original = Table(read_original(paths.original, policy).frame)
         known = with_stated_method(policy, paths.released)
-        certificate = attack_audited(
-            result, released, original, known, request, publish_again, progress
-        )
-    if paths.output is not None:
-        with files.atomic_write(paths.output) as draft:
-            draft.write_text(certificate.to_json())
-        if paths.output != files.STANDARD:
-            remove_stale_signature(paths.output)
+        target = AttackedRelease.of_audited(result, released, original, known)
+        target = published_again(target, known)
+        certificate = attacked(result.certificate, target, known, request, progress)
     return replace(result, certificate=certificate)
 
 
-def target_of(released: Any, policy: Policy, original: Any) -> AttackedRelease:
-    """A released frame as attacks take it."""
-    table, _ = published_table(table_of(released), policy)
-    source = original_table(table_of(original), policy)
-    return target(audit_table(table, policy, source), table, source, policy, publish_again)
+def _attacked_stream(
+    paths: AuditedFiles, policy: Policy, request: AttackRequest, progress: Progress
+) -> AuditResult:
+    assert paths.original is not None
+    assert paths.trace is not None
+    result = audit_stream(
+        paths.released, policy, paths.original, paths.trace, paths.record_lines, progress=progress
+    )
+    if not request.attacks:
+        return result
+    table = Table(files.read(paths.released).frame)
+    trace = read_trace(paths.trace)
+    certificate = attack_read_stream(result, table, trace, policy, request, progress)
+    return replace(result, certificate=certificate)
 
 
-def publish_again(
-    result: AuditResult, original: Table, encoded: EncodedTable, policy: Policy
-) -> Again:
-    """How to publish a part of the original, and how the method decides about a class alone, where
-    the policy names a method for it.
+def published_again(target: AttackedRelease, policy: Policy) -> AttackedRelease:
+    """The release with how a part of its original is published again, and how the method decides
+    about a class alone, where the policy names a method for it.
     """
     if policy.model.method is None:
-        return Again()
+        return target
     try:
         policy.build_method("publish")
     except InputError:
         missing = registry.is_missing(policy.method_name)
-        return Again(why_not=NOT_INSTALLED if missing else OTHER_METHOD)
-    republish = republisher(original, result.schema, encoded, policy)
-    if result.truth is None:
-        return Again(republish)
-    replay, why = replay_of(original, result.schema, encoded, result.truth.rows, policy)
-    return Again(republish, Recoding(policy.method_name, replay=replay, no_replay=why))
+        return replace(target, no_republish=NOT_INSTALLED if missing else OTHER_METHOD)
+    bound = target.original, target.schema, target.encoded
+    again = replace(target, republish=republisher(*bound, policy))
+    if target.truth is None:
+        return again
+    replay, why = replay_of(*bound, target.truth.rows, policy)
+    return replace(again, recoding=Recoding(policy.method_name, replay=replay, no_replay=why))
 
 
 # The method of a release whose policy names none: its certificate says which one it was.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -31,8 +32,8 @@ from shoal.protocols import PrivacyModel
 from shoal.recoding.recode import find_classes, ordered, recode
 
 if TYPE_CHECKING:
-    from shoal.attacks.beside.old_cells import OldCells
-    from shoal.data.beside import BesideGuard, OwnPresence
+    from shoal.attacks.beside.guard import BesideGuard
+    from shoal.auditor.audit import AuditResult
     from shoal.tables.plan import Plan
 
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 
 WITHHELD = "nothing was written"
+ReportBeside: TypeAlias = "Callable[[AuditResult], dict[str, Any]]"
 BOUNDED = "rounded-partition"
 """The method that promises as many classes as there can be; how near it came is stated."""
 
@@ -49,8 +51,8 @@ class RecodedDraft:
     """What would be published.
 
     plan: to be saved; None for local recoding, and where one was applied.
-    certificate_extras: more keys of the certificate. old: the records' classes in other releases,
-    where it is published beside some; own: these, where only what people are like is known.
+    certificate_extras: more keys of the certificate. beside: what it says of other releases, where
+    it is published beside some, once it was read back.
     sensitive: the second table of two.
     """
 
@@ -62,8 +64,7 @@ class RecodedDraft:
     seconds: float
     plan: Plan | None = None
     certificate_extras: dict[str, Any] = field(default_factory=dict)
-    old: OldCells | None = None
-    own: OwnPresence | None = None
+    beside: ReportBeside | None = None
     sensitive: pl.DataFrame | None = None
 
 
@@ -97,20 +98,12 @@ def prepare(
         if beside is not None:
             bound.policy.refuse_two_tables("beside")
         return _in_two_tables(table, bound, progress, explained)
-    old = None
+    report = None
     if beside is None:
         decision = _decide_recoding(bound, progress, plan, explained)
-    elif beside.own is None:
-        from shoal.tables.aligned import old_cells_of
-
-        old = old_cells_of(beside, table, bound.policy)
-        decision = _aligned(bound, old, progress, explained)
     else:
-        from shoal.tables.aligned import require_one_class_each
-
-        require_one_class_each(table, bound.policy)
-        decision = _united(table, bound, beside.own, progress, explained)
-    if beside is None or beside.own is None:  # which asks whom these cells fit in other releases
+        decision, report = _beside(table, bound, beside, progress, explained)
+    if beside is None or not beside.is_own:  # which asks whom these cells fit in other releases
         table = table.without([attribute.name for attribute in bound.schema.quasi])
     progress("recoding")
     recoded = recode(
@@ -133,8 +126,7 @@ def prepare(
         decision.seconds,
         decision.plan,
         decision.certificate_extras,
-        old,
-        None if beside is None else beside.own,
+        report,
     )
 
 
@@ -177,29 +169,25 @@ class RecodingDecision(NamedTuple):
     certificate_extras: dict[str, Any] = {}
 
 
-def _aligned(
-    bound: BoundTable, old: OldCells, progress: Progress, explained: bool
-) -> RecodingDecision:
-    """What the policy's method does inside the classes of releases that are out."""
-    from shoal.tables.aligned import find_aligned
-
-    _refuse_explanation(explained)
-    return _withholding(bound.policy, *find_aligned(bound, old, bound.policy, progress))
-
-
-def _united(
-    table: Table, bound: BoundTable, own: OwnPresence, progress: Progress, explained: bool
-) -> RecodingDecision:
-    """What the policy's method does, its classes united until enough people fit."""
+def _beside(
+    table: Table, bound: BoundTable, guard: BesideGuard, progress: Progress, explained: bool
+) -> tuple[RecodingDecision, ReportBeside]:
+    """What the policy's method does inside the classes of releases that are out; or anywhere, its
+    classes united until enough people fit. And how the certificate reports it.
+    """
+    from shoal.attacks.beside.guard import OldCells
+    from shoal.tables.aligned import find_aligned, require_one_class_each
     from shoal.tables.own_presence import find_united
 
-    _refuse_explanation(explained)
-    return _withholding(bound.policy, *find_united(table, bound, own, bound.policy, progress))
-
-
-def _refuse_explanation(explained: bool) -> None:
     if explained:
         raise InputError("--explain: is for methods of global recoding, which --beside refuses")
+    policy = bound.policy
+    k, named = require_one_class_each(table, policy)
+    if guard.is_own:
+        found = find_united(table, bound, guard, policy, progress)
+        return _withholding(policy, *found), partial(guard.report, k)
+    old = OldCells.of(guard, k, named)
+    return _withholding(policy, *find_aligned(bound, old, policy, progress)), old.report_of
 
 
 def _withholding(policy: Policy, classes: Partition, seconds: float) -> RecodingDecision:

@@ -24,7 +24,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from shoal.data.beside import Candidates, OwnPresence
+from shoal.attacks.beside.guard import BesideGuard, Candidates
+from shoal.attacks.counts import entries_of
 from shoal.data.classes import Classes, Population
 from shoal.data.cut import Cut
 from shoal.data.partition import Partition
@@ -48,7 +49,7 @@ BLOCK = 1 << 21  # pairs of a class and a person who may fit it that are compare
 def find_united(
     table: Table,
     bound: BoundTable,
-    own: OwnPresence,
+    guard: BesideGuard,
     policy: Policy,
     progress: Progress = no_progress,
 ) -> tuple[Partition, float]:
@@ -60,7 +61,7 @@ def find_united(
     progress("finding who fits the classes of other releases")
     started = time.process_time()
     assert policy.required_k is not None
-    k, candidates = policy.required_k, own.candidates(Truth(table, bound.encoded), bound.schema)
+    k, candidates = policy.required_k, guard.candidates(Truth(table, bound.encoded), bound.schema)
     matrix, everybody = bound.method_input()
     remaining = Remaining(bound, candidates)
     kept = remaining.safe(k)
@@ -167,30 +168,24 @@ class Remaining:
         if not len(pairs):
             return group, label, left
         shown = self._shown(labels, count)
-        for block, pair, person in self._pairs(group):
+        for rows, pair, person in self._pairs(group):
             fits = np.ones(len(pair), dtype=bool)
             for j, column in enumerate(shown):
-                cell = column.codes[label[block][pair]]
+                cell = column.codes[label[rows][pair]]
                 fits &= spans_cover(
                     column.lo[cell], column.hi[cell], self.candidates.points[person, j]
                 )
-            left[block] = np.bincount(pair[fits], minlength=len(left[block]))
+            left[rows] = np.bincount(pair[fits], minlength=len(rows))
         return group, label, left
 
-    def _pairs(self, group: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    def _pairs(self, group: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Block by block, the places of groups in it, and the people who fit the old classes."""
         starts = self.candidates.starts
         sizes = starts[group + 1] - starts[group]
         block = np.cumsum(sizes) // BLOCK
-        ends = np.append(np.flatnonzero(np.diff(block)) + 1, len(group))
-        begin = 0
-        for end in ends.tolist():
-            own = sizes[begin:end]
-            pair = np.repeat(np.arange(end - begin), own)
-            offset = np.arange(len(pair)) - np.repeat(np.cumsum(own) - own, own)
-            place = starts[group[begin:end]][pair] + offset
-            yield slice(begin, end), pair, self.candidates.people[place]
-            begin = end
+        for rows in np.split(np.arange(len(group)), np.flatnonzero(np.diff(block)) + 1):
+            pair, place = entries_of(group[rows], starts)
+            yield rows, pair, self.candidates.people[place]
 
     def _shown(self, labels: np.ndarray, count: int) -> tuple[PublishedColumn, ...]:
         """The quasi-identifiers that each class would show, a record for each class."""

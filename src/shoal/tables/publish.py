@@ -49,7 +49,7 @@ from shoal.privacy.two_tables import joined
 from shoal.tables.draft import WITHHELD, Outcome, RecodedDraft, prepare, with_bound
 
 if TYPE_CHECKING:
-    from shoal.data.beside import BesideGuard
+    from shoal.attacks.beside.guard import BesideGuard
     from shoal.tables.from_columns import Columns
     from shoal.tables.plan import Plan
 # what few publications ask for is imported where it is done
@@ -279,13 +279,11 @@ def _measured(
     )
     certificate = with_bound(certificate, policy, release.classes)
     certificate = described(certificate, published, figures, draft.schema, policy, draft.truth)
-    if draft.old is not None:
-        found = draft.old.of_release(draft.truth).report(release.classes.labels)
-        certificate = certificate.extended(beside=found)
-    if draft.own is not None:
-        assert policy.required_k is not None
-        found = draft.own.report(policy.required_k, certificate, release, draft.schema, draft.truth)
-        certificate = certificate.extended(beside=found)
+    if draft.beside is not None:
+        from shoal.auditor.audit import AuditResult
+
+        audited = AuditResult(certificate, release, draft.schema, draft.truth)
+        certificate = certificate.extended(beside=draft.beside(audited))
     return certificate, release
 
 
@@ -310,7 +308,8 @@ def attack_draft(
 ) -> Certificate:
     """The certificate with what the attacks found that are asked for."""
     # most releases are not attacked, and all attacks are imported with these
-    from shoal.attacks.run.attack import AttackedRelease, attacked, with_attacks
+    from shoal.attacks.run.attack import attacked
+    from shoal.attacks.run.people import AttackedRelease
     from shoal.data.attack_scene import Recoding
     from shoal.tables.second_release import replay_of, republisher
 
@@ -332,4 +331,4 @@ def attack_draft(
         None if applied_plan else republish,
         made,
     )
-    return with_attacks(certificate, attacked(target, policy, request, progress))
+    return attacked(certificate, target, policy, request, progress)

@@ -12,7 +12,6 @@ import polars as pl
 from shoal.data.attack_scene import Replay
 from shoal.data.classes import Classes, Population
 from shoal.data.encoding import EncodedTable
-from shoal.data.matrix import Matrix
 from shoal.data.release import PublishedColumn, label_classes, read_columns
 from shoal.data.schema import Role, Schema
 from shoal.data.sensitive import encode_sensitive_columns
@@ -37,6 +36,8 @@ def republisher(
     each row and how many there are; raises InfeasibleError.
     """
 
+    only_quasi = replace(schema, attributes=schema.with_role(Role.QUASI))
+
     def publish_rows(rows: np.ndarray) -> tuple[tuple[PublishedColumn, ...], np.ndarray, int]:
         bound = _part(table, schema, encoded, policy, rows)
         classes, _ = find_classes(*bound.method_input(), bound.policy)
@@ -47,7 +48,7 @@ def republisher(
                 for j, attribute in enumerate(bound.encoded.attributes)
             ]
         )
-        columns, unreadable = read_columns(Table(frame), _only_quasi(schema))
+        columns, unreadable = read_columns(Table(frame), only_quasi)
         if unreadable:
             raise InputError.from_findings(unreadable)
         labels, count = label_classes(columns, recoding.suppressed)
@@ -56,20 +57,11 @@ def republisher(
     return publish_rows
 
 
-def _only_quasi(schema: Schema) -> Schema:
-    return replace(schema, attributes=schema.with_role(Role.QUASI))
-
-
 def _part(
     table: Table, schema: Schema, encoded: EncodedTable, policy: Policy, rows: np.ndarray
 ) -> BoundTable:
     """Some rows of a bound table; everything that only the data tells stays that of the whole."""
-    subjects = None
-    if encoded.subjects is not None:
-        subjects = np.unique(encoded.subjects[rows], return_inverse=True)[1]
-        subjects = subjects.reshape(-1).astype(np.int32)
-    attributes = tuple(replace(a, codes=a.codes[rows]) for a in encoded.attributes)
-    part = EncodedTable(attributes, subjects, encoded.suppressed[rows])
+    part = encoded.take(rows)
     names = [a.name for a in schema.sensitive]
     smaller = Table(pl.DataFrame([table.frame[name].gather(rows) for name in names]))
     sensitive, strange = encode_sensitive_columns(smaller, schema, policy.earlier)
@@ -80,7 +72,7 @@ def _part(
     if schema.label is not None:
         label = table.column(schema.label).codes[rows]
     everyone = np.zeros(len(rows), dtype=np.int32)
-    whole = Classes(everyone, 1, subjects, sensitive)
+    whole = Classes(everyone, 1, part.subjects, sensitive)
     return BoundTable(policy, schema, part, whole, label, populations)
 
 
@@ -118,7 +110,9 @@ def replay_of(
 
     def candidates(published: np.ndarray) -> list[np.ndarray]:
         asked = _Refusing(k)
-        method.partition(_class_alone(encoded, np.sort(originals(published))), asked, rng)
+        # in the scale of the whole table
+        matrix = encoded.take(np.sort(originals(published))).matrix()
+        method.partition(matrix, asked, rng)
         return asked.candidates
 
     def stays_whole(published: np.ndarray, name: str, assigned: np.ndarray) -> np.ndarray:
@@ -151,12 +145,6 @@ def decides_locally(policy: Policy, encoded: EncodedTable) -> bool:
     has_trees = any(a.attribute.hierarchy is not None for a in encoded.attributes)
     says = getattr(method, "decides_locally", None)
     return says is not None and bool(says(has_trees))
-
-
-def _class_alone(encoded: EncodedTable, rows: np.ndarray) -> Matrix:
-    """The matrix of some rows, in the scale of the whole table."""
-    attributes = tuple(replace(a, codes=a.codes[rows]) for a in encoded.attributes)
-    return EncodedTable(attributes, None, encoded.suppressed[rows]).matrix()
 
 
 class _Refusing(Promises):

@@ -25,6 +25,7 @@ from shoal.connectors.record_ends import PIECE, Pieces
 from shoal.data import cores
 from shoal.data.findings import AttributeFinding
 from shoal.data.table import as_text
+from shoal.data.unpacking import is_packed
 from shoal.errors import InputError
 from shoal.policy.binding.past_memory import memory_of
 from shoal.policy.loading import read_options
@@ -360,9 +361,7 @@ def read_sampled(path: str, every: int, reading: Reading) -> SampledFile:
             with cores.beside(files.file_sha256, path) as hashed:
                 frame, rows = _every(_of_parquet(path), every)
                 return SampledFile(files.SourceFile(frame, hashed()), rows)
-        with open(path, "rb") as file:
-            is_packed = file.read(2) == b"\x1f\x8b"
-        if kind not in DELIMITED or is_packed:
+        if kind not in DELIMITED or is_packed(path):
             raise InputError(
                 f"file '{path}': is too large to be read as a whole, and only plain delimited text"
                 " and Parquet are sampled; convert it"

@@ -15,11 +15,12 @@ import naive_beside as naive
 import shoal
 from beside_cases import HOSPITAL, SALES, classes, expected, people
 from republish_cases import grown, policy, wearers
-from shoal.attacks.beside.old_cells import OldCells
-from shoal.data.beside import ABSENT, BesideGuard
+from shoal.attacks.beside.guard import BesideGuard, OldCells
+from shoal.attacks.beside.sharing import ABSENT
 from shoal.errors import InfeasibleError, InputError
 
 H_QUASI, S_QUASI = ["age", "town"], ["age", "income"]
+NONE = np.zeros(0, dtype=np.int64)
 WIDE = HOSPITAL | {"promises": [{"model": "k-anonymity", "k": 8}]}
 
 
@@ -115,8 +116,7 @@ def test_uniting_whole_classes_keeps_what_was_checked():
     rng = np.random.default_rng(1)
     cells = np.repeat([0, 1, 2, ABSENT], 12)
     labels = np.repeat(np.arange(16), 3)
-    guard = BesideGuard((), lambda names: None)
-    old = OldCells(guard, 3, cells, np.array([9, 0, 4]))
+    old = OldCells(BesideGuard(()), 3, cells, np.array([9, 0, 4]), NONE, NONE)
     for _ in range(20):
         assert old.report(labels)["holds"]
         one, other = rng.choice(np.unique(labels), 2)
@@ -211,21 +211,15 @@ def test_nothing_is_published_where_no_old_class_has_k_people_left():
         shoal.publish(shop, SALES | {"promises": [{"model": "k-anonymity", "k": 20}]}, beside=[out])
 
 
-class Out:
-    """What a check reads of the releases that are out."""
-
-    releases = ("old.csv",)
-    strict = True
-
-
 @pytest.mark.parametrize(("newcomers", "holds"), [(0, True), (1, False), (2, True)])
 def test_newcomers_of_a_class_are_none_or_k_where_differences_count(newcomers, holds):
     cells = np.array([0, 0, *[ABSENT] * newcomers])
-    old = OldCells(Out(), 2, cells, np.zeros(1, dtype=np.int64))
+    old = OldCells(BesideGuard((), strict=True), 2, cells, np.zeros(1, dtype=np.int64), NONE, NONE)
     assert old.report(np.zeros(len(cells), dtype=np.int32))["holds"] is holds
 
 
 def test_people_are_together_who_share_the_old_class_and_the_new_one():
-    old = OldCells(Out(), 2, np.array([1, 1, 0, 0]), np.zeros(2, dtype=np.int64))
+    cells = np.array([1, 1, 0, 0])
+    old = OldCells(BesideGuard((), strict=True), 2, cells, np.zeros(2, dtype=np.int64), NONE, NONE)
     assert old.report(np.array([0, 0, 2, 2]))["least"] == 2
     assert old.report(np.array([0, 1, 2, 2]))["alone"] == 2

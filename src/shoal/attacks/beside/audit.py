@@ -6,7 +6,7 @@ read each > number people and classes through > intersect > report counts, never
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -23,9 +23,10 @@ from shoal.attacks.beside.sharing import (
     people_who_fit,
 )
 from shoal.auditor.audit import AuditResult
-from shoal.data.beside import ReleaseBeside
 from shoal.data.person_names import person_name
 from shoal.data.progress import Progress, no_progress
+from shoal.data.schema import Schema
+from shoal.data.truth import Truth
 from shoal.errors import InputError
 
 PRESENCE, OWN = "presence", "own"
@@ -49,39 +50,91 @@ class BesideQuestion:
 
     def check(self) -> None:
         """Raises InputError for what no audit can answer."""
-        if self.attacker not in ATTACKERS:
-            raise InputError(
-                f"attacker '{self.attacker}': is unknown; choose one of {', '.join(ATTACKERS)}"
-            )
+        check_attacker(self.attacker)
         for name, number in (("k", self.k), ("l", self.l)):
             if number is not None and number < 1:
                 raise InputError(f"{name}: must be 1 or more; give how many must remain")
 
 
-@dataclass(frozen=True)
-class Source:
-    """One of several releases. audited: what its own audit found; None for a ledger."""
+def check_attacker(attacker: str) -> None:
+    """Raises InputError for an attacker that is not known."""
+    if attacker not in ATTACKERS:
+        raise InputError(f"attacker '{attacker}': is unknown; choose one of {', '.join(ATTACKERS)}")
 
-    release: ReleaseBeside
+
+@dataclass(frozen=True)
+class ShownValues:
+    """The values of one attribute that each class shows.
+
+    classes, codes: (m,) int64, a class and the place in `texts` of a value that it shows.
+    texts: the distinct values as they are compared; all that stand for none are empty.
+    """
+
+    classes: np.ndarray
+    codes: np.ndarray
+    texts: tuple[str, ...]
+
+
+def _nobody() -> np.ndarray:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class ReleaseBeside:
+    """Who is in which class of a release, and what else is asked or known of it.
+
+    what: its name in findings. kind: `table`, `stream` or `ledger`. subjects: the name of each
+        person, or where `token` is not None what that makes of it. people, labels: (m,) int64, the
+        place of a person in `subjects` and a class 0..count-1 that the person is in, in any order;
+        withheld rows are left out.
+    values: by attribute that is not a quasi-identifier. sensitive: which of them are.
+    k, least_values: what its policy asks, the latter by sensitive attribute.
+    holds: whether it keeps its own promises. sha256: of its file.
+    audited: what its own audit found; None for a ledger.
+    """
+
     what: str
+    kind: str
+    subjects: tuple[str, ...]
+    people: np.ndarray = field(default_factory=_nobody)
+    labels: np.ndarray = field(default_factory=_nobody)
+    count: int = 0
+    values: Mapping[str, ShownValues] = field(default_factory=dict)
+    sensitive: tuple[str, ...] = ()
+    k: int | None = None
+    least_values: Mapping[str, int] = field(default_factory=dict)
+    holds: bool = True
+    sha256: str | None = None
     audited: AuditResult | None = None
+    token: Callable[[str], str] | None = None
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """What a certificate says of it."""
+        return {
+            "kind": self.kind,
+            "sha256": self.sha256,
+            "people": len(np.unique(self.people)),
+            "classes": self.count,
+            "holds": self.holds,
+        }
 
 
 @dataclass(frozen=True)
 class Numbered:
     """All releases with people and classes numbered through.
 
-    numbers: for each release, (subjects,) int64. first: where its classes begin.
+    numbers: for each release, (subjects,) int64, the same number for a person in all of them.
     """
 
-    sources: Sequence[Source]
+    releases: Sequence[ReleaseBeside]
     numbers: list[np.ndarray]
     people: int
-    first: np.ndarray = field(init=False)
 
-    def __post_init__(self) -> None:
-        counts = [source.release.count for source in self.sources]
-        object.__setattr__(self, "first", np.concatenate(([0], np.cumsum(counts))))
+    @cached_property
+    def first(self) -> np.ndarray:
+        """(releases + 1,) where the classes of each release begin."""
+        return np.concatenate(([0], np.cumsum([release.count for release in self.releases])))
 
     @property
     def classes(self) -> int:
@@ -90,50 +143,59 @@ class Numbered:
     def places(self) -> Links:
         """People and their classes."""
         items = [
-            number[source.release.people]
-            for source, number in zip(self.sources, self.numbers, strict=True)
+            number[release.people]
+            for release, number in zip(self.releases, self.numbers, strict=True)
         ]
         labels = [
-            source.release.labels + start
-            for source, start in zip(self.sources, self.first, strict=False)
+            release.labels + start
+            for release, start in zip(self.releases, self.first, strict=False)
         ]
         return Links.of(np.concatenate(items), np.concatenate(labels), self.people, self.classes)
 
     def known(self) -> list[KnownPeople]:
         """The originals, and whose their rows are; raises InputError for a ledger."""
         known = []
-        for source, number in zip(self.sources, self.numbers, strict=True):
-            if source.audited is None or source.audited.truth is None:
+        for release, number in zip(self.releases, self.numbers, strict=True):
+            if release.audited is None or release.audited.truth is None:
                 raise InputError(
-                    f"{source.what}: is a ledger, which keeps no original, so who fits its classes"
+                    f"{release.what}: is a ledger, which keeps no original, so who fits its classes"
                     " is not known; leave out 'own'"
                 )
-            truth, schema = source.audited.truth, source.audited.schema
-            named = truth.original.column(str(_subject(source.audited)))
-            place = {name: i for i, name in enumerate(source.release.subjects)}
-            own = np.array([place[person_name(cell)] for cell in named.cells], dtype=np.int64)
-            known.append(KnownPeople(truth, schema, number[own[named.codes]], source.what))
+            truth, schema = release.audited.truth, release.audited.schema
+            _, person = people_of(truth, schema)
+            known.append(KnownPeople(truth, schema, number[person], release.what))
         return known
 
-    def fits(self) -> Links:
-        """People and the classes that they fit."""
-        known = self.known()
-        releases = [source.audited.release for source in self.sources if source.audited is not None]
-        return people_who_fit(releases, known, self.people)
+    def fits(self, known: Sequence[KnownPeople]) -> Links:
+        """People and the classes that they fit. known: the originals, and others after them."""
+        shown = [each.audited.release for each in self.releases if each.audited is not None]
+        return people_who_fit(shown, known, self.people)
 
     def joint(self, attacker: str) -> Joint:
         """What all of them together tell such an attacker."""
-        owner = np.repeat(np.arange(len(self.sources)), np.diff(self.first))
-        fits = self.fits() if attacker == OWN else None
-        return Joint(self.places(), owner, len(self.sources), fits)
+        owner = np.repeat(np.arange(len(self.releases)), np.diff(self.first))
+        fits = self.fits(self.known()) if attacker == OWN else None
+        return Joint(self.places(), owner, len(self.releases), fits)
 
 
-def _subject(audited: AuditResult) -> str | None:
-    return None if audited.schema.subject is None else audited.schema.subject.name
+def people_of(truth: Truth, schema: Schema) -> tuple[tuple[str, ...], np.ndarray]:
+    """The distinct names in an original, and which of them each record holds."""
+    if schema.subject is None:
+        raise InputError("beside: the policy names no 'subject'; give a column this role")
+    named = truth.original.column(schema.subject.name)
+    names, place = stripped(named.cells)
+    return names, place[named.codes]
 
 
-def audit_sources(
-    sources: Sequence[Source], question: BesideQuestion, progress: Progress = no_progress
+def stripped(cells: Iterable[str]) -> tuple[tuple[str, ...], np.ndarray]:
+    """Distinct names as they are compared, and which of them each cell holds."""
+    place: dict[str, int] = {}
+    number = [place.setdefault(person_name(cell), len(place)) for cell in cells]
+    return tuple(place), np.array(number, dtype=np.int64)
+
+
+def audit_together(
+    releases: Sequence[ReleaseBeside], question: BesideQuestion, progress: Progress = no_progress
 ) -> dict[str, Any]:
     """The `beside` part of a certificate: how few remain over all of these releases.
 
@@ -141,84 +203,57 @@ def audit_sources(
     fewer than two of them show.
     """
     question.check()
-    if len(sources) < 2:
+    if len(releases) < 2:
         raise InputError("beside: one release has nothing beside it; name another")
     progress("finding people in several releases")
-    everybody = numbered(sources)
+    everybody = numbered(releases)
     attributes = _attributes(everybody, question)
     progress("intersecting their classes")
     joint = everybody.joint(question.attacker)
-    asked = [source.release.k for source in sources if source.release.k is not None]
+    asked = [release.k for release in releases if release.k is not None]
     k = question.k or min(asked, default=DEFAULT_K)
     found = joint.report(k, attributes)
-    holds = [source.release.holds for source in sources]
     return {
         "attacker": question.attacker,
-        "releases": [stated(source.release) for source in sources],
+        "releases": [release.stated for release in releases],
         **found,
-        "holds": found["holds"] and all(holds),
+        "holds": found["holds"] and all(release.holds for release in releases),
     }
 
 
-def stated(release: ReleaseBeside) -> dict[str, Any]:
-    return {
-        "kind": release.kind,
-        "sha256": release.sha256,
-        "people": len(np.unique(release.people)),
-        "classes": release.count,
-        "holds": release.holds,
-    }
-
-
-def numbered(sources: Sequence[Source]) -> Numbered:
-    """These releases with people and classes numbered through; raises InputError."""
-    return Numbered(sources, *_numbers(sources))
-
-
-def _numbers(sources: Sequence[Source]) -> tuple[list[np.ndarray], int]:
-    """A number for each person, the same in all releases; and how many people there are.
+def numbered(releases: Sequence[ReleaseBeside]) -> Numbered:
+    """These releases with people and classes numbered through; raises InputError.
 
     A ledger knows people by keyed tokens, which two ledgers make of a name in different ways.
     """
-    ledgers = [source for source in sources if source.release.token is not None]
+    ledgers = [release for release in releases if release.token is not None]
     if len(ledgers) > 1:
         raise InputError(
             f"{ledgers[1].what}: two ledgers hide the names of people by keys of their own, so"
             " nobody can be found again; audit tables or streams beside one ledger"
         )
+    check_spelling(releases)
     number_of: dict[str, int] = {}
-    numbers: dict[int, np.ndarray] = {}
-    for index, source in enumerate(sources):
-        if source.release.token is None:
-            numbers[index] = np.array(
-                [number_of.setdefault(name, len(number_of)) for name in source.release.subjects],
-                dtype=np.int64,
-            )
-    check_spelling([(source.what, source.release) for source in sources])
-    people = len(number_of)
-    for index, source in enumerate(sources):
-        token = source.release.token
-        if token is not None:
-            known = {token(name): number for name, number in number_of.items()}
-            strangers = people + np.arange(len(source.release.subjects))
-            numbers[index] = np.array(
-                [
-                    known.get(name, stranger)
-                    for name, stranger in zip(
-                        source.release.subjects, strangers.tolist(), strict=True
-                    )
-                ],
-                dtype=np.int64,
-            )
-            people += len(source.release.subjects)
-    return [numbers[index] for index in range(len(sources))], people
+    for release in releases:
+        for name in release.subjects if release.token is None else ():
+            number_of.setdefault(name, len(number_of))
+    people, numbers = len(number_of), []
+    for release in releases:
+        known, strangers = number_of, 0
+        if release.token is not None:
+            known = {release.token(name): number for name, number in number_of.items()}
+            strangers = len(release.subjects)
+        own = [known.get(name, people + i) for i, name in enumerate(release.subjects)]
+        numbers.append(np.array(own, dtype=np.int64))
+        people += strangers
+    return Numbered(releases, numbers, people)
 
 
 # Attributes that never change
 
 
 def _attributes(everybody: Numbered, question: BesideQuestion) -> list[Attribute]:
-    releases = [source.release for source in everybody.sources]
+    releases = everybody.releases
     if question.same:
         groups = [tuple(name.strip() for name in text.split("=")) for text in question.same]
     else:
@@ -252,18 +287,31 @@ def _names(
 
 def _attribute(everybody: Numbered, named: Mapping[int, str], l: int | None) -> Attribute:
     """One attribute of several releases, its values matched by their text."""
-    place: dict[str, int] = {}
-    items, classes, asked = [], [], []
+    shown, asked = [], []
     for index, name in named.items():
-        release = everybody.sources[index].release
-        shown = release.values[name]
-        own = [place.setdefault(text, len(place)) for text in shown.texts]
-        items.append(np.array(own, dtype=np.int64)[shown.codes])
-        classes.append(shown.classes + everybody.first[index])
+        release = everybody.releases[index]
+        shown.append((release.values[name], int(everybody.first[index])))
         if name in release.least_values:
             asked.append(release.least_values[name])
-    values = Links.of(np.concatenate(items), np.concatenate(classes), len(place), everybody.classes)
+    values, _ = matched(shown, everybody.classes)
     return Attribute(named, l if l is not None else min(asked, default=None), values)
+
+
+def matched(
+    shown: Sequence[tuple[ShownValues, int]], classes: int
+) -> tuple[Links, tuple[str, ...]]:
+    """Which values all these classes show, matched by their text; and the texts.
+
+    shown: each with where its classes begin. classes: how many there are in all.
+    """
+    place: dict[str, int] = {}
+    items, labels = [], []
+    for values, first in shown:
+        own = [place.setdefault(text, len(place)) for text in values.texts]
+        items.append(np.array(own, dtype=np.int64)[values.codes])
+        labels.append(values.classes + first)
+    links = Links.of(np.concatenate(items), np.concatenate(labels), len(place), classes)
+    return links, tuple(place)
 
 
 # Whether several releases about the same people are safe together.
@@ -336,14 +384,7 @@ class Joint:
 
     def people_row(self, releases: Sequence[int], k: int) -> dict[str, Any]:
         """How many people of these releases remain among fewer than k, counts only."""
-        people = self.judged(releases)
-        remaining = self.remaining(releases)[people]
-        return {
-            "people": len(people),
-            "below_k": int((remaining < k).sum()),
-            "alone": int((remaining < 2).sum()),
-            "least": int(remaining.min()) if len(people) else None,
-        }
+        return counted(self.remaining(releases)[self.judged(releases)], k)
 
     def values_row(self, attribute: Attribute) -> dict[str, Any]:
         """How many people's value of an attribute is certain, or among fewer than asked.
@@ -384,26 +425,32 @@ class Joint:
         }
 
 
+def counted(remaining: np.ndarray, k: int) -> dict[str, Any]:
+    """How many people are left among fewer than k. remaining: for each, among how many."""
+    return {
+        "people": len(remaining),
+        "below_k": int((remaining < k).sum()),
+        "alone": int((remaining < 2).sum()),
+        "least": int(remaining.min()) if len(remaining) else None,
+    }
+
+
 # Ids of people that differ in their spelling alone: joint audits would take them for others.
 
 
 WIDEST = 12
 """Digits of a number with zeros in front that is looked for where names are hidden."""
 
-Named = tuple[str, ReleaseBeside]
 
-
-def check_spelling(releases: Sequence[Named]) -> None:
-    """Raises InputError where people are taken for others, as ids are written otherwise.
-
-    releases: what each is called in findings, and itself.
-    """
-    named = [one for one in releases if one[1].token is None]
-    for (first, ours), (second, theirs) in combinations(named, 2):
-        _refuse(first, second, *_of_tables(set(ours.subjects), set(theirs.subjects)))
-    for ledger, hidden in releases:
-        for other, release in named if hidden.token is not None else ():
-            _refuse(ledger, other, *_of_ledger(hidden, set(release.subjects)))
+def check_spelling(releases: Sequence[ReleaseBeside]) -> None:
+    """Raises InputError where people are taken for others, as ids are written otherwise."""
+    named = [release for release in releases if release.token is None]
+    for first, second in combinations(named, 2):
+        counts = _of_tables(set(first.subjects), set(second.subjects))
+        _refuse(first.what, second.what, *counts)
+    for ledger in releases:
+        for other in named if ledger.token is not None else ():
+            _refuse(ledger.what, other.what, *_of_ledger(ledger, set(other.subjects)))
 
 
 def _refuse(first: str, second: str, taken: int, allowed: int) -> None:

@@ -1,159 +1,90 @@
-"""Releases that are out, as a new one is published beside them."""
+"""Releases that are out, as a new one is published beside them: whom nothing could protect, and
+whether the new classes keep everybody among k.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from shoal.attacks.beside.audit import ATTACKERS, OWN, Numbered, Source, numbered, stated
-from shoal.attacks.beside.beside import NamedRelease, ReleaseLike, source_of_frames
+from shoal.attacks.beside.audit import (
+    OWN,
+    PRESENCE,
+    Numbered,
+    ReleaseBeside,
+    check_attacker,
+    counted,
+    numbered,
+    people_of,
+    stripped,
+)
 from shoal.attacks.beside.sharing import (
+    ABSENT,
     KnownPeople,
     fitting_pairs,
-    people_who_fit,
     points_of,
     profiles_of,
 )
-from shoal.attacks.beside.sources import stripped
+from shoal.attacks.beside.sources import NamedRelease, ReleaseLike, of_frames
 from shoal.auditor.audit import AuditResult
-from shoal.data.beside import ABSENT, BesideGuard, Candidates, Overlap, ReleaseBeside
-from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
-from shoal.data.release import Release
 from shoal.data.schema import Schema
+from shoal.data.table import Column
 from shoal.data.truth import Truth
 from shoal.errors import InputError
-
-
-@dataclass(frozen=True)
-class Against:
-    """What a table is guarded against beside other releases.
-
-    attacker: `presence` knows who is in which release, `own` only that one person is; None is the
-    first. strict: whether what is learned of those who are missing from the table counts, too.
-    """
-
-    attacker: str | None = None
-    strict: bool = False
-
-    def check(self) -> None:
-        """Raises InputError for what can't be asked."""
-        if self.attacker not in (None, *ATTACKERS):
-            raise InputError(
-                f"attacker '{self.attacker}': is unknown; choose one of {', '.join(ATTACKERS)}"
-            )
-        if self.strict and self.attacker == OWN:
-            raise InputError(
-                "strict: is about who knows which people are missing, and attacker 'own' does not;"
-                " leave out one of them"
-            )
-
-
-PRESENCE_KNOWN = Against()
-
-
-def guard_of(sources: Sequence[Source], against: Against = PRESENCE_KNOWN) -> BesideGuard:
-    """The conditions for a table that is published beside these releases."""
-    against.check()
-    for source in sources:
-        if not source.release.holds:
-            raise InputError(
-                f"{source.what}: does not keep its own promises, so nothing can be published safely"
-                " beside it; audit it alone"
-            )
-    own = None
-    if against.attacker == OWN:
-        own = OwnPresenceGuard(sources)
-        own.check()
-
-    def overlap(names: Sequence[str]) -> Overlap:
-        return _overlap(sources, names)
-
-    out = tuple(stated(source.release) for source in sources)
-    return BesideGuard(out, overlap, against.strict, own)
-
-
-def guard_of_frames(
-    releases: Sequence[ReleaseLike],
-    against: Against = PRESENCE_KNOWN,
-    progress: Progress = no_progress,
-) -> BesideGuard:
-    """The same of frames and ledgers."""
-    against.check()
-    return guard_of(
-        [
-            source_of_frames(release, f"beside, release {number}", progress)
-            for number, release in enumerate(releases, 1)
-        ],
-        against,
-    )
-
-
-def guard_of_files(
-    releases: Sequence[NamedRelease],
-    against: Against = PRESENCE_KNOWN,
-    progress: Progress = no_progress,
-) -> BesideGuard:
-    """The same of files."""
-    against.check()
-    return guard_of(
-        [release.source(f"--beside '{release.released}'", progress) for release in releases],
-        against,
-    )
-
-
-def _overlap(sources: Sequence[Source], names: Sequence[str]) -> Overlap:
-    """Who of these shares all classes in the releases with whom; exactly the same ones."""
-    distinct, place = stripped(names)
-    nobody = np.zeros(0, dtype=np.int64)
-    table = Source(ReleaseBeside("table", distinct, nobody, nobody, 0), "INPUT")
-    everybody = numbered([*sources, table])
-    places = everybody.places()
-    cells, person = profiles_of(places)
-    pairs = places.of_items(np.isin(np.arange(len(cells)), person))
-    own = everybody.numbers[-1]
-    there = cells >= 0
-    total = np.bincount(cells[there])
-    inside = np.bincount(cells[own][cells[own] >= 0], minlength=len(total))
-    of_record = np.where(cells[own] >= 0, cells[own], ABSENT)[place]
-    return Overlap(of_record, total - inside, cells[pairs.items], pairs.classes)
-
-
-# Releases that are out, for an attacker who knows of one person only who is in which release.
-
 
 NEW = "INPUT"
 
 
 @dataclass(frozen=True)
-class OwnPresenceGuard:
-    """The attacker knows what everybody is like, and of one person who is in which release."""
+class Candidates:
+    """Of whom an attacker thinks who knows the people of a new table by what they are like.
 
-    sources: Sequence[Source]
+    groups: (n,) int64, equal where records' people share all classes in the releases that are out;
+        ABSENT for newcomers.
+    starts, people: who fits all classes of a group: `people[starts[group] : starts[group + 1]]`.
+    points: (people, d) float64, what is known of everybody on the quasi-identifiers of the table.
+    """
 
-    def check(self) -> None:
-        """Raises InputError where it can't be known who fits a class."""
-        for known in numbered(self.sources).known():
-            known.check()
+    groups: np.ndarray
+    starts: np.ndarray
+    people: np.ndarray
+    points: np.ndarray
+
+
+@dataclass(frozen=True)
+class BesideGuard:
+    """Releases that are out, beside which a table is to be published, and against whom.
+
+    attacker: `presence` knows who is in which release, `own` what everybody is like, and of one
+    person who is in which. strict: whether what is learned of those who are missing counts, too.
+    """
+
+    releases: Sequence[ReleaseBeside]
+    attacker: str = PRESENCE
+    strict: bool = False
+
+    @property
+    def is_own(self) -> bool:
+        return self.attacker == OWN
 
     def candidates(self, truth: Truth, schema: Schema) -> Candidates:
-        """Who fits all old classes of the people of a new table.
+        """Who fits all old classes of the people of a new table; raises InputError where that can't
+        be known.
 
         truth: of a table whose people have one record each.
         """
-        names, person = _people_of(truth, schema)
-        nobody = np.zeros(0, dtype=np.int64)
-        table = Source(ReleaseBeside("table", names, nobody, nobody, 0), NEW)
-        everybody = numbered([*self.sources, table])
+        names, person = people_of(truth, schema)
+        table = ReleaseBeside(NEW, "table", names)
+        everybody = numbered([*self.releases, table])
         own = everybody.numbers[-1][person]
-        released = Numbered(self.sources, everybody.numbers[:-1], everybody.people)
+        released = Numbered(self.releases, everybody.numbers[:-1], everybody.people)
         known = [*released.known(), KnownPeople(truth, schema, own, NEW)]
         known[-1].check()
-        releases = [source.audited.release for source in self.sources if source.audited is not None]
-        fits = people_who_fit(releases, known, everybody.people)
+        fits = released.fits(known)
         places = released.places()
         profile, first = profiles_of(places)
         groups = np.where(profile[own] >= 0, np.append(first, ABSENT)[profile[own]], ABSENT)
@@ -165,42 +96,197 @@ class OwnPresenceGuard:
         points[whose] = values
         return Candidates(groups, starts, people, points)
 
-    def report(
-        self, k: int, certificate: Certificate, release: Release, schema: Schema, truth: Truth
-    ) -> dict[str, Any]:
-        """How few people fit all classes of anybody who is in this release and in another."""
-        names, person = _people_of(truth, schema)
-        labels = release.classes.labels
-        kept = labels >= 0
-        rows = truth.aligned(person)[kept], labels[kept].astype(np.int64)
-        shown = ReleaseBeside("table", names, *rows, release.classes.count)
-        audited = AuditResult(certificate, release, schema, truth)
-        everybody = numbered([*self.sources, Source(shown, NEW, audited)])
+    def report(self, k: int, audited: AuditResult) -> dict[str, Any]:
+        """How few people fit all classes of anybody who is in this release and in another: the last
+        check of what is to be published, as a certificate states it.
+        """
+        assert audited.truth is not None
+        names, person = people_of(audited.truth, audited.schema)
+        classes = audited.release.classes
+        kept = classes.labels >= 0
+        rows = audited.truth.aligned(person)[kept], classes.labels[kept].astype(np.int64)
+        shown = ReleaseBeside(NEW, "table", names, *rows, classes.count, audited=audited)
+        everybody = numbered([*self.releases, shown])
         joint = everybody.joint(OWN)
         is_new = joint.present[:, -1]
         is_old: np.ndarray = joint.present[:, :-1].sum(axis=1) > 0
         remaining = joint.remaining(range(joint.releases))[is_new & is_old]
         there = is_old[everybody.numbers[-1]]
-        below = int((remaining < k).sum())
+        return self.stated(k, remaining, int(there.sum()) - len(remaining), int((~there).sum()))
+
+    def stated(
+        self, k: int, remaining: np.ndarray, withheld: int, newcomers: int
+    ) -> dict[str, Any]:
+        """As a certificate states it. remaining: for each who is left, among how many people."""
+        found = counted(remaining, k)
         return {
             "k": k,
-            "attacker": OWN,
-            "releases": [stated(source.release) for source in self.sources],
-            "people": len(remaining),
-            "below_k": below,
-            "alone": int((remaining < 2).sum()),
-            "least": int(remaining.min()) if len(remaining) else None,
-            "strict": False,
-            "withheld": int(there.sum()) - len(remaining),
-            "newcomers": int((~there).sum()),
-            "holds": below == 0,
+            "attacker": self.attacker,
+            "releases": [release.stated for release in self.releases],
+            **found,
+            "strict": self.strict,
+            "withheld": withheld,
+            "newcomers": newcomers,
+            "holds": found["below_k"] == 0,
         }
 
 
-def _people_of(truth: Truth, schema: Schema) -> tuple[tuple[str, ...], np.ndarray]:
-    """The distinct names in an original, and which of them each record holds."""
-    if schema.subject is None:
-        raise InputError("beside: the policy names no 'subject'; give a column this role")
-    named = truth.original.column(schema.subject.name)
-    names, place = stripped(named.cells)
-    return names, place[named.codes]
+def guard_of(
+    releases: Sequence[NamedRelease | ReleaseLike],
+    attacker: str | None = None,
+    strict: bool = False,
+    progress: Progress = no_progress,
+) -> BesideGuard:
+    """The conditions for a table that is published beside these releases; raises InputError.
+
+    attacker, strict: as in `BesideGuard`; None is the default.
+    """
+    check_attacker(attacker or PRESENCE)
+    if strict and attacker == OWN:
+        raise InputError(
+            "strict: is about who knows which people are missing, and attacker 'own' does not;"
+            " leave out one of them"
+        )
+    read = [
+        release.read(f"{release.option} '{release.released}'", progress)
+        if isinstance(release, NamedRelease)
+        else of_frames(release, f"beside, release {number}", progress)
+        for number, release in enumerate(releases, 1)
+    ]
+    for release in read:
+        if not release.holds:
+            raise InputError(
+                f"{release.what}: does not keep its own promises, so nothing can be published"
+                " safely beside it; audit it alone"
+            )
+    guard = BesideGuard(read, attacker or PRESENCE, strict)
+    for known in numbered(read).known() if guard.is_own else ():
+        known.check()  # or it can't be known who fits a class
+    return guard
+
+
+@dataclass(frozen=True)
+class OldCells:
+    """The people of a new table by their classes in the releases that are out.
+
+    cells: (n,) int64, equal where people share all classes in the releases that are out; ABSENT for
+        newcomers. elsewhere: (cells,) int64, people of each who are not in the table.
+    of_cell, of_class: (m,) int64, a cell and one of the old classes that its people are in, which
+        `strict` is about; several where they have several records, or are in several releases.
+    """
+
+    guard: BesideGuard
+    k: int
+    cells: np.ndarray
+    elsewhere: np.ndarray
+    of_cell: np.ndarray
+    of_class: np.ndarray
+
+    @classmethod
+    def of(cls, guard: BesideGuard, k: int, named: Column) -> OldCells:
+        """Of a table's records. named: the column of their subjects."""
+        distinct, place = stripped(named.cells)
+        table = ReleaseBeside(NEW, "table", distinct)
+        everybody = numbered([*guard.releases, table])
+        places = everybody.places()
+        cells, person = profiles_of(places)
+        pairs = places.of_items(np.isin(np.arange(len(cells)), person))
+        own = cells[everybody.numbers[-1]]
+        total = np.bincount(cells[cells >= 0])
+        inside = np.bincount(own[own >= 0], minlength=len(total))
+        of_record = np.where(own >= 0, own, ABSENT)[place][named.codes]
+        return cls(guard, k, of_record, total - inside, cells[pairs.items], pairs.classes)
+
+    def taken(self, kept: np.ndarray) -> OldCells:
+        """The same of some of the records, (n,) bool; the others count as being elsewhere."""
+        gone = self.cells[~kept & (self.cells >= 0)]
+        more = np.bincount(gone, minlength=len(self.elsewhere))
+        return replace(self, cells=self.cells[kept], elsewhere=self.elsewhere + more)
+
+    def unsafe(self, rng: np.random.Generator) -> np.ndarray:
+        """(n,) bool, the records that step 1 withholds."""
+        known = self.cells >= 0
+        sizes = np.bincount(self.cells[known], minlength=len(self.elsewhere))
+        withheld = known & (sizes < self.k)[self.cells]
+        if not self.guard.strict:
+            return withheld
+        for cell in np.flatnonzero(
+            (sizes >= self.k) & (self.elsewhere > 0) & (self.elsewhere < self.k)
+        ).tolist():
+            self._withhold(withheld, self.cells == cell, int(self.elsewhere[cell]), rng)
+        self._withhold_by_class(withheld, rng)
+        newcomers = np.flatnonzero(self.cells == ABSENT)
+        if len(newcomers) < self.k:
+            withheld[newcomers] = True
+        return withheld
+
+    def _withhold(
+        self, withheld: np.ndarray, members: np.ndarray, absent: int, rng: np.random.Generator
+    ) -> None:
+        """Withholds members until k are absent, or all where fewer than k would be left."""
+        rows, more = np.flatnonzero(members & ~withheld), self.k - absent
+        if len(rows) - more >= self.k:
+            rows = rng.choice(rows, more, replace=False)
+        withheld[rows] = True
+
+    def _withhold_by_class(self, withheld: np.ndarray, rng: np.random.Generator) -> None:
+        """Withholds members of old classes, of which cells are parts, and of cells with few."""
+        while True:
+            present, absent = self._people(~withheld)
+            few = (present > 0) & ((present < self.k) | ((absent > 0) & (absent < self.k)))
+            by_class = self._by_class(absent)
+            missing = (by_class > 0) & (by_class < self.k) & (self._by_class(present) > 0)
+            known = self.cells >= 0
+            if few.any():
+                cell = int(np.argmax(few))
+                gone = int(absent[cell]) if present[cell] >= self.k else 0
+                self._withhold(withheld, self.cells == cell, gone, rng)
+            elif missing.any():
+                number = int(np.argmax(missing))
+                inside = np.isin(self.cells, self.of_cell[self.of_class == number])
+                self._withhold(withheld, known & inside, int(by_class[number]), rng)
+            else:
+                break
+
+    def _by_class(self, people: np.ndarray) -> np.ndarray:
+        """(classes,) float64, the people of each old class, from those of each cell."""
+        return np.bincount(self.of_class, weights=people[self.of_cell])
+
+    def _people(self, shown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(cells,) each, the people who are shown and those who are not. shown: (n,) bool."""
+        known, cells = self.cells >= 0, len(self.elsewhere)
+        present = np.bincount(self.cells[known & shown], minlength=cells)
+        return present, self.elsewhere + np.bincount(self.cells[known & ~shown], minlength=cells)
+
+    def report(self, labels: np.ndarray) -> dict[str, Any]:
+        """The last check, as a certificate states it: the people of each cell, and who is left.
+
+        labels: (n,) published class of each record, -1 where it is in none.
+        """
+        both = (labels >= 0) & (self.cells >= 0)
+        pairs = labels[both].astype(np.int64) * max(len(self.elsewhere), 1) + self.cells[both]
+        cell = np.unique(pairs, return_inverse=True)[1].reshape(-1)
+        remaining = np.bincount(cell)[cell]
+        withheld = int(((labels < 0) & (self.cells >= 0)).sum())
+        newcomers = int((self.cells == ABSENT).sum())
+        found = self.guard.stated(self.k, remaining, withheld, newcomers)
+        guards = not self.guard.strict or self._guards_differences(labels)
+        return found | {"holds": found["holds"] and guards}
+
+    def _guards_differences(self, labels: np.ndarray) -> bool:
+        """Whether the members of each old class who are not published are none or k, those who
+        share several of them too, and newcomers of each class.
+        """
+        present, absent = self._people(labels >= 0)
+        groups = [(present, absent), (self._by_class(present), self._by_class(absent))]
+        new = np.bincount(labels[(labels >= 0) & (self.cells == ABSENT)], minlength=1)
+        few_absent = any(
+            ((there > 0) & (gone > 0) & (gone < self.k)).any() for there, gone in groups
+        )
+        return not few_absent and not ((new > 0) & (new < self.k)).any()
+
+    def report_of(self, audited: AuditResult) -> dict[str, Any]:
+        """The same of what is to be published, in the order of its records."""
+        assert audited.truth is not None
+        published = replace(self, cells=audited.truth.aligned(self.cells))
+        return published.report(audited.release.classes.labels)

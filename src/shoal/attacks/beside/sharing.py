@@ -16,10 +16,10 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.data.numbers import parse_numbers
+from shoal.attacks.counts import alike, entries_of
+from shoal.data.numbers import parse_numbers, places_among
 from shoal.data.release import Release, spans_cover
 from shoal.data.schema import Attribute, Kind, Schema, Shown
-from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 
@@ -78,8 +78,7 @@ class Links:
     def has(self, items: np.ndarray, classes: np.ndarray) -> np.ndarray:
         """Whether each of these pairs is one; (n,) bool."""
         asked = items * max(self.class_count, 1) + classes
-        at = np.minimum(np.searchsorted(self._keys, asked), max(len(self._keys) - 1, 0))
-        return self._keys[at] == asked if len(self._keys) else np.zeros(len(asked), dtype=bool)
+        return places_among(self._keys, asked) >= 0
 
     def of_items(self, kept: np.ndarray) -> Links:
         """Those of some of the items, which keep their numbers; kept: (items,) bool."""
@@ -141,7 +140,7 @@ def fitting_pairs(places: Links, fits: Links) -> Links:
     # back from profiles to all who share them
     members = np.flatnonzero(profile >= 0)
     shared = Links.of(owners, items, len(first), fits.item_count)
-    row, place = _entries(shared.starts, profile[members])
+    row, place = entries_of(profile[members], shared.starts)
     return Links.of(shared.classes[place], members[row], fits.item_count, places.item_count)
 
 
@@ -161,20 +160,11 @@ def by_pattern(labels: np.ndarray) -> np.ndarray | None:
         if not pattern.any():
             continue
         among = np.flatnonzero(present[:, pattern].all(axis=1))
-        cell = _cells(labels[among][:, pattern])
+        cell = alike(labels[among][:, pattern].T, len(among))
         people = np.bincount(cell)[cell]
         own = which[among] == number
         counts[among[own]] = people[own]
     return counts
-
-
-def _cells(labels: np.ndarray) -> np.ndarray:
-    """(n,) dense numbers, equal where all labels are."""
-    cell = np.zeros(len(labels), dtype=np.int64)
-    for column in labels.T:
-        cell = cell * (int(column.max(initial=0)) + 1) + column
-        cell = np.unique(cell, return_inverse=True)[1].reshape(-1)
-    return cell
 
 
 def _smallest_sizes(places: Links, fits: Links, first: np.ndarray) -> np.ndarray:
@@ -201,7 +191,7 @@ def _survivors(
     block = (ends - 1).clip(0) // BLOCK
     for rows in np.split(np.arange(len(asked)), np.flatnonzero(np.diff(block)) + 1):
         people = first[asked[rows]]
-        row, place = _entries(starts, smallest[rows])
+        row, place = entries_of(smallest[rows], starts)
         candidate = members[place]
         for depth in range(1, int(places.degrees[people].max(initial=0))):
             deeper = places.degrees[people][row] > depth
@@ -222,7 +212,7 @@ def _by_bits(places: Links, fits: Links, first: np.ndarray) -> np.ndarray:
     There are at most `LARGE` times as many such classes as an item of `fits` has of them.
     """
     counts = np.zeros(len(first), dtype=np.int64)
-    row, place = _entries(places.starts, first)
+    row, place = entries_of(first, places.starts)
     known, number = np.unique(places.classes[place], return_inverse=True)
     number = number.reshape(-1)
     sets = _bit_sets(fits, known)
@@ -253,14 +243,6 @@ def _bit_sets(fits: Links, classes: np.ndarray) -> np.ndarray:
     return sets
 
 
-def _entries(starts: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """All places of some groups: the index into `which`, and the place; groups begin at starts."""
-    sizes = starts[which + 1] - starts[which]
-    row = np.repeat(np.arange(len(which)), sizes)
-    offset = np.arange(len(row)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return row, starts[which][row] + offset
-
-
 # Who fits which class by what is known of their quasi-identifiers: attackers who know that one
 # person was published, and of the others only what they are like.
 #
@@ -283,10 +265,6 @@ class KnownPeople:
     schema: Schema
     persons: np.ndarray
     what: str
-
-    @property
-    def original(self) -> Table:
-        return self.truth.original
 
     def check(self) -> None:
         """Raises InputError where a cell hides what it spans."""
@@ -331,10 +309,11 @@ def points_of(
     seen = np.zeros((people, len(quasi)), dtype=bool)
     for other in (*known[:number], *known[number + 1 :]):
         persons, first = np.unique(other.persons, return_index=True)
+        original = other.truth.original
         for j, encoded in enumerate(quasi):
-            if encoded.attribute.name not in other.original.names:
+            if encoded.attribute.name not in original.names:
                 continue
-            column = other.original.column(encoded.attribute.name)
+            column = original.column(encoded.attribute.name)
             values = _values(encoded.attribute, column.cells, own.schema)
             fresh = strangers[persons] & ~seen[persons, j]
             found[persons[fresh], j] = values[column.codes[first[fresh]]]

@@ -1,24 +1,209 @@
-"""Tables, streams and ledgers as they are read beside one another: who is in which class."""
+"""The joint audit, from frames and from files: who is in which class of tables, streams, ledgers.
+
+Each release is audited alone first: its rows must be those of its original, or nobody could be
+found again in it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from shoal.attacks.beside.audit import (
+    PRESENCE,
+    BesideQuestion,
+    ReleaseBeside,
+    ShownValues,
+    audit_together,
+    matched,
+    people_of,
+)
 from shoal.attacks.beside.sharing import Links, fitting_pairs, profiles_of
-from shoal.auditor.audit import AuditResult
+from shoal.auditor.audit import AuditResult, audit_file, audit_table
 from shoal.auditor.ledger import terms
 from shoal.auditor.ledger.history import audit_releases
 from shoal.auditor.ledger.reading import read_as_published, rows_of_release
+from shoal.auditor.stream_trace import (
+    StreamSource,
+    audit_stream,
+    audit_traced,
+    read_trace,
+)
+from shoal.connectors import files
+from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.identities import token_of
-from shoal.data.beside import ReleaseBeside, ShownValues
-from shoal.data.person_names import person_name, same_value
+from shoal.data.person_names import same_value
+from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.policy import Policy
+from shoal.policy.binding.files import original_table, published_table, read_released
+from shoal.policy.policy import Policy, PolicyLike
+
+ReleaseLike: TypeAlias = (
+    tuple[Frame, PolicyLike, Frame] | tuple[Frame, PolicyLike, Frame, str | Path] | str | Path
+)
+"""A table or a stream with what stands behind it, or the folder of a ledger."""
+
+
+@dataclass(frozen=True)
+class BesideAudit:
+    """What several releases about the same people give away together."""
+
+    found: Mapping[str, Any]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every release keeps its promises, and enough people and values remain."""
+        return bool(self.found["holds"])
+
+    def report(self) -> dict[str, Any]:
+        """As JSON states it: counts, and never who."""
+        return dict(self.found)
+
+
+def audit_beside(
+    *releases: ReleaseLike,
+    k: int | None = None,
+    l: int | None = None,
+    same: str | Iterable[str] = (),
+    attacker: str = PRESENCE,
+    progress: Progress = no_progress,
+) -> BesideAudit:
+    """Whether everybody who is in several releases stays among k people and l values in all.
+
+    releases: of a table, a tuple of the released frame, its policy and its original; of a stream
+    its trace besides; of a ledger its folder. k, l: by default the least that the policies ask.
+    same: attributes that never change, such as `disease=diagnosis`; by default all sensitive ones
+    of the same name. attacker: `presence` knows who is in which release, `own` only of one person.
+    Raises InputError where people can't be found again.
+    """
+    texts = (same,) if isinstance(same, str) else tuple(same)
+    question = BesideQuestion(attacker, texts, k, l)
+    question.check()
+    read = []
+    for number, release in enumerate(releases, 1):
+        progress(f"auditing release {number}")
+        read.append(of_frames(release, f"release {number}", progress))
+    return BesideAudit(audit_together(read, question, progress))
+
+
+def of_frames(release: ReleaseLike, what: str, progress: Progress) -> ReleaseBeside:
+    """A release as Python names it, audited alone."""
+    if isinstance(release, str | Path):
+        return of_ledger(release, what)
+    if not isinstance(release, tuple) or len(release) not in (3, 4):
+        raise InputError(
+            f"{what}: is not a tuple of the released frame, its policy and its original, and of a"
+            " stream its trace; a ledger is named by its folder"
+        )
+    released, original = release[0], release[2]
+    policy = Policy.of(release[1])
+    policy.refuse_two_tables(what)
+    if len(release) == 4:
+        lines = read_trace(str(release[3]))
+        table = table_of(released)
+        source = table_of(original).frame
+        read = StreamSource(source, np.arange(source.height), None)
+        result = audit_traced(table, policy, read, lines, progress)
+        return of_audited(result, table, policy, what, "stream")
+    table, _ = published_table(table_of(released), policy)
+    result = audit_table(table, policy, original_table(table_of(original), policy), progress)
+    return of_audited(result, table, policy, what)
+
+
+@dataclass(frozen=True)
+class NamedRelease:
+    """A release by its files; a ledger by its folder alone."""
+
+    released: str
+    policy: str | None = None
+    original: str | None = None
+    trace: str | None = None
+    record_lines: int | None = None
+    option: str = "--with"
+
+    @property
+    def files(self) -> list[str]:
+        """All files that are read."""
+        named = (self.released, self.policy, self.original, self.trace)
+        return [name for name in named if name is not None]
+
+    def check(self) -> None:
+        """Raises InputError, before anything is read, for what can't be judged."""
+        if is_ledger(self.released):
+            if len(self.files) > 1 or self.record_lines is not None:
+                raise InputError(
+                    f"{self.option} '{self.released}': is a ledger, which has its own policy and"
+                    " private part; leave out its -p, --original and --trace"
+                )
+            return
+        lacking = [
+            option
+            for option, given in (("-p", self.policy), ("--original", self.original))
+            if given is None
+        ]
+        if lacking:
+            raise InputError(
+                f"{self.option} '{self.released}': needs {' and '.join(lacking)} behind it; write"
+                " --with RELEASED -p POLICY --original ORIGINAL"
+            )
+
+    def read(self, what: str, progress: Progress) -> ReleaseBeside:
+        """The release as it was read, audited alone."""
+        self.check()
+        if is_ledger(self.released):
+            return of_ledger(self.released, what)
+        assert self.policy is not None
+        assert self.original is not None
+        policy = Policy.load(Path(self.policy))
+        if self.trace is None:
+            result = audit_file(self.released, policy, self.original, progress=progress)
+        else:
+            if policy.model.method is None:
+                policy = policy.with_method("fads")
+            result = audit_stream(
+                self.released,
+                policy,
+                self.original,
+                self.trace,
+                self.record_lines,
+                progress=progress,
+            )
+        return of_file(result, self.released, policy, what, is_stream=self.trace is not None)
+
+
+def of_file(
+    result: AuditResult, released: str, policy: Policy, what: str, *, is_stream: bool
+) -> ReleaseBeside:
+    """A file that was audited, beside others."""
+    if is_stream:
+        table = Table(files.read(released).frame)
+    else:
+        table = Table(read_released(released, policy).frame)
+    return of_audited(result, table, policy, what, "stream" if is_stream else "table")
+
+
+def audit_named(
+    first: ReleaseBeside,
+    others: Sequence[NamedRelease],
+    question: BesideQuestion,
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """The `beside` part of the certificate of the first release."""
+    releases = [first]
+    for other in others:
+        progress(f"auditing {other.released}")
+        releases.append(other.read(f"--with '{other.released}'", progress))
+    return audit_together(releases, question, progress)
+
+
+# Who is in which class of a release that was audited.
+
 
 LEAST_VALUES = {"l-diversity": "l", "k-l-diversity": "l", "p-sensitive-k-anonymity": "p"}
 """By promise, the parameter that says how many different values every class shows."""
@@ -47,14 +232,14 @@ def of_audited(
             f"{what}: is not a true release of its original, so whose row is whose is not known;"
             " audit it alone, and give the original that it was made of"
         )
-    named = result.truth.original.column(policy.subject)
-    names, person = stripped(named.cells)
-    people = person[result.truth.aligned(named.codes)]
+    names, person = people_of(result.truth, result.schema)
+    people = result.truth.aligned(person)
     classes = result.release.classes
     labels = classes.labels.astype(np.int64)
     kept = labels >= 0
     output = result.certificate.get("output") or {}
     return ReleaseBeside(
+        what,
         kind,
         names,
         people[kept],
@@ -66,14 +251,8 @@ def of_audited(
         least_values_of(policy),
         result.certificate.holds,
         output.get("sha256"),
+        result,
     )
-
-
-def stripped(cells: Iterable[str]) -> tuple[tuple[str, ...], np.ndarray]:
-    """Distinct names as they are compared, and which of them each cell holds."""
-    place: dict[str, int] = {}
-    number = [place.setdefault(person_name(cell), len(place)) for cell in cells]
-    return tuple(place), np.array(number, dtype=np.int64)
 
 
 def least_values_of(policy: Policy) -> dict[str, int]:
@@ -130,31 +309,27 @@ def of_ledger(path: str | Path, what: str) -> ReleaseBeside:
     audited = audit_releases(path)
     if audited.damage:
         raise InputError(f"{what}: {audited.damage[0]}", list(audited.damage[1:]))
-    cells = LedgerCells()
-    for number in ledger.releases():
-        frame, identities = rows_of_release(ledger, number, policy)
-        reading = read_as_published(frame, identities, policy)
-        assert reading.identities is not None
-        assert reading.identities.subjects is not None
-        classes = reading.release.classes
-        kept = (classes.labels >= 0) & reading.is_real
-        labels = classes.labels.astype(np.int64)
-        cells.take(
-            reading.identities.records[kept],
-            reading.identities.subjects[kept],
-            labels[kept],
-            classes.count,
-            _values(Table(reading.frame), labels, policy),
-        )
+    none = np.zeros(0, dtype=np.int64)
+    nothing = _LedgerRows(none, none.astype(np.uint64), none, 0, {})
+    releases = [nothing, *(_rows_of(ledger, number, policy) for number in ledger.releases())]
+    first = np.cumsum([0, *(release.count for release in releases)])
+    begun = list(zip(releases, first.tolist(), strict=False))
+    records = np.concatenate([release.records for release in releases])
+    classes = np.concatenate([release.labels + start for release, start in begun])
+    _, row, number_of = np.unique(records, return_index=True, return_inverse=True)
+    places = Links.of(number_of.reshape(-1), classes, len(row), int(first[-1]))
+    labels, one_each = profiles_of(places)
+    tokens = np.concatenate([release.tokens for release in releases])[row]
+    people, person = np.unique(tokens, return_inverse=True)
     key = ledger.key
-    tokens, people = np.unique(cells.tokens, return_inverse=True)
     return ReleaseBeside(
+        what,
         "ledger",
-        tuple(f"{token:016x}" for token in tokens.tolist()),
-        people.reshape(-1).astype(np.int64),
-        cells.labels,
-        cells.count,
-        cells.values(),
+        tuple(f"{token:016x}" for token in people.tolist()),
+        person.reshape(-1).astype(np.int64),
+        labels,
+        len(one_each),
+        _values_of_all(begun, places.of_items(np.isin(np.arange(len(row)), one_each)), labels),
         tuple(name for name, a in policy.model.attributes.items() if a.role == "sensitive"),
         policy.required_k,
         least_values_of(policy),
@@ -163,73 +338,47 @@ def of_ledger(path: str | Path, what: str) -> ReleaseBeside:
     )
 
 
-# A ledger as one release: people with the same classes in all of its releases are one class.
+@dataclass(frozen=True)
+class _LedgerRows:
+    """The rows of one release of a ledger that are in a class 0..count-1 and that nobody invented.
+
+    records, tokens, labels: (n,). values: what its classes show, by attribute.
+    """
+
+    records: np.ndarray
+    tokens: np.ndarray
+    labels: np.ndarray
+    count: int
+    values: Mapping[str, ShownValues]
 
 
-class LedgerCells:
-    """The classes of every record of a ledger in all releases so far."""
+def _rows_of(ledger: Ledger, number: int, policy: Policy) -> _LedgerRows:
+    reading = read_as_published(*rows_of_release(ledger, number, policy), policy)
+    assert reading.identities is not None
+    assert reading.identities.subjects is not None
+    classes = reading.release.classes
+    kept = (classes.labels >= 0) & reading.is_real
+    labels = classes.labels.astype(np.int64)
+    return _LedgerRows(
+        reading.identities.records[kept],
+        reading.identities.subjects[kept],
+        labels[kept],
+        classes.count,
+        _values(Table(reading.frame), labels, policy),
+    )
 
-    def __init__(self) -> None:
-        none = np.zeros(0, dtype=np.int64)
-        self._records, self._classes, self._tokens = [none], [none], [none.astype(np.uint64)]
-        self._shown: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
-        self._places: dict[str, dict[str, int]] = {}
-        self._first = 0
 
-    def take(
-        self,
-        records: np.ndarray,
-        tokens: np.ndarray,
-        labels: np.ndarray,
-        count: int,
-        shown: Mapping[str, ShownValues],
-    ) -> None:
-        """The next release; records, tokens, labels: (n,) of its rows that are in a class
-        0..count-1 and that nobody invented. shown: the values of every class.
-        """
-        self._records.append(records)
-        self._classes.append(labels + self._first)
-        self._tokens.append(tokens)
-        for name, values in shown.items():
-            place = self._places.setdefault(name, {})
-            code = np.array([place.setdefault(t, len(place)) for t in values.texts], dtype=np.int64)
-            pair = (values.classes + self._first, code[values.codes])
-            self._shown.setdefault(name, []).append(pair)
-        self._first += count
+def _values_of_all(
+    releases: Sequence[tuple[_LedgerRows, int]], cells: Links, labels: np.ndarray
+) -> dict[str, ShownValues]:
+    """The values that all classes of a cell show, if these never change.
 
-    @property
-    def _places_of_records(self) -> tuple[Links, np.ndarray]:
-        """Records and their classes, and the first row of each record."""
-        records = np.concatenate(self._records)
-        distinct, first, number = np.unique(records, return_index=True, return_inverse=True)
-        classes = np.concatenate(self._classes)
-        return Links.of(number.reshape(-1), classes, len(distinct), self._first), first
-
-    @property
-    def tokens(self) -> np.ndarray:
-        """(records,) whose each of them is."""
-        return np.concatenate(self._tokens)[self._places_of_records[1]]
-
-    @property
-    def labels(self) -> np.ndarray:
-        """(records,) the cell of each."""
-        return profiles_of(self._places_of_records[0])[0]
-
-    @property
-    def count(self) -> int:
-        return int(self.labels.max(initial=-1)) + 1
-
-    def values(self) -> Mapping[str, ShownValues]:
-        """The values that all classes of a cell show, if these never change."""
-        records, _ = self._places_of_records
-        labels, first = profiles_of(records)
-        chosen = np.zeros(records.item_count, dtype=bool)
-        chosen[first] = True
-        cells = records.of_items(chosen)
-        found = {}
-        for name, parts in self._shown.items():
-            classes, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
-            texts = tuple(self._places[name])
-            pairs = fitting_pairs(cells, Links.of(codes, classes, len(texts), self._first))
-            found[name] = ShownValues(labels[pairs.classes], pairs.items, texts)
-        return found
+    releases: each with the number of its first class. cells: the classes of one record of each.
+    """
+    found = {}
+    for name in dict.fromkeys(name for release, _ in releases for name in release.values):
+        shown = [(each.values[name], first) for each, first in releases if name in each.values]
+        fits, texts = matched(shown, cells.class_count)
+        pairs = fitting_pairs(cells, fits)
+        found[name] = ShownValues(labels[pairs.classes], pairs.items, texts)
+    return found

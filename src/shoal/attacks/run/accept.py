@@ -10,21 +10,21 @@ from shoal.policy.policy import Policy
 
 Found = Mapping[str, Any]
 
-# where each measure of one number stands below its attack
+# the key of each measure of one number below its attack
 SINGLE = {
-    "ends_gain": ("gain",),
-    "linkage": ("success",),
-    "implied": ("implied",),
-    "journalist": ("journalist_max",),
-    "marketer": ("marketer",),
-    "membership": ("advantage",),
+    "ends_gain": "gain",
+    "linkage": "success",
+    "implied": "implied",
+    "journalist": "journalist_max",
+    "marketer": "marketer",
+    "membership": "advantage",
 }
 WHOLE = ("alone",)  # one number stands for the greatest of all columns
 BY_ATTRIBUTE = {
-    "inference_gain": ("gain",),
-    "certain": ("certain",),
-    "lifted": ("lifted",),
-    "homogeneous": ("people",),
+    "inference_gain": "gain",
+    "certain": "certain",
+    "lifted": "lifted",
+    "homogeneous": "people",
 }
 
 
@@ -42,12 +42,9 @@ def judged(policy: Policy, found: Found) -> list[dict[str, Any]]:
     rows = []
     for measure, limit in policy.model.accept.items():
         numbers = dict(_numbers(measure, found))
-        if isinstance(limit, Mapping):
-            rows += [_row(measure, a, most, numbers.get(a)) for a, most in limit.items()]
-        elif measure in WHOLE:
-            rows.append(_row(measure, None, limit, numbers.get(None)))
-        else:
-            rows += [_row(measure, a, limit, number) for a, number in numbers.items()]
+        named = (None,) if measure in WHOLE else numbers
+        limits = limit if isinstance(limit, Mapping) else dict.fromkeys(named, limit)
+        rows += [_row(measure, a, most, numbers.get(a)) for a, most in limits.items()]
     return rows
 
 
@@ -91,7 +88,7 @@ def _numbers(measure: str, found: Found) -> Iterator[tuple[str | None, Any]]:
         yield from _after(measure.removesuffix("_after"), attack)
     elif measure == "excluded":
         replay = attack.get("replay") or {}
-        yield from [(a, _at(row, ("excluded",))) for a, row in replay.items()] or [(None, None)]
+        yield from [(a, _at(row, "excluded")) for a, row in replay.items()] or [(None, None)]
     else:
         yield from [(a, _at(row, BY_ATTRIBUTE[measure])) for a, row in attack.items()]
 
@@ -113,7 +110,5 @@ def _after(measure: str, attack: Found) -> Iterator[tuple[str | None, Any]]:
     yield from [(a, row.get("certain")) for a, row in rows.items()] or [(None, None)]
 
 
-def _at(found: Any, path: tuple[str, ...]) -> Any:
-    for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
+def _at(found: Any, key: str) -> Any:
+    return found.get(key) if isinstance(found, Mapping) else None

@@ -6,90 +6,74 @@ bind to the whole table > publish without some people > attack those in and thos
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from shoal.attacks.counts import CONFIDENCE, people_in
 from shoal.attacks.run.accept import judged
-from shoal.attacks.run.control import ControlPlan, Republish, trials_of
-from shoal.attacks.run.earlier import Newer, aligned
-from shoal.attacks.run.people import Ground, ground_of, plain_columns
-from shoal.attacks.run.request import AttackRequest, asked_of, lacking, points_of
-from shoal.auditor.audit import AuditResult
-from shoal.data.attack_scene import (
-    AttackScene,
-    EarlierRelease,
-    ExternalList,
-    Recoding,
-    ShownRelease,
-    Surroundings,
+from shoal.attacks.run.earlier import Earlier, Newer, aligned
+from shoal.attacks.run.people import AttackedRelease, Ground, ground_of, plain_columns, trials_of
+from shoal.attacks.run.request import (
+    ALL,
+    Asked,
+    AttackRequest,
+    asked_attacks,
+    asked_of,
+    lacking,
+    points_of,
 )
+from shoal.auditor.audit import AuditResult
+from shoal.auditor.stream_trace import StreamSource, audit_traced, read_trace, traced_records
+from shoal.connectors.frames import Frame, table_of
+from shoal.data.attack_scene import AttackScene, ExternalList, ShownRelease, Surroundings
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
-from shoal.data.encoding import EncodedTable, encode
 from shoal.data.notation import PublishedNumbers
-from shoal.data.numbers import parse_numbers
+from shoal.data.numbers import parse_numbers, places_among
 from shoal.data.progress import Progress, no_progress
+from shoal.data.regular_files import path_text
 from shoal.data.release import Release
-from shoal.data.schema import Schema
 from shoal.data.table import Table
-from shoal.data.truth import Truth
 from shoal.errors import InputError
-from shoal.policy.binding.files import read_beside
-from shoal.policy.binding.table import bind_original
+from shoal.policy.binding.files import published_table, read_beside, table_beside
 from shoal.policy.model import PopulationPolicy
-from shoal.policy.policy import Policy
+from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.uniqueness import ESTIMATORS
 from shoal.protocols import Attack
 
 FEWEST_COUNTED = 200  # people; of fewer, counts are not stated
 COUNTS = ("of", "classes", "candidates", "changed", "left_out", "people_listed", "false")
-NEEDS_CONTROL = ("inference", "membership")
-NEEDS_HALVES = ("singling-out",)
-NOT_KNOWN = (
-    "neither the policy nor a certificate beside the release names a method, so nothing can be"
-    " published again"
-)
-
-
-@dataclass(frozen=True)
-class AttackedRelease:
-    """A release and what its owner has beside it.
-
-    truth: None where rows are shuffled. republish: publishes some rows as the release was; None
-    for the reason `no_republish`.
-    """
-
-    released: Table
-    release: Release
-    schema: Schema
-    original: Table
-    encoded: EncodedTable
-    truth: Truth | None
-    republish: Republish | None = None
-    recoding: Recoding = field(default_factory=Recoding)
-    no_republish: str = NOT_KNOWN
 
 
 def attacked(
+    certificate: Certificate,
     target: AttackedRelease,
     policy: Policy,
     request: AttackRequest,
     progress: Progress = no_progress,
-) -> dict[str, Any]:
-    """The `attacks` part of a certificate: what was asked for, or why it can't be measured.
+) -> Certificate:
+    """The certificate with what attacks found; a known population makes its risks true ones.
 
-    Raises InputError for an attack that is named and lacks what it needs; `all` says so instead.
+    Its `attacks` state what was asked for, or why it can't be measured. Raises InputError for an
+    attack that is named and lacks what it needs; `all` says so instead.
     """
 
     def scene(attacks: list[Attack]) -> AttackScene:
         return scene_of(target, policy, request, attacks, progress)
 
-    return tried(scene, policy, request, progress)
+    section = tried(scene, policy, request, progress)
+    risk = dict(certificate["risk"])
+    around = section.get("population") or {}
+    for name in ("journalist_max", "marketer"):
+        if around.get(name) is not None:
+            risk[name] = around[name]["share"]
+    return certificate.extended(attacks=section, risk=risk)
 
 
 def tried(
@@ -98,7 +82,7 @@ def tried(
     request: AttackRequest,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """`attacked` on the scene that these attacks are given."""
+    """The `attacks` part of a certificate. scene_for: all that these attacks are given."""
     started = time.process_time()
     attacks = request.built()
     progress("preparing the attacks")
@@ -125,29 +109,13 @@ def tried(
 
 def _head(scene: AttackScene) -> dict[str, Any]:
     """How the attacks were made, whatever they found."""
-    control = scene.control
     return {
         "seed": scene.seed,
         "confidence": CONFIDENCE,
         "people": people_in(scene.release),
-        "control": {
-            "kind": control.kind,
-            "people": control.people,
-            "folds": control.folds,
-            "reason": control.reason,
-        },
+        "control": vars(scene.control),
         "blind": list(scene.blind),
     }
-
-
-def with_attacks(certificate: Certificate, section: dict[str, Any]) -> Certificate:
-    """The certificate with what attacks found; a known population makes its risks true ones."""
-    risk = dict(certificate["risk"])
-    around = section.get("population") or {}
-    for name in ("journalist_max", "marketer"):
-        if around.get(name) is not None:
-            risk[name] = around[name]["share"]
-    return certificate.extended(attacks=section, risk=risk)
 
 
 def scene_of(
@@ -158,19 +126,17 @@ def scene_of(
     progress: Progress = no_progress,
 ) -> AttackScene:
     """All that these attacks are given."""
-    ground = ground_of(
-        target.released, target.original, target.schema, target.encoded, request.control
-    )
-    release = _shown(ground, target)
+    ground = ground_of(target, request.control)
+    release = _shown(ground)
     people, seed = ground.people, policy.model.seed
     if target.truth is not None:
         rows = target.truth.rows
         people = replace(people if rows is None else people.take(rows), classes=release.labels)
-    names = {attack.name for attack in attacks}
-    needs = bool(names & {*NEEDS_CONTROL}), bool(names & {*NEEDS_HALVES})
-    plan = ControlPlan(seed, request.folds, target.republish, target.no_republish, *needs)
-    trials = trials_of(ground, release, people, plan, progress)
-    others = _others(target, release, request)
+    names = [attack.name for attack in attacks]
+    trials = trials_of(ground, release, people, seed, request.folds, names, progress)
+    newer = Newer(target.released, release, target.schema)
+    truth = target.truth
+    others = [] if truth is None else [aligned(each, newer, truth) for each in request.earlier]
     external = None
     if request.external is not None:
         external = external_list(request.external, ground, release, people.persons)
@@ -178,9 +144,7 @@ def scene_of(
         seed,
         release,
         people,
-        trials.trials,
-        trials.control,
-        trials.halves,
+        *trials,
         tuple(each for each in others if each is not None),
         sum(each is None for each in others),
         external,
@@ -191,18 +155,9 @@ def scene_of(
     )
 
 
-def _others(
-    target: AttackedRelease, release: ShownRelease, request: AttackRequest
-) -> list[EarlierRelease | None]:
-    """Other releases of the same people; None for one whose people can't be aligned."""
-    if target.truth is None:
-        return []
-    newer = Newer(target.released, release, target.schema)
-    return [aligned(earlier, newer, target.truth) for earlier in request.earlier]
-
-
-def _shown(ground: Ground, target: AttackedRelease) -> ShownRelease:
+def _shown(ground: Ground) -> ShownRelease:
     """The published release in numbers."""
+    target = ground.target
     records = target.released.records
     sensitive = {
         name: replace(column, codes=column.codes[:records])
@@ -261,7 +216,7 @@ def surroundings_of(policy: Policy, ground: Ground, people: np.ndarray) -> Surro
     if around.table is not None:
         table = _read(policy, around.table)
         _require(table, [axis.name for axis in ground.axes])
-        points = points_of(table, ground.axes, ground.schema, "population")
+        points = points_of(table, ground.axes, ground.target.schema, "population")
         distinct, counts = np.unique(points, axis=0, return_counts=True)
         every = tuple(range(len(ground.axes)))
         return Surroundings("table", every, distinct, counts.astype(np.float64))
@@ -290,10 +245,8 @@ def _frequencies(policy: Policy, around: PopulationPolicy, ground: Ground) -> Su
     assert around.people is not None
     table = _read(policy, around.frequencies)
     _require(table, [around.column])
-    known = tuple(j for j, axis in enumerate(ground.axes) if axis.name in table.names)
-    if not known:
-        raise InputError("population: its frequencies name no quasi-identifier; add some")
-    axes = tuple(ground.axes[j] for j in known)
+    none = "population: its frequencies name no quasi-identifier; add some"
+    known, points = _known_points(table, ground, "population", none)
     column = table.column(around.column)
     numbers = PublishedNumbers.of(policy.notation, None)
     plain = (numbers.translated(cell, policy.notation.plain) or "" for cell in column.cells)
@@ -304,10 +257,20 @@ def _frequencies(policy: Policy, around: PopulationPolicy, ground: Ground) -> Su
             " give numbers of 0 or more"
         )
     weights = shares[column.codes]
-    points = points_of(table, axes, ground.schema, "population")
     # relative frequencies may be written as counts
     whole = max(float(weights.sum()), 1.0)
     return Surroundings("frequencies", known, points, weights / whole * around.people)
+
+
+def _known_points(
+    table: Table, ground: Ground, what: str, none: str
+) -> tuple[tuple[int, ...], np.ndarray]:
+    """The axes that a table has, and where its people stand on them. none: refuses no axis."""
+    known = tuple(j for j, axis in enumerate(ground.axes) if axis.name in table.names)
+    if not known:
+        raise InputError(none)
+    axes = tuple(ground.axes[j] for j in known)
+    return known, points_of(table, axes, ground.target.schema, what)
 
 
 def external_list(
@@ -317,28 +280,20 @@ def external_list(
 
     persons: (n,) whose record each of the release is.
     """
-    known = tuple(j for j, axis in enumerate(ground.axes) if axis.name in external.names)
-    if not known:
-        raise InputError("external: has no quasi-identifier of the policy; add some")
-    axes = tuple(ground.axes[j] for j in known)
-    points = points_of(external, axes, ground.schema, "external")
-    subject = ground.schema.subject
+    none = "external: has no quasi-identifier of the policy; add some"
+    known, points = _known_points(external, ground, "external", none)
+    subject = ground.target.schema.subject
     if subject is None or subject.name not in external.names:
         return ExternalList(known, points, None)
-    own = ground.original.column(subject.name)
-    # any record of a person leads to the same number
-    number_of = dict(zip(own.cells, _numbers(own.codes, ground.people.persons), strict=True))
+    own = ground.target.original.column(subject.name)
+    numbers = np.full(int(own.codes.max()) + 1, -1)
+    numbers[own.codes] = ground.people.persons  # any record of a person leads to the same number
+    number_of = dict(zip(own.cells, numbers, strict=True))
     listed = external.column(subject.name)
     number = np.array([number_of.get(cell, -1) for cell in listed.cells])[listed.codes]
     class_of = np.full(int(persons.max(initial=-1)) + 2, -1)
     class_of[persons] = release.labels
     return ExternalList(known, points, class_of[number])
-
-
-def _numbers(codes: np.ndarray, persons: np.ndarray) -> np.ndarray:
-    number = np.full(int(codes.max()) + 1, -1)
-    number[codes] = persons
-    return number
 
 
 def _read(policy: Policy, name: str) -> Table:
@@ -353,72 +308,85 @@ def _require(table: Table, names: list[str]) -> None:
         raise InputError.from_findings(findings)
 
 
-# Attack a release that was audited with its original.
-
-
-OTHER_METHOD = "the policy's method does not publish one table, so nothing is published again"
-
-
-@dataclass(frozen=True)
-class Again:
-    """What only the method of a release knows: how to publish some rows as the release was, and
-    how it decides about a class alone. why_not: why nothing is published again, where nothing is.
-    """
-
-    republish: Republish | None = None
-    recoding: Recoding = field(default_factory=Recoding)
-    why_not: str = NOT_KNOWN
-
-
-PublishAgain = Callable[[AuditResult, Table, EncodedTable, Policy], Again]
-
-
-def never_again(
-    result: AuditResult, original: Table, encoded: EncodedTable, policy: Policy
-) -> Again:
-    """For releases that are not made a second time, as those of streams."""
-    return Again(why_not=NOT_KNOWN if policy.model.method is None else OTHER_METHOD)
-
-
-def attack_audited(
-    result: AuditResult,
-    released: Table,
-    original: Table,
+def request_of_frames(
     policy: Policy,
-    request: AttackRequest,
-    again: PublishAgain,
+    attacks: Asked,
+    control: Frame | None,
+    external: Frame | None,
+    earlier: Sequence[Any],
+    folds: int = 1,
+) -> AttackRequest:
+    """What Python asks, judged before anything is compared; raises InputError.
+
+    earlier: each alone, with its policy, or with that and its trace, if it is a stream.
+    """
+    outside, listed = (
+        None if frame is None else table_beside(table_of(frame), policy, what)
+        for frame, what in ((control, "control"), (external, "external"))
+    )
+    others = tuple(_earlier(each, policy) for each in earlier)
+    return asked_of(policy, AttackRequest(asked_attacks(attacks), outside, listed, others, folds))
+
+
+def _earlier(each: Any, policy: Policy) -> Earlier:
+    given = each if isinstance(each, tuple) else (each,)
+    released, own, trace = (*given, None, None)[:3]
+    rows = None if trace is None else traced_records(path_text(trace, "trace"))
+    own = policy if own is None else Policy.of(own)
+    return Earlier(published_table(table_of(released), own)[0], own, rows)
+
+
+# A stream's release: its private trace tells whose row is whose.
+
+
+def attack_stream(
+    released: Frame,
+    policy: PolicyLike,
+    original: Frame,
+    trace: str | Path,
+    attacks: Asked = ALL,
+    *,
+    control: Frame | None = None,
+    external: Frame | None = None,
+    earlier: Sequence[Any] = (),
     progress: Progress = no_progress,
 ) -> Certificate:
-    """The certificate of an audited release, with its attacks and the policy's thresholds."""
-    request = asked_of(policy, request)
-    found = attacked(target(result, released, original, policy, again), policy, request, progress)
-    return with_attacks(result.certificate, found)
+    """`attack` of all that a stream published, with the file that its `--trace` wrote.
+
+    original: the records in the order in which they were read, those set aside among them. control:
+    people who are not in the release; without it there are none to compare with, as a stream is not
+    run again. external: a list of people. earlier: other releases of the same records, each alone,
+    with its policy, or with that and its trace, if it is a stream as well. Raises InputError where
+    these don't belong together.
+    """
+    policy = Policy.of(policy)
+    request = request_of_frames(policy, attacks, control, external, earlier)
+    table, source = table_of(released), table_of(original).frame
+    read = StreamSource(source, np.arange(source.height), None)
+    lines = read_trace(path_text(trace, "trace"))
+    result = audit_traced(table, policy, read, lines, progress)
+    return attack_read_stream(result, table, lines, policy, request, progress)
 
 
-def target(
-    result: AuditResult, released: Table, original: Table, policy: Policy, again: PublishAgain
-) -> AttackedRelease:
-    """An audited release as attacks take it. again: how some of its rows are published again."""
-    truth = result.truth
-    encoded = _encoded(original, policy) if truth is None else truth.encoded
-    made = again(result, original, encoded, policy)
-    return AttackedRelease(
-        released,
-        result.release,
-        result.schema,
-        original,
-        encoded,
-        truth,
-        made.republish,
-        made.recoding,
-        made.why_not,
-    )
+def attack_read_stream(
+    result: AuditResult,
+    released: Table,
+    trace: pl.DataFrame,
+    policy: Policy,
+    request: AttackRequest,
+    progress: Progress = no_progress,
+) -> Certificate:
+    """The certificate of a stream that was audited with its trace, with its attacks."""
+    assert result.truth is not None
+    taken = np.sort(trace["seq"].to_numpy())
+    others = tuple(_placed(each, taken) for each in request.earlier)
+    target = AttackedRelease.of_audited(result, released, result.truth.original, policy)
+    request = replace(request, earlier=others)
+    return attacked(result.certificate, target, policy, request, progress)
 
 
-def _encoded(original: Table, policy: Policy) -> EncodedTable:
-    """The original, of which nobody knows which record of the release is whose."""
-    schema, findings = bind_original(original, policy)
-    encoded, unfit = (None, findings) if schema is None else encode(original, schema)
-    if encoded is None:
-        raise InputError.from_findings([f"original: {finding}" for finding in unfit])
-    return encoded
+def _placed(earlier: Earlier, taken: np.ndarray) -> Earlier:
+    """Another stream with its records by their places among those that this one took."""
+    if earlier.rows is None:
+        return earlier
+    return replace(earlier, rows=places_among(taken, earlier.rows))

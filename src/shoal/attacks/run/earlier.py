@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shoal.attacks.counts import alike
+from shoal.attacks.intersection import Places
 from shoal.data.attack_scene import EarlierRelease, ShownRelease, ShownRows
 from shoal.data.numbers import weighted_sum
 from shoal.data.schema import Role, Schema
@@ -72,23 +74,19 @@ def aligned(earlier: Earlier, newer: Newer, truth: Truth) -> EarlierRelease | No
         persons = _persons_by_subject(table.column(subject.name), subject.name, newer, truth)
         return _by_person(newer, newer.shown_rows(table, labels, persons))
     rows = _known_rows(earlier, truth)
-    in_order = table.records == truth.original.records and policy.model.render.order == "input"
-    if rows is None and not in_order:
-        return None
+    is_traced = rows is not None
+    if rows is None:
+        if table.records != truth.original.records or policy.model.render.order != "input":
+            return None
+        rows = np.arange(table.records)
     person_of = _persons_of_original(newer.release, truth)
-    persons = person_of
-    if rows is not None:
-        strangers = _strangers(person_of) + np.arange(len(rows))
-        persons = np.where(rows >= 0, person_of[rows], strangers)
-    shown = newer.shown_rows(table, labels, persons)
-    row_of = np.arange(truth.original.records)
-    if rows is not None:
-        row_of = np.full(truth.original.records + 1, ABSENT)
-        row_of[rows] = np.arange(len(rows))
-        row_of = row_of[:-1]
-    order = None if rows is not None else row_order(table, newer.table, newer.schema)
-    how = "order" if rows is None else "trace"
-    return by_row(newer.release, shown, truth.aligned(row_of), order, how)
+    strangers = _strangers(person_of) + np.arange(len(rows))
+    shown = newer.shown_rows(table, labels, np.where(rows >= 0, person_of[rows], strangers))
+    row_of = np.full(truth.original.records + 1, ABSENT)
+    row_of[rows] = np.arange(len(rows))
+    order = None if is_traced else row_order(table, newer.table, newer.schema)
+    how = "trace" if is_traced else "order"
+    return by_row(newer.release, shown, truth.aligned(row_of[:-1]), order, how)
 
 
 def _known_rows(earlier: Earlier, truth: Truth) -> np.ndarray | None:
@@ -126,15 +124,9 @@ def _by_person(newer: Newer, rows: ShownRows) -> EarlierRelease:
     """Aligned person by person: several classes of one are a cell of their own."""
     persons = newer.release.persons
     people = int(max(persons.max(initial=-1), rows.persons.max(initial=-1))) + 1
-    class_of = np.full(people, ABSENT)
-    class_of[rows.persons] = SUPPRESSED
-    kept = rows.labels >= 0
-    count = int(rows.labels.max(initial=-1)) + 1
-    places = np.unique(rows.persons[kept] * max(count, 1) + rows.labels[kept])
-    person, label = places // max(count, 1), places % max(count, 1)
-    class_of[person] = label
-    several = np.bincount(person, minlength=people) > 1
-    class_of[several] = count + np.flatnonzero(several)
+    everybody = np.arange(people)
+    class_of = Places.of(rows, everybody).group
+    class_of[~np.isin(everybody, rows.persons)] = ABSENT
     unchanged = np.ones(len(persons), dtype=bool)
     for name, codes in rows.values.items():
         own = newer.release.sensitive[name]
@@ -175,14 +167,12 @@ def _strangers(persons: np.ndarray) -> int:
 def published_classes(earlier: Table, policy: Policy) -> np.ndarray:
     """The class of each row: equal quasi-identifiers are one class, -1 where all are suppressed."""
     mark = policy.model.render.suppressed
-    key = np.zeros(earlier.records, dtype=np.int64)
+    columns = [earlier.column(name) for name in policy.quasi]
     suppressed = np.ones(earlier.records, dtype=bool)
-    for name in policy.quasi:
-        column = earlier.column(name)
-        key = key * len(column.cells) + column.codes
-        key = np.unique(key, return_inverse=True)[1].reshape(-1)
+    for column in columns:
         suppressed &= np.array([cell == mark for cell in column.cells], dtype=bool)[column.codes]
-    return np.where(suppressed, SUPPRESSED, key)
+    classes = alike([column.codes for column in columns], earlier.records)
+    return np.where(suppressed, SUPPRESSED, classes)
 
 
 def row_order(

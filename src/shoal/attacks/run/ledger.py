@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from shoal.attacks.run.attack import AttackedRelease, in_boxes, scene_of, tried
+from shoal.attacks.run.attack import in_boxes, scene_of, tried
 from shoal.attacks.run.earlier import ABSENT, Newer, by_row, published_classes, row_order
-from shoal.attacks.run.people import plain_columns
+from shoal.attacks.run.people import AttackedRelease, plain_columns
 from shoal.attacks.run.request import Asked, AttackRequest, asked_attacks
 from shoal.auditor.ledger.history import LedgerAudit, audit_releases, policy_with
 from shoal.auditor.ledger.reading import (
@@ -34,12 +34,12 @@ from shoal.data.attack_scene import (
     Trial,
 )
 from shoal.data.boxes import boxes_of
-from shoal.data.encoding import encode
+from shoal.data.numbers import places_among
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
-from shoal.policy.binding.table import bind_original
+from shoal.policy.binding.table import bound_original
 from shoal.policy.policy import Policy
 from shoal.protocols import Attack
 
@@ -86,7 +86,7 @@ def attack_ledger(
             "attacks on a ledger: need its private part, which knows whose row is whose; restore it"
         )
     *earlier, newest = ledger.releases()
-    own = _reading(ledger, newest, policy)
+    own = read_as_published(*rows_of_release(ledger, newest, policy), policy)
 
     def scene(attacks: list[Attack]) -> AttackScene:
         made = _scene(ledger, own, policy, request, attacks)
@@ -97,11 +97,6 @@ def attack_ledger(
         return replace(made, earlier=tuple(found))
 
     return {"release": newest} | tried(scene, policy, request, progress)
-
-
-def _reading(ledger: Ledger, number: int, policy: Policy) -> ReleaseReading:
-    frame, identities = rows_of_release(ledger, number, policy)
-    return read_as_published(frame, identities, policy)
 
 
 def _scene(
@@ -119,10 +114,7 @@ def _scene(
     if kept is None or not np.array_equal(kept[1], own.identities.records):
         return _without_originals(own, policy, NO_ORIGINALS)
     original = Table(as_text(kept[0]))
-    schema, findings = bind_original(original, policy)
-    encoded, unfit = (None, findings) if schema is None else encode(original, schema)
-    if schema is None or encoded is None:
-        raise InputError.from_findings([f"originals: {finding}" for finding in unfit])
+    schema, encoded = bound_original(original, policy, "originals")
     target = AttackedRelease(
         Table(own.frame),
         own.release,
@@ -188,11 +180,8 @@ def _rows_of(own: Identities, earlier: Identities) -> np.ndarray:
     """(n,) the earlier row of each record of the newest release; ABSENT where there is none."""
     real = np.flatnonzero(earlier.is_real)
     order = real[np.argsort(earlier.records[real])]
-    if not len(order):
-        return np.full(len(own.records), ABSENT)
-    at = np.minimum(np.searchsorted(earlier.records[order], own.records), len(order) - 1)
-    found = (earlier.records[order[at]] == own.records) & own.is_real
-    return np.where(found, order[at], ABSENT)
+    at = places_among(earlier.records[order], own.records)
+    return np.where(own.is_real, np.append(order, ABSENT)[at], ABSENT)
 
 
 def _persons(own: Identities, release: ShownRelease, earlier: Identities) -> np.ndarray:
@@ -202,7 +191,7 @@ def _persons(own: Identities, release: ShownRelease, earlier: Identities) -> np.
     )
     known, first = np.unique(one, return_index=True)
     others, number = np.unique(other, return_inverse=True)
-    at = np.minimum(np.searchsorted(known, others), len(known) - 1)
+    at = places_among(known, others)
     strangers = release.records + np.arange(len(others))
-    person = np.where(known[at] == others, release.persons[first[at]], strangers)
+    person = np.where(at >= 0, release.persons[first[at]], strangers)
     return person[number.reshape(-1)].astype(np.int64)

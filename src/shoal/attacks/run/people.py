@@ -1,22 +1,69 @@
-"""People and values in numbers that a release and its original share."""
+"""A release and its original in numbers: people who are in it, and people who are not."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
 
 from shoal.attacks.run.request import points_of
-from shoal.data.attack_scene import People, ShownRelease
+from shoal.auditor.audit import AuditResult
+from shoal.data.attack_scene import Control, People, Recoding, ShownRelease, Trial
 from shoal.data.boxes import Axis, axes_of, boxes_of
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.encoding import EncodedTable
-from shoal.data.release import PublishedColumn
+from shoal.data.progress import Progress
+from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Role, Schema
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.table import Column, Table
-from shoal.errors import InputError
+from shoal.data.truth import Truth
+from shoal.errors import InfeasibleError, InputError
+from shoal.policy.binding.table import bound_original
+from shoal.policy.policy import Policy
+
+NOT_KNOWN = (
+    "neither the policy nor a certificate beside the release names a method, so nothing can be"
+    " published again"
+)
+OTHER_METHOD = "the policy's method does not publish one table, so nothing is published again"
+
+Republish = Callable[[np.ndarray], tuple[tuple[PublishedColumn, ...], np.ndarray, int]]
+"""Publishes some rows of the original as the release was: cells, labels, number of classes. Raises
+InfeasibleError where they can't be."""
+
+
+@dataclass(frozen=True)
+class AttackedRelease:
+    """A release and what its owner has beside it.
+
+    truth: None where rows are shuffled. republish: publishes some rows as the release was; None
+    for the reason `no_republish`. recoding: how the method decides about a class alone.
+    """
+
+    released: Table
+    release: Release
+    schema: Schema
+    original: Table
+    encoded: EncodedTable
+    truth: Truth | None
+    republish: Republish | None = None
+    recoding: Recoding = field(default_factory=Recoding)
+    no_republish: str = NOT_KNOWN
+
+    @classmethod
+    def of_audited(
+        cls, result: AuditResult, released: Table, original: Table, policy: Policy
+    ) -> AttackedRelease:
+        """An audited release, which is not published again."""
+        truth = result.truth
+        encoded = bound_original(original, policy)[1] if truth is None else truth.encoded
+        why = NOT_KNOWN if policy.model.method is None else OTHER_METHOD
+        return cls(
+            released, result.release, result.schema, original, encoded, truth, no_republish=why
+        )
 
 
 @dataclass(frozen=True)
@@ -27,9 +74,7 @@ class Ground:
     control's. people: everybody of the original, in its own order.
     """
 
-    schema: Schema
-    original: Table
-    encoded: EncodedTable
+    target: AttackedRelease
     axes: tuple[Axis, ...]
     blind: tuple[str, ...]
     sensitive: dict[str, SensitiveColumn]
@@ -55,12 +100,11 @@ class Ground:
         }
 
 
-def ground_of(
-    released: Table, original: Table, schema: Schema, encoded: EncodedTable, control: Table | None
-) -> Ground:
+def ground_of(target: AttackedRelease, control: Table | None) -> Ground:
     """The ground of a release; raises InputError where the control does not fit it."""
+    schema, encoded = target.schema, target.encoded
     axes, blind = axes_of(encoded.attributes)
-    tables = [released, original, *([] if control is None else [control])]
+    tables = [target.released, target.original, *([] if control is None else [control])]
     if control is not None:
         _require_columns(control, schema)
     sensitive: dict[str, SensitiveColumn] = {}
@@ -80,7 +124,7 @@ def ground_of(
         for start, stop in pairwise(ends.tolist())
     ]
     by_name = {e.attribute.name: e for e in encoded.attributes}
-    points = np.zeros((original.records, len(axes)), dtype=np.int32)
+    points = np.zeros((target.original.records, len(axes)), dtype=np.int32)
     for j, axis in enumerate(axes):
         own = by_name[axis.name]
         points[:, j] = axis.points(own.value_of_code())[own.codes]
@@ -89,7 +133,7 @@ def ground_of(
     if control is not None:
         outside = points_of(control, axes, schema, "control")
         outsiders = People(outside, parts[1], persons_of(control, schema))
-    return Ground(schema, original, encoded, axes, tuple(blind), sensitive, people, outsiders)
+    return Ground(target, axes, tuple(blind), sensitive, people, outsiders)
 
 
 def persons_of(table: Table, schema: Schema) -> np.ndarray:
@@ -130,3 +174,72 @@ def _require_columns(control: Table, schema: Schema) -> None:
             " sensitive attributes of the policy",
             [f"control: has no column '{name}'" for name in absent[1:]],
         )
+
+
+# People who are not in a release, so that an attack shows what being in it costs.
+
+
+NEEDS_CONTROL = ("inference", "membership")
+NEEDS_HALVES = ("singling-out",)
+LARGEST = 20_000  # people who are set aside
+FEWEST = 10  # people set aside, so that there is anything to compare
+
+Trials = tuple[tuple[Trial, ...], Control, Trial | None]
+"""What people outside a release are tried on, where they come from, and one of both halves."""
+
+
+def trials_of(
+    ground: Ground,
+    release: ShownRelease,
+    people: People,
+    seed: int,
+    folds: int,
+    attacks: Collection[str],
+    progress: Progress,
+) -> Trials:
+    """The trials, by the best control there is. attacks: names of those that are tried on them."""
+    republish = ground.target.republish
+    if ground.outsiders is not None:
+        control = Control("given", len(np.unique(ground.outsiders.persons)))
+        return (Trial(release, people, ground.outsiders),), control, None
+    if republish is None:
+        return _without(release, people, ground.target.no_republish)
+    order = np.random.default_rng([seed, 5, 0]).permutation(np.unique(ground.people.persons))
+    aside = min(len(order) // 5, LARGEST)
+    if aside < FEWEST:
+        return _without(release, people, "too few people to set some of them aside")
+    try:
+        trials = []
+        for fold in range(folds if {*attacks} & {*NEEDS_CONTROL} else 0):
+            progress(f"publishing without a fifth of the people, {fold + 1} of {folds}")
+            outside = np.isin(ground.people.persons, order[fold * aside : (fold + 1) * aside])
+            trials.append(_trial(ground, republish, ~outside, outside))
+        halves = None
+        if {*attacks} & {*NEEDS_HALVES}:
+            progress("publishing one half of the people")
+            half = len(order) // 2
+            parts = order[:half], order[half : 2 * half]
+            both = (np.isin(ground.people.persons, part) for part in parts)
+            halves = _trial(ground, republish, *both)
+    except InfeasibleError:
+        return _without(release, people, "a part of the people can't be published alone")
+    control = Control("republished", aside, folds)
+    return tuple(trials) or (Trial(release, people),), control, halves
+
+
+def _without(release: ShownRelease, people: People, reason: str) -> Trials:
+    return (Trial(release, people),), Control("none", reason=reason), None
+
+
+def _trial(ground: Ground, republish: Republish, inside: np.ndarray, outside: np.ndarray) -> Trial:
+    """A second release, which nobody keeps, of some records, (n,) bool; and others outside it."""
+    rows = np.flatnonzero(inside)
+    columns, labels, count = republish(rows)
+    subjects = None
+    if ground.target.encoded.subjects is not None:
+        subjects = np.unique(ground.target.encoded.subjects[rows], return_inverse=True)[1]
+        subjects = subjects.reshape(-1).astype(np.int32)
+    classes = Classes(labels, count, subjects)
+    release = ground.shown(columns, classes, ground.values_of(rows), {})
+    members = replace(ground.people.take(rows), classes=labels)
+    return Trial(release, members, ground.people.take(np.flatnonzero(outside)))

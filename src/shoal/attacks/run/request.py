@@ -15,7 +15,6 @@ from shoal.data.schema import Kind, Schema
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.files import read_beside, read_released
 from shoal.policy.parameters import build, suggestion
 from shoal.policy.policy import Policy
 from shoal.protocols import Attack
@@ -147,16 +146,6 @@ def asked_of(policy: Policy, request: AttackRequest) -> AttackRequest:
         policy.refuse_two_tables("attack")
     request.built()  # what is asked is judged before a table is read
     return request
-
-
-def read_people(path: str, policy: Policy) -> Table:
-    """A table of people that attacks compare with, written as the original of the policy is."""
-    return read_beside(path, policy, f"file '{path}'")
-
-
-def read_earlier(path: str, policy: Policy) -> Table:
-    """Another release of the same people, under its policy."""
-    return Table(read_released(path, policy).frame)
 
 
 def lacking(attack: Attack, scene: AttackScene) -> str | None:

@@ -108,7 +108,9 @@ class PostgresSession:
         try:
             connection = driver.connect(address.location)
         except driver.Error as failed:
-            raise DatabaseRefusal(_why_unreached(str(failed)), is_lost=True) from None
+            said = str(failed)
+            why = next((why for sign, why in _CONNECTING.items() if sign in said), _UNREACHED)
+            raise DatabaseRefusal(why, is_lost=True) from None
         session = cls(connection, connection.cursor())
         try:
             access = "" if writing else ", READ ONLY"
@@ -212,10 +214,6 @@ def _driver() -> Any:
     except ImportError:
         raise MissingExtraError.of("PostgreSQL needs adbc-driver-postgresql", "postgres") from None
     return driver
-
-
-def _why_unreached(message: str) -> str:
-    return next((why for sign, why in _CONNECTING.items() if sign in message), _UNREACHED)
 
 
 @contextmanager

@@ -1,7 +1,11 @@
 """A table in a database that takes the releases of a ledger, each in one transaction, once.
 
-    BEGIN; insert the rows of a release and read them back; list it in shoal_releases with its
-    certificate; the ledger appends it; COMMIT
+    BEGIN; insert the rows of a release and read them back; list it in
+    shoal_releases(name, release, since, rows, certificate, created); the ledger appends it; COMMIT
+
+name: the table. release: its number. since: the first release whose rows are part of the table as
+of this one. rows: how many it has. certificate: byte for byte that of the ledger, so that the
+certificates of a table are a chain of hashes, too.
 
 `shoal_release` is the number of a row's release; `shoal_row` counts all rows of the table from 1.
 Whatever a release shows is proved by its certificate: its rows, written as CSV, are byte for byte
@@ -15,16 +19,18 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
 from shoal.connectors import delimited
 from shoal.connectors.database.address import RELEASES, TableAddress, require_whole
 from shoal.connectors.database.connections import opened
-from shoal.connectors.database.release_list import ListedRelease, list_release, listed_releases
 from shoal.connectors.database.session import (
     SOURCE,
     DatabaseRefusal,
@@ -32,19 +38,139 @@ from shoal.connectors.database.session import (
     SqlColumn,
     TableName,
     cell_of,
+    count_rows,
     quoted,
+    rows_as_text,
 )
 from shoal.connectors.database.tables import (
     RELEASE,
     ROW,
     certificate_of,
     column_findings,
+    numbered,
     rows_of_table,
     rows_sha256,
     target_findings,
 )
 from shoal.connectors.dialect import default_dialect
 from shoal.errors import InputError
+
+_ABOUT = ("name", "release", "since", "rows", "certificate", "created")
+_NUMBERS = ("release", "since", "rows")
+_COUNT = re.compile("[0-9]{1,18}")
+
+
+@dataclass(frozen=True)
+class ListedRelease:
+    """A line of the list."""
+
+    release: int
+    since: int
+    rows: int
+    certificate: str
+    created: str
+
+    @classmethod
+    def after(cls, before: ListedRelease | None, certificate: str, rows: int) -> ListedRelease:
+        """The line of the release that follows another one, or is the first."""
+        said = stated(certificate)
+        release = 1 if before is None else before.release + 1
+        is_whole = before is None or said.get("covers") == "table"
+        since = release if is_whole else before.since if before is not None else 1
+        return cls(release, since, rows, certificate, str(said.get("date")))
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """What the certificate says; empty where it is none."""
+        return stated(self.certificate)
+
+    @property
+    def previous(self) -> object:
+        """The hash of the certificate before it, or of the ledger's beginning."""
+        return _part(self.stated, "ledger").get("previous")
+
+    @property
+    def data_sha256(self) -> object:
+        """The hash of the rows, written as CSV."""
+        return _part(self.stated, "output").get("sha256")
+
+    @property
+    def names(self) -> list[str]:
+        """The published columns; empty where the certificate is too old to name them."""
+        columns = self.stated.get("columns")
+        listed = columns if isinstance(columns, list) else []
+        parts = [part for part in listed if isinstance(part, dict)]
+        return [str(part.get("name")) for part in parts if part.get("technique") != "removed"]
+
+    @property
+    def head(self) -> str:
+        """The hash that the next release follows."""
+        return hashlib.sha256(self.certificate.encode()).hexdigest()
+
+    def follows(self, before: ListedRelease | None) -> bool:
+        """Whether this is the line that the release behind another one has."""
+        number = _part(self.stated, "ledger").get("release")
+        is_next = before is None or self.previous == before.head
+        return is_next and (
+            number == self.release and self == self.after(before, self.certificate, self.rows)
+        )
+
+
+def stated(certificate: str) -> dict[str, Any]:
+    """What the text of a certificate says; empty where it is none."""
+    try:
+        content = json.loads(certificate)
+    except (ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _part(content: dict[str, Any], name: str) -> dict[str, Any]:
+    part = content.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def listed_releases(session: Session, table: TableName) -> list[ListedRelease]:
+    """The releases of a table, rising; none where the list is missing or another program's."""
+    kept = table.beside(RELEASES)
+    if not {*_ABOUT} <= {column.name for column in session.columns(kept)}:
+        return []
+    cells = ", ".join(f"CAST({name} AS text)" for name in _ABOUT[1:])
+    rows = session.query(
+        f"SELECT {cells} FROM {kept.quoted} AS {SOURCE} WHERE name = $1"
+        f" ORDER BY {cell_of('release')}",
+        (table.name,),
+    ).rows()
+    return [_listed(*row) for row in rows]
+
+
+def _listed(release: str, since: str, rows: str, certificate: str, created: str) -> ListedRelease:
+    number, first, count = (_number(text) for text in (release, since, rows))
+    return ListedRelease(number, first, count, certificate or "", created or "")
+
+
+def _number(text: str | None) -> int:
+    """What a cell of the list says; -1, which no release has, where somebody made it no number."""
+    return int(text) if text is not None and _COUNT.fullmatch(text) else -1
+
+
+def list_release(session: Session, table: TableName, line: ListedRelease) -> None:
+    """Adds a line; the database refuses a second one of the same release."""
+    kept = table.beside(RELEASES)
+    if not session.columns(kept):
+        types = ", ".join(
+            f"{name} {'bigint' if name in _NUMBERS else 'text'} NOT NULL" for name in _ABOUT
+        )
+        session.execute(f"CREATE TABLE {kept.quoted} ({types}, PRIMARY KEY (name, release))")
+    places = ", ".join(
+        f"CAST(${place} AS {'bigint' if name in _NUMBERS else 'text'})"
+        for place, name in enumerate(_ABOUT, start=1)
+    )
+    numbers = (str(line.release), str(line.since), str(line.rows))
+    session.execute(
+        f"INSERT INTO {kept.quoted} ({', '.join(_ABOUT)}) VALUES ({places})",
+        (table.name, *numbers, line.certificate, line.created),
+    )
 
 
 @dataclass(frozen=True)
@@ -112,7 +238,8 @@ def putting(
     with opened(address, writing=True) as session:
         table = session.named(address)
         first = _begin(session, address, table, before, frame.columns)
-        session.insert(table, _numbered(frame, line.release, first))
+        of_release = pl.lit(line.release, pl.Int64).alias(RELEASE)
+        session.insert(table, numbered(frame.select(of_release, pl.all()), first))
         list_release(session, table, line)
         session.run_deferred()
         _require_as_put(session, address, table, line, first)
@@ -135,7 +262,7 @@ def _begin(
     listed, rows = listed_releases(session, table), TableRows.of(session, table)
     is_left = (listed[-1] if listed else None) == before and bool(rows.columns) == bool(before)
     count = sum(line.rows for line in listed)
-    if not is_left or (rows.columns and rows.count() != count):
+    if not is_left or (rows.columns and count_rows(session, table) != count):
         raise InputError(f"{where}: somebody else wrote into it meanwhile; run again")
     if before is None:
         findings = column_findings(session, names)
@@ -154,12 +281,6 @@ def _begin(
     return count
 
 
-def _numbered(frame: pl.DataFrame, release: int, before: int) -> pl.DataFrame:
-    numbers = pl.int_range(before + 1, before + 1 + frame.height, dtype=pl.Int64, eager=True)
-    own = pl.select(numbers.alias(ROW), pl.lit(release, pl.Int64).alias(RELEASE))
-    return pl.concat([own, frame], how="horizontal")
-
-
 def _require_as_put(
     session: Session, address: TableAddress, table: TableName, line: ListedRelease, first: int
 ) -> None:
@@ -167,7 +288,7 @@ def _require_as_put(
     listed = listed_releases(session, table)
     is_listed = bool(listed) and listed[-1] == line
     rows = TableRows.of(session, table)
-    is_whole = is_listed and rows.count() == first + line.rows
+    is_whole = is_listed and count_rows(session, table) == first + line.rows
     if not is_whole or not rows.are_as_certified(line, first):
         raise InputError(
             f"output '{address.shown}': the database itself changed rows or the certificate after"
@@ -283,10 +404,6 @@ class TableRows:
     def of(cls, session: Session, table: TableName) -> TableRows:
         return cls(session, table, {column.name: column for column in session.columns(table)})
 
-    def count(self) -> int:
-        found = self.session.query(f"SELECT CAST(count(*) AS text) FROM {self.table.quoted}")
-        return int(found.item())
-
     def shown(self, line: ListedRelease, and_later: bool) -> pl.DataFrame:
         """The published cells that bear the number of a release, wherever they lie, as text.
 
@@ -295,14 +412,6 @@ class TableRows:
         which = f"{cell_of(RELEASE)} {'>=' if and_later else '='} {line.release}"
         return self._cells(line, which).drop(ROW, RELEASE)
 
-    def _placed_cells(self, line: ListedRelease, first: int) -> pl.DataFrame:
-        """The rows where a release was put, with both numbers.
-
-        first: how many rows of the table are before it.
-        """
-        row = cell_of(ROW)
-        return self._cells(line, f"{row} > {first} AND {row} <= {first + max(line.rows, 0)}")
-
     def _cells(self, line: ListedRelease, which: str) -> pl.DataFrame:
         """Rows as text, in the order of a release's columns, with both numbers."""
         names = [ROW, RELEASE, *(line.names or self._names)]
@@ -310,15 +419,9 @@ class TableRows:
             raise InputError(
                 f"table '{self.table.name}': lacks columns that its certificates name; restore it"
             )
-        cells = ", ".join(
-            f'{self.columns[name].as_text} AS "{place}"' for place, name in enumerate(names)
-        )
-        frame = self.session.query(
-            f"SELECT {cells} FROM {self.table.quoted} AS {SOURCE}"
-            f" WHERE {which} ORDER BY {cell_of(ROW)}"
-        )
-        frame.columns = names
-        return frame
+        columns = [self.columns[name] for name in names]
+        which = f"WHERE {which} ORDER BY {cell_of(ROW)}"
+        return rows_as_text(self.session, self.table, columns, which)
 
     @property
     def _names(self) -> list[str]:
@@ -326,8 +429,12 @@ class TableRows:
         return [name for name in self.columns if name not in (ROW, RELEASE)]
 
     def are_as_certified(self, line: ListedRelease, first: int) -> bool:
-        """Whether a release has the rows, and these the numbers, that it was put with."""
-        frame = self._placed_cells(line, first)
+        """Whether a release has the rows, and these the numbers, that it was put with.
+
+        first: how many rows of the table are before it.
+        """
+        row = cell_of(ROW)
+        frame = self._cells(line, f"{row} > {first} AND {row} <= {first + max(line.rows, 0)}")
         # first: the list may state more rows than any memory holds numbers
         if frame.height != line.rows:
             return False
@@ -346,22 +453,14 @@ class TableRows:
         for number, (before, line) in enumerate(zip(lines, releases, strict=False), start=1):
             if not line.follows(before):
                 return [f"release {number:04d}: its line in '{RELEASES}' is missing or was changed"]
-        findings = [
-            f"release {line.release:04d}: its rows were changed"
-            for line, first in placed(releases)
-            if not self.are_as_certified(line, first)
-        ]
-        if self.count() != sum(line.rows for line in releases):
+        findings, first = [], 0
+        for line in releases:
+            if not self.are_as_certified(line, first):
+                findings.append(f"release {line.release:04d}: its rows were changed")
+            first += line.rows
+        if count_rows(self.session, self.table) != first:
             findings.append("rows: some were added or taken away")
         return findings
-
-
-def placed(releases: Sequence[ListedRelease]) -> Iterator[tuple[ListedRelease, int]]:
-    """Each release with how many rows are before it."""
-    first = 0
-    for line in releases:
-        yield line, first
-        first += line.rows
 
 
 def csv_sha256(frame: pl.DataFrame) -> str:

@@ -108,3 +108,46 @@ class Session(Protocol):
     def rollback(self) -> None: ...
 
     def close(self) -> None: ...
+
+
+# What is read and written the same in every database.
+
+
+def rows_as_text(
+    session: Session, table: TableName, columns: Sequence[SqlColumn], which: str
+) -> pl.DataFrame:
+    """The cells of these columns as text. which: SQL that says of which rows, and their order."""
+    cells = ", ".join(f'{column.as_text} AS "{place}"' for place, column in enumerate(columns))
+    frame = session.query(f"SELECT {cells} FROM {table.quoted} AS {SOURCE} {which}")
+    frame.columns = [column.name for column in columns]
+    return frame
+
+
+def count_rows(session: Session, table: TableName) -> int:
+    """How many rows a table has."""
+    return int(session.query(f"SELECT CAST(count(*) AS text) FROM {table.quoted}").item())
+
+
+def kept_line(
+    session: Session, kept: TableName, about: Sequence[str], name: str
+) -> tuple[str, ...] | None:
+    """What a list says under a name, in texts; None where it is missing or another program's.
+
+    about: the columns of the list, of which the first is the name.
+    """
+    if not {*about} <= {column.name for column in session.columns(kept)}:
+        return None
+    rows = session.query(
+        f"SELECT {', '.join(about[1:])} FROM {kept.quoted} WHERE {about[0]} = $1", (name,)
+    )
+    return rows.row(0) if rows.height == 1 else None
+
+
+def keep_line(session: Session, kept: TableName, about: Sequence[str], line: Sequence[str]) -> None:
+    """Puts a line into such a list, in place of an earlier one of its name."""
+    if not session.columns(kept):
+        texts = ", ".join(f"{name} text NOT NULL" for name in about)
+        session.execute(f"CREATE TABLE {kept.quoted} ({texts}, PRIMARY KEY ({about[0]}))")
+    session.execute(f"DELETE FROM {kept.quoted} WHERE {about[0]} = $1", (line[0],))
+    places = ", ".join(f"${place}" for place, _ in enumerate(line, start=1))
+    session.execute(f"INSERT INTO {kept.quoted} ({', '.join(about)}) VALUES ({places})", line)

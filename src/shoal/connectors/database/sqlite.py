@@ -77,22 +77,16 @@ class SqliteSession:
         return TableName("main", address.table)
 
     def columns(self, table: TableName) -> list[SqlColumn]:
-        with _in_our_words():
-            rows = self.connection.execute(
-                "SELECT name FROM pragma_table_xinfo(?, 'main') WHERE hidden <> 1", (table.name,)
-            ).fetchall()
+        sql = "SELECT name FROM pragma_table_xinfo($1, 'main') WHERE hidden <> 1"
         # by bytes: a collation of the table may take two texts for the same
         return [
-            SqlColumn(name, cell_of(name), f"{cell_of(name)} COLLATE BINARY") for (name,) in rows
+            SqlColumn(name, cell_of(name), f"{cell_of(name)} COLLATE BINARY")
+            for name in self.query(sql, (table.name,)).to_series().to_list()
         ]
 
     def key(self, table: TableName) -> list[str]:
-        with _in_our_words():
-            rows = self.connection.execute(
-                "SELECT name FROM pragma_table_info(?, 'main') WHERE pk > 0 ORDER BY pk",
-                (table.name,),
-            ).fetchall()
-        return [name for (name,) in rows]
+        sql = "SELECT name FROM pragma_table_info($1, 'main') WHERE pk > 0 ORDER BY pk"
+        return self.query(sql, (table.name,)).to_series().to_list()
 
     def name_findings(self, names: Sequence[str]) -> list[str]:
         findings = [

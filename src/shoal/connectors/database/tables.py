@@ -26,12 +26,14 @@ from shoal.connectors.database.address import (
 )
 from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import (
-    SOURCE,
     DatabaseRefusal,
     Session,
     SqlColumn,
     TableName,
+    keep_line,
+    kept_line,
     quoted,
+    rows_as_text,
 )
 from shoal.errors import InputError
 
@@ -47,11 +49,8 @@ def certificate_of(address: TableAddress) -> bytes | None:
 
 
 def _certificate(session: Session, table: TableName) -> str | None:
-    kept = table.beside(CERTIFICATES)
-    if not {*_ABOUT} <= {column.name for column in session.columns(kept)}:
-        return None
-    rows = session.query(f"SELECT certificate FROM {kept.quoted} WHERE name = $1", (table.name,))
-    return rows.item() if rows.height == 1 else None
+    line = kept_line(session, table.beside(CERTIFICATES), _ABOUT, table.name)
+    return None if line is None else line[1]
 
 
 def rows_of_table(
@@ -69,10 +68,8 @@ def rows_of_table(
         raise InputError(f"{address.where}: {', '.join(odd)}; give plain values, such as in a view")
     numbered = any(column.name == ROW for column in columns)
     order = _order(session, address, table, columns)
-    cells = ", ".join(f'{column.as_text} AS "{place}"' for place, column in enumerate(columns))
     by = ", ".join(column.in_order for column in order)
-    found = session.query(f"SELECT {cells} FROM {table.quoted} AS {SOURCE} ORDER BY {by}")
-    frame = found.rename(dict(zip(found.columns, [c.name for c in columns], strict=True)))
+    frame = rows_as_text(session, table, columns, f"ORDER BY {by}")
     if numbered:
         _check_numbers(frame[ROW], address)
         frame = frame.drop(ROW)
@@ -142,9 +139,8 @@ class TableDraft:
         if findings:
             raise InputError.from_findings(findings)
         create_release(self.session, self.unnamed, frame.columns)
-        numbers = pl.int_range(1, frame.height + 1, dtype=pl.Int64, eager=True).alias(ROW)
         text = frame.select(pl.all().cast(pl.String))
-        self.session.insert(self.unnamed, text.insert_column(0, numbers))
+        self.session.insert(self.unnamed, numbered(text))
 
     def read(self) -> tuple[pl.DataFrame, str]:
         """What the database holds now."""
@@ -175,18 +171,16 @@ def create_release(session: Session, table: TableName, names: Sequence[str]) -> 
     session.execute(f"CREATE TABLE {table.quoted} ({ROW} {session.numbers}, {texts})")
 
 
+def numbered(frame: pl.DataFrame, before: int = 0) -> pl.DataFrame:
+    """The rows with their numbers in front. before: how many rows are before the first."""
+    numbers = pl.int_range(before + 1, before + 1 + frame.height, dtype=pl.Int64, eager=True)
+    return frame.clone().insert_column(0, numbers.alias(ROW))
+
+
 def keep_certificate(session: Session, table: TableName, sha256: str, certificate: str) -> None:
     """Puts a certificate into the table of certificates, in place of an earlier one."""
-    kept = table.beside(CERTIFICATES)
-    if not session.columns(kept):
-        texts = ", ".join(f"{name} text NOT NULL" for name in _ABOUT)
-        session.execute(f"CREATE TABLE {kept.quoted} ({texts}, PRIMARY KEY (name))")
-    session.execute(f"DELETE FROM {kept.quoted} WHERE name = $1", (table.name,))
-    date = str(json.loads(certificate).get("date"))
-    session.execute(
-        f"INSERT INTO {kept.quoted} ({', '.join(_ABOUT)}) VALUES ($1, $2, $3, $4)",
-        (table.name, sha256, certificate, date),
-    )
+    line = (table.name, sha256, certificate, str(json.loads(certificate).get("date")))
+    keep_line(session, table.beside(CERTIFICATES), _ABOUT, line)
 
 
 @contextmanager
@@ -229,23 +223,21 @@ def _check_target(session: Session, address: TableAddress, table: TableName, rep
 def target_findings(session: Session, table: TableName) -> list[str]:
     """Why no release can have this name."""
     findings = session.name_findings([table.name])
-    if table.name.lower() == CERTIFICATES:
-        findings.append("is where certificates are kept")
-    if table.name.lower() == STREAMS:
-        findings.append("is where the steps of streams are kept")
-    if table.name.lower() == RELEASES:
-        findings.append("is where the releases of ledgers are kept")
-    return findings
+    own = {
+        CERTIFICATES: "certificates",
+        STREAMS: "the steps of streams",
+        RELEASES: "the releases of ledgers",
+    }.get(table.name.lower())
+    return findings if own is None else [*findings, f"is where {own} are kept"]
 
 
 def _is_as_certified(session: Session, address: TableAddress, table: TableName) -> bool:
-    kept = table.beside(CERTIFICATES)
-    known = session.query(f"SELECT sha256 FROM {kept.quoted} WHERE name = $1", (table.name,))
+    known = kept_line(session, table.beside(CERTIFICATES), _ABOUT, table.name)
     try:
         _, sha256 = rows_of_table(session, address, table)
     except InputError:
         return False
-    return bool(known.item() == sha256)
+    return known is not None and known[0] == sha256
 
 
 def _check_as_audited(draft: TableDraft) -> None:

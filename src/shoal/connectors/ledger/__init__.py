@@ -19,11 +19,8 @@ An append lists both folders, and reads the end of the chain and every list of p
 people up in: it hashes 8 bytes for everybody who was ever published, and costs the same otherwise,
 however long the ledger is. `verify` checks every byte.
 
-    layout.py    where everything lies, and how small files are read
-    chain.py     releases and steps as they follow each other
+    layout.py    where everything lies, how small files are read and drafts moved into their place
     verify.py    what is damaged, missing, added or out of order
-    drafts.py    what is written beside its place and moved into it whole
-    table_note.py which table takes the releases, too, and how far that is certain
     commit.py    the ledger: lock, draft, commit
 """
 

@@ -123,9 +123,6 @@ def carry_over(ledger: Ledger, folder: Path) -> None:
 # Who was ever published in a ledger, and by which token each person is known there.
 
 
-# Everybody who was ever published
-
-
 def count_known(ledger: Ledger, people: np.ndarray) -> int:
     """How many different tokens of these were ever published."""
     return int(KnownPeople(list(ledger.runs().values())).holds(np.unique(people)).sum())

@@ -246,20 +246,15 @@ def write_once(path: Path, content: bytes, private: Path) -> None:
     if path.exists():
         return
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    draft = draft_of(private, path.name)
-    try:
-        draft.touch(mode=0o600)
-        draft.write_bytes(content)
-        sync(draft)
-        os.rename(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
-    sync(path.parent)
+    write_anew(path, content, private)
 
 
-def write_anew(path: Path, content: bytes) -> None:
-    """A small file of the private part in place of an earlier one, by one rename."""
-    draft = draft_of(path.parent, path.name)
+def write_anew(path: Path, content: bytes, drafts: Path) -> None:
+    """A small file of the private part in place of an earlier one, by one rename.
+
+    drafts: the folder in which it is written first.
+    """
+    draft = draft_of(drafts, path.name)
     try:
         draft.touch(mode=0o600)
         draft.write_bytes(content)
@@ -336,4 +331,4 @@ class TableNote:
         """In place of an earlier note, whole or not at all."""
         content = {"schema": STEP_SCHEMA, **asdict(self)}
         content["sha256"] = sha256_of_state(content)
-        write_anew(private / TABLE, json_text(content).encode())
+        write_anew(private / TABLE, json_text(content).encode(), private)

@@ -11,6 +11,7 @@ import polars as pl
 
 from shoal.connectors.ledger import Ledger
 from shoal.data.ledger_view import LIVE, Panel
+from shoal.data.numbers import places_among
 
 # Tables of a ledger's private part, each in a file of its own.
 
@@ -35,10 +36,6 @@ _WORD = "rounds{}"
 _BITS = 64
 
 
-def _no_tokens() -> np.ndarray:
-    return np.zeros(0, dtype=np.uint64)
-
-
 def has_panel(step: Path) -> bool:
     """Whether a private step remembers groups of people."""
     return (step / MEMBERS).exists()
@@ -53,7 +50,7 @@ class PanelState:
     """
 
     panel: Panel
-    tokens: np.ndarray = field(default_factory=_no_tokens)
+    tokens: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     records: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     values: pl.DataFrame | None = None
 
@@ -79,10 +76,7 @@ class PanelState:
 
     def places(self, tokens: np.ndarray) -> np.ndarray:
         """(n,) int32, where each of these people stands in the panel; -1 for others."""
-        if not len(self.tokens):
-            return np.full(len(tokens), -1, dtype=np.int32)
-        at = np.minimum(np.searchsorted(self.tokens, tokens), len(self.tokens) - 1)
-        return np.where(self.tokens[at] == tokens, at, -1).astype(np.int32)
+        return places_among(self.tokens, tokens).astype(np.int32)
 
     def published(
         self,

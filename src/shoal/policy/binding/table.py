@@ -88,6 +88,17 @@ def bind_original(table: Table, policy: Policy) -> tuple[Schema | None, list[Any
     return schema, findings
 
 
+def bound_original(
+    table: Table, policy: Policy, what: str = "original"
+) -> tuple[Schema, EncodedTable]:
+    """The schema of a table, and its records in numbers; raises InputError with every finding."""
+    schema, findings = bind_original(table, policy)
+    encoded, unfit = (None, findings) if schema is None else encode(table, schema)
+    if schema is None or encoded is None:
+        raise InputError.from_findings([f"{what}: {finding}" for finding in unfit])
+    return schema, encoded
+
+
 def _bind_columns(
     table: Table, policy: Policy
 ) -> tuple[Schema | None, dict[str, Table], list[Any]]:
