@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.data.certificate import EARLIER, Certificate
 from shoal.data.printable import printable
+from shoal.policy import registry
 
 Path = tuple[str | int, ...]
 MOST_NAMED = 4
+K_ANONYMITY = "k-anonymity"
+CLOSE = 1e-9  # relative; sums in another order differ by less
+ABOUT = ("shoal", "build", "date", "verb", "method", "seed", "seconds", "scale")
+"""Keys about how the release was made, which no file shows."""
+OF_OTHER_CHECKS = ("schema", "policy", "input")
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,11 @@ class Stated:
         return list(self.certificate["promises"])
 
     @property
+    def asked_k(self) -> list[int]:
+        """Every k that a promise asks."""
+        return [promise["asked"] for promise in self.promises if promise["model"] == K_ANONYMITY]
+
+    @property
     def published(self) -> list[str]:
         """The names of the published columns, in their order."""
         columns = self.at("columns") or []
@@ -69,11 +81,14 @@ class Stated:
         columns = self.at("columns") or []
         return [column["name"] for column in columns if column["role"] in ("quasi", "sensitive")]
 
-    def at(self, *keys: str) -> Any:
-        """What stands below these keys."""
+    def at(self, *path: str | int) -> Any:
+        """What stands there."""
         value: Any = self.certificate
-        for key in keys:
-            value = value.get(key) if isinstance(value, Mapping) else None
+        for key in path:
+            if isinstance(value, list) and isinstance(key, int):
+                value = value[key]
+            else:
+                value = value.get(key) if isinstance(value, Mapping) else None
         return value
 
     def lacks(self, name: str) -> Check:
@@ -83,11 +98,50 @@ class Stated:
         """Notes that what stands here was compared."""
         self.compared.add(path)
 
-    def not_compared(self) -> Iterator[Path]:
-        """Every figure and text that it states and that no check has compared."""
-        for path in _leaves(self.certificate, ()):
-            if not any(path[:end] in self.compared for end in range(1, len(path) + 1)):
-                yield path
+    def differs(self, found: Any, *path: str | int) -> bool:
+        """Whether what stands there is not what was found; notes that it was compared."""
+        self.note(*path)
+        return not is_close(self.at(*path), found)
+
+
+def not_measured(stated: Stated, has_policy: bool, has_original: bool) -> Check:
+    """What no check has compared, said plainly, and what would let it be.
+
+    A reader takes it on the word of whoever wrote it.
+    """
+    left = [
+        path
+        for path in _leaves(stated.certificate, ())
+        if path[0] not in OF_OTHER_CHECKS
+        and not any(path[:end] in stated.compared for end in range(1, len(path) + 1))
+    ]
+    figures = [*_names((path for path in left if path[0] not in ABOUT), stated)]
+    about = list(dict.fromkeys(str(path[0]) for path in left if path[0] in ABOUT))
+    method = stated.at("method", "name")
+    if method is not None and not registry.is_known_method(method, stated.verb):
+        about = [f"{key} (not one of Shoal's)" if key == "method" else key for key in about]
+    parts = []
+    if figures:
+        lacking = [] if has_policy else ["the policy"]
+        is_matched = stated.verb not in ("stream", "republish", "fuse")
+        lacking += [] if has_original or not is_matched else ["the original"]
+        remedy = f" (needs {' and '.join(lacking)})" if lacking else ""
+        parts.append(f"{', '.join(figures)}{remedy}")
+    if about:
+        parts.append(f"{', '.join(about)} (what only its author knows)")
+    return Check("not measured again", None, "; ".join(parts) if parts else "nothing")
+
+
+def _names(paths: Iterable[Path], stated: Stated) -> Iterator[str]:
+    """Each part once; with its keys, where others of it were compared: `classes (min, max)`."""
+    keys: dict[str, dict[str, None]] = {}
+    for path in paths:
+        words = [str(key) for key in path if isinstance(key, str)]
+        keys.setdefault(words[0], {})["".join(words[1:2])] = None
+    compared = {path[0] for path in stated.compared}
+    for part, below in keys.items():
+        some = [key for key in below if key]
+        yield f"{part} ({listed(some)})" if some and part in compared else part
 
 
 def _leaves(value: Any, path: Path) -> Iterator[Path]:
@@ -106,3 +160,13 @@ def listed(names: Sequence[str], most: int = MOST_NAMED) -> str:
     """Names, the first few of them if there are many."""
     more = len(names) - most
     return ", ".join(names) if more <= 1 else f"{', '.join(names[:most])} and {more} more"
+
+
+def is_close(one: Any, other: Any) -> bool:
+    """Whether two figures are equal but for rounding; all else must be equal."""
+    numbers = (int, float)
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return {*one} == {*other} and all(is_close(one[key], other[key]) for key in one)
+    if isinstance(one, bool) or not isinstance(one, numbers) or not isinstance(other, numbers):
+        return bool(one == other)
+    return math.isclose(one, other, rel_tol=CLOSE, abs_tol=CLOSE)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shoal.auditor.checks import Check, Stated, listed
+from shoal.auditor.checks import CLOSE, K_ANONYMITY, Check, Stated, is_close, listed
 from shoal.data.certificate_shape import BY_RELEASE
 from shoal.data.fault_words import REMOVED_ROLES
 from shoal.data.numbers import exact_sum
@@ -18,11 +18,8 @@ from shoal.data.single_ends import SINGLE_ENDS, TOLERATED
 from shoal.data.warnings import PEOPLE_ASSUMED, TOGETHER_BELOW, WITHHELD_FEW
 from shoal.policy import registry
 
-NAME = "figures"
-K_ANONYMITY = "k-anonymity"
 MEASURED = ("distinct_in", "distinct_out", "loss", "single_ends", "alone_in")
 OF_QUASI = ("loss", "single_ends", "round")
-CLOSE = 1e-9  # relative; sums in another order differ by less
 EACH_A_PERSON = ("publish", "audit", "fuse")  # a ledger's invented rows are nobody
 
 
@@ -30,8 +27,8 @@ def consistency(stated: Stated) -> Check:
     """Whether the figures of a certificate fit one another."""
     found = list(dict.fromkeys(contradictions(stated)))
     if found:
-        return Check(NAME, False, f"contradict one another: {listed(found)}")
-    return Check(NAME, True, "fit one another")
+        return Check("figures", False, f"contradict one another: {listed(found)}")
+    return Check("figures", True, "fit one another")
 
 
 def contradictions(stated: Stated) -> Iterator[str]:
@@ -110,26 +107,21 @@ def _sizes(name: str, groups: Mapping[str, Any], most: int) -> Iterator[str]:
         yield f"{name}: no whole number of people has this mean"
 
 
-def _differ(one: Any, other: Any) -> bool:
-    if one is None or other is None:
-        return (one is None) != (other is None)
-    return not math.isclose(one, other, rel_tol=CLOSE, abs_tol=CLOSE)
-
-
-def _inverse(size: Any) -> float | None:
-    return 1 / size if size else None
+def _is_risk_of(size: Any, risk: Any) -> bool:
+    """Whether this is the risk of somebody in a class of this size."""
+    return is_close(risk, 1 / size if size else None)
 
 
 def _risk(stated: Stated) -> Iterator[str]:
     risk, groups = stated.at("risk"), stated.at("classes")
-    if _differ(risk["prosecutor_max"], _inverse(groups["min"])):
+    if not _is_risk_of(groups["min"], risk["prosecutor_max"]):
         yield "'risk.prosecutor_max' is not that of the smallest class"
-    if _differ(risk["prosecutor_mean"], _inverse(groups["mean"])):
+    if not _is_risk_of(groups["mean"], risk["prosecutor_mean"]):
         yield "'risk.prosecutor_mean' is not that of the mean class"
     if stated.at("attacks", "population") is not None:
         return  # then these are about a population that is known
     for name, same in (("journalist_max", "prosecutor_max"), ("marketer", "prosecutor_mean")):
-        if _differ(risk[name], risk[same]):
+        if not is_close(risk[name], risk[same]):
             yield f"'risk.{name}' is not 'risk.{same}'"
 
 
@@ -145,15 +137,15 @@ def _utility(stated: Stated) -> Iterator[str]:
         yield "'utility.classification' counts more than all records"
     negative = [name for name, score in utility.items() if score is not None and score < 0]
     yield from (f"'utility.{name}' is below 0" for name in negative if "squared" in name)
-    losses = [column["loss"] for column in stated.at("columns") or [] if _is_shown_quasi(column)]
+    losses = [
+        column["loss"]
+        for column in stated.at("columns") or []
+        if column["role"] == "quasi" and column["technique"] != "removed"
+    ]
     known = [loss for loss in losses if loss is not None]
     mean = exact_sum(known) / len(known) if known and len(known) == len(losses) else None
-    if mean is not None and _differ(utility.get("gcp"), mean):
+    if mean is not None and not is_close(utility.get("gcp"), mean):
         yield "'utility.gcp' is not the mean loss of the quasi-identifiers"
-
-
-def _is_shown_quasi(column: Mapping[str, Any]) -> bool:
-    return bool(column["role"] == "quasi" and column["technique"] != "removed")
 
 
 def _promises(stated: Stated) -> Iterator[str]:
@@ -178,15 +170,15 @@ def _of_groups(
 ) -> Iterator[str]:
     """What k-anonymity says of its own groups, against what was measured and all attributes."""
     groups, risk = promise["classes"], promise["risk"]
-    if _differ(promise["measured"], groups["min"]):
+    if not is_close(promise["measured"], groups["min"]):
         yield f"{model}: what is measured is not its smallest group"
-    if _differ(risk["max"], _inverse(groups["min"])) or _differ(
-        risk["mean"], _inverse(groups["mean"])
+    if not all(
+        _is_risk_of(groups[of], risk[key]) for of, key in (("min", "max"), ("mean", "mean"))
     ):
         yield f"{model}: its risk is not that of its groups"
     whole = all_together["count"]
-    if not promise["attributes"] and any(
-        _differ(groups[key], all_together[key]) for key in groups.keys() & all_together.keys()
+    if not promise["attributes"] and not all(
+        is_close(groups[key], all_together[key]) for key in groups.keys() & all_together.keys()
     ):
         yield f"{model}: over all quasi-identifiers, but its groups are not 'classes'"
     elif whole and groups["count"] and groups["count"] > whole:
@@ -217,9 +209,8 @@ def _attacks(stated: Stated) -> Iterator[str]:
 
 def _together(stated: Stated) -> Iterator[str]:
     found, subjects = stated.at("together"), stated.at("subjects")
-    asked = [p["asked"] for p in stated.promises if p["model"] == K_ANONYMITY]
     least, people = found["min"], found["people"]
-    if found["asked"] != max(asked, default=None):
+    if found["asked"] != max(stated.asked_k, default=None):
         yield "'together.asked' is not the largest k that a promise asks"
     if least != stated.at("classes", "min"):
         yield "'together.min' is not the smallest class"
@@ -244,8 +235,10 @@ def _columns(stated: Stated) -> Iterator[str]:
         yield from _figures_of(column, f"columns[{number}]", stated.at("records"))
         yield from _use_of(column, f"columns[{number}]", stated)
     shown = {column["name"] for column in columns if column["role"] == "quasi"}
-    strange = [p["model"] for p in stated.promises if not _is_about(p, shown, {*names})]
-    yield from (f"{model}: is about columns that are not described" for model in strange)
+    for promise in stated.promises:
+        known = shown if promise["model"] == K_ANONYMITY else {*names}
+        if {*promise["attributes"]} - known:
+            yield f"{promise['model']}: is about columns that are not described"
     together = stated.at("together", "attributes")
     if together is not None and {*together} != shown:
         yield "'together' is not about the quasi-identifiers that 'columns' names"
@@ -257,17 +250,16 @@ def _figures_of(column: Mapping[str, Any], name: str, records: Mapping[str, Any]
         yield f"'{name}' shows more values than there are records"
     if (column["distinct_in"] or 0) > (records["in"] or math.inf):
         yield f"'{name}' had more values than there were records"
+    lacks: tuple[str, ...] = ()
     if column["technique"] in ("removed", "derived"):
-        measured = [key for key in (*MEASURED, "round") if column[key] is not None]
+        lacks = (*MEASURED, "round")
     elif column["role"] != "quasi":
-        measured = [key for key in OF_QUASI if column[key] is not None]
-    else:
-        measured = (
-            []
-            if column["type"] != "category"
-            else [key for key in ("round", "single_ends") if column[key] is not None]
-        )
-    yield from (f"'{name}' has no '{key}' that could be stated" for key in measured)
+        lacks = OF_QUASI
+    elif column["type"] == "category":
+        lacks = ("round", "single_ends")
+    for key in lacks:
+        if column[key] is not None:
+            yield f"'{name}' has no '{key}' that could be stated"
 
 
 def _use_of(column: Mapping[str, Any], name: str, stated: Stated) -> Iterator[str]:
@@ -284,10 +276,6 @@ def _use_of(column: Mapping[str, Any], name: str, stated: Stated) -> Iterator[st
         yield f"'{name}' is published, though its role is to be removed"
 
 
-def _is_about(promise: Mapping[str, Any], quasi: set[str], names: set[str]) -> bool:
-    return {*promise["attributes"]} <= (quasi if promise["model"] == K_ANONYMITY else names)
-
-
 def _warnings(stated: Stated) -> Iterator[str]:
     codes = [warning["code"] for warning in stated.at("warnings")]
     records, together = stated.at("records"), stated.at("together")
@@ -295,8 +283,7 @@ def _warnings(stated: Stated) -> Iterator[str]:
         yield f"warning '{PEOPLE_ASSUMED}', though people are not assumed"
     if WITHHELD_FEW in codes and not records["withheld"]:
         yield f"warning '{WITHHELD_FEW}', though nobody is withheld"
-    asked = [p["asked"] for p in stated.promises if p["model"] == K_ANONYMITY]
-    if 0 < records["withheld"] < max(asked, default=0) and WITHHELD_FEW not in codes:
+    if 0 < records["withheld"] < max(stated.asked_k, default=0) and WITHHELD_FEW not in codes:
         yield f"the warning '{WITHHELD_FEW}' is missing"
     single = sum((column["single_ends"] or 0) > TOLERATED for column in stated.at("columns"))
     if single != codes.count(SINGLE_ENDS):

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -17,7 +17,8 @@ from typing import Any
 from shoal.auditor.columns import REMOVED, column_roles, measured_columns, with_derived
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
-from shoal.data.schema import Schema
+from shoal.data.notation import Notation
+from shoal.data.schema import Render, Schema
 from shoal.data.single_ends import single_end_warnings
 from shoal.data.table import Table
 from shoal.data.truth import Truth
@@ -28,6 +29,7 @@ from shoal.policy.policy import Policy
 from shoal.utility.gcp import ColumnFigures
 
 TAKE_ROUND = ("publish", "audit")
+OF_FILE = ("name", "role", "type", "technique", "round", "derived_from")
 
 
 def described(
@@ -61,45 +63,49 @@ def repeated_rows(schema: Schema) -> list[ReleaseWarning]:
     return [
         ReleaseWarning(
             HIERARCHY_REPEATS,
-            f"attribute '{attribute.name}': {_counted(attribute.hierarchy.repeated)} of its"
-            " hierarchy; each taken once",
+            f"attribute '{attribute.name}': {attribute.hierarchy.repeated} repeated"
+            f" row{'' if attribute.hierarchy.repeated == 1 else 's'} of its hierarchy; each taken"
+            " once",
         )
         for attribute in schema.attributes
         if attribute.hierarchy is not None and attribute.hierarchy.repeated
     ]
 
 
-def _counted(rows: int) -> str:
-    return "1 repeated row" if rows == 1 else f"{rows} repeated rows"
-
-
 def file_metadata(names: list[str], schema: Schema, policy: Policy) -> dict[str, str]:
     """What a Parquet file says about its columns; nothing that was measured, and no date."""
     columns = with_derived(column_roles(names, schema, policy), policy)
-    notation, render = policy.notation.written, schema.render
-    content = {
+    content = file_content(columns, cells_written(policy.notation.written, schema.render))
+    return {"shoal": json.dumps(content, ensure_ascii=False)}
+
+
+def file_content(
+    columns: Sequence[Mapping[str, Any]], dialect: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What a Parquet file says, of the columns and the dialect of its certificate."""
+    return {
         "columns": [
-            {key: value for key, value in column.items() if value is not None}
+            {key: column[key] for key in OF_FILE if column.get(key) is not None}
             for column in columns
             if column["technique"] != REMOVED
         ],
-        "dialect": {
-            "decimal": notation.decimal,
-            "dates": notation.dates,
-            "intervals": render.intervals,
-            "mark": render.suppressed,
-        },
+        "dialect": {key: dialect.get(key) for key in ("decimal", "dates", "intervals", "mark")},
     }
-    return {"shoal": json.dumps(content, ensure_ascii=False)}
+
+
+def cells_written(notation: Notation, render: Render) -> dict[str, str | None]:
+    """How cells are written, as a dialect states it."""
+    return {
+        "decimal": notation.decimal,
+        "dates": notation.dates,
+        "intervals": render.intervals,
+        "mark": render.suppressed,
+    }
 
 
 def provenance(verb: str, policy: Policy) -> dict[str, Any]:
     """The keys that say what made a certificate."""
-    return {
-        "date": date(),
-        "build": build(),
-        "policy": policy_identity(policy, verb),
-    }
+    return {"date": date(), "build": build(), "policy": policy_identity(policy, verb)}
 
 
 # What made a certificate, and when; never on which machine, by whom or in which folder.

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from shoal.auditor.audit import AuditResult, audit_table
-from shoal.auditor.checks import Check, Stated, listed
+from shoal.auditor.checks import CLOSE, K_ANONYMITY, Check, Stated, listed
 from shoal.auditor.comparison import (
     Comparison,
     Remeasured,
@@ -22,7 +22,6 @@ from shoal.auditor.comparison import (
     counts_rows,
     is_counted_alike,
 )
-from shoal.auditor.contradictions import CLOSE
 from shoal.auditor.reading import NEEDS_WITHHELD
 from shoal.auditor.without_policy import stated_policy
 from shoal.connectors import files
@@ -54,7 +53,6 @@ from shoal.policy.binding.past_memory import is_about_memory
 from shoal.policy.policy import Policy
 
 NAME = "measured again"
-K_ANONYMITY = "k-anonymity"
 RELEASED_IN_PARTS = {"stream": "--trace", "republish": "--ledger"}
 """Verbs whose rows can't be matched with an original's, and the audit that counts their people."""
 COUNTS_VALUES = ("l-diversity", "k-l-diversity", "p-sensitive-k-anonymity")
@@ -79,17 +77,22 @@ class Reader:
 
     @classmethod
     def of(
-        cls, policy: Policy | None, original: str | None, stated: Stated, *checks: Check
+        cls,
+        policy: Policy | None,
+        original: str | None,
+        stated: Stated,
+        named: Check,
+        signature: Check,
+        room: Room | None,
     ) -> Reader:
-        """checks: of the policy and of the signature.
+        """named, signature: the checks of the policy and of the signature.
 
         A policy's method tells the verb. Else the certificate does, if a trusted key signed it.
         """
-        named, signature = checks
         verb = None if policy is None else verb_of(policy)
         if verb is None and signature.ok:
             verb = stated.verb
-        return cls(policy, original, verb, named.ok is not False)
+        return cls(policy, original, verb, named.ok is not False, room)
 
     @cached_property
     def source(self) -> SourceFile | CodedSource:
@@ -104,19 +107,14 @@ class Reader:
         """The table of the original, if there is one."""
         if self.original is None:
             return None
-        return (
-            self.source.table if isinstance(self.source, CodedSource) else Table(self.source.frame)
-        )
+        source = self.source
+        return source.table if isinstance(source, CodedSource) else Table(source.frame)
 
     @property
     def remarks(self) -> tuple[ReleaseWarning, ...]:
         """On rows of the original that are nobody, or may be."""
-        has_any = self.original is not None and isinstance(self.source, SourceFile)
-        return self.source.remarks if has_any and isinstance(self.source, SourceFile) else ()
-
-    def is_left_to_the_certificate(self, verb: str) -> bool:
-        """Whether nobody else says that the release is one of those that can't be matched."""
-        return self.original is not None and self.verb is None and verb in RELEASED_IN_PARTS
+        source = None if self.original is None else self.source
+        return source.remarks if isinstance(source, SourceFile) else ()
 
     def parts(self, verb: str) -> str | None:
         """The verb by which rows can't be matched with the original's; None where they can.
@@ -147,7 +145,9 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
         source = reader.table()
         shown, contradicted = published_table(table, policy)
         matched = None if reader.parts(stated.verb) else source
-        result, strict = _audits(stated, shown, policy, matched)
+        strict = audit_table(shown, policy, matched)
+        is_of_rows = matched is not None and counts_rows(stated)
+        result = audit_table(shown, policy, None) if is_of_rows else strict
     except InputError as unfit:
         if is_about_memory(unfit):
             raise
@@ -177,7 +177,14 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
 def _by_file_alone(stated: Stated, table: Table) -> Check:
     """Whether the groups of equal cells are those stated; the certificate says of which columns."""
     needed = "needs the policy; name it with --policy"
-    telling = _telling_more(stated, table)
+    # not the same wherever the column is the same that they are said to be derived from
+    telling = [
+        f"column '{column['name']}'"
+        for column in stated.at("columns") or []
+        if column["derived_from"] in table
+        and column["name"] in table
+        and not table.follows(column["name"], column["derived_from"])
+    ]
     if telling:
         text = f"{listed(telling)}: tells more than the column that it is said to be derived from"
         return Check(NAME, False, text)
@@ -233,32 +240,12 @@ def _values_shown(column: SensitiveColumn, classes: Classes) -> np.ndarray:
     return np.bincount(pairs // max(len(keys), 1), minlength=classes.count)
 
 
-def _telling_more(stated: Stated, table: Table) -> list[str]:
-    """Columns that are not the same wherever the one is that they are said to be derived from."""
-    said = [(c["name"], c["derived_from"]) for c in stated.at("columns") or []]
-    return [
-        f"column '{name}'"
-        for name, source in said
-        if source in table and name in table and not table.follows(name, source)
-    ]
-
-
 def _differing(keys: list[str]) -> Check:
-    more = listed(list(dict.fromkeys(_in_short(keys))))
+    """keys: all that differ; of a part of which several do, its name alone is said."""
+    parts = [key.partition(".")[0] for key in keys]
+    short = [part if parts.count(part) > 1 else key for part, key in zip(parts, keys, strict=True)]
+    more = listed(list(dict.fromkeys(short)))
     return Check(NAME, False, f"{more}: an audit finds another value than the certificate")
-
-
-def _audits(
-    stated: Stated, shown: Table, policy: Policy, matched: Table | None
-) -> tuple[AuditResult, AuditResult]:
-    """An audit that measures as the certificate says that it was measured, and the strictest.
-
-    matched: the original, where its records can be matched with the release's rows.
-    """
-    strict = audit_table(shown, policy, matched)
-    if matched is None or not counts_rows(stated):
-        return strict, strict
-    return audit_table(shown, policy, None), strict
 
 
 def _more_warnings(
@@ -319,16 +306,23 @@ def _unmatched(
 
     is_shuffled: by the reader's policy, not by what the certificate states.
     """
-    if reader.is_left_to_the_certificate(stated.verb):
+    if reader.original is not None and reader.verb is None and stated.verb in RELEASED_IN_PARTS:
         # a forged certificate must not talk anyone out of the comparison that they ask for
-        return Check(NAME, False, _unsaid(stated))
+        method = stated.at("method", "name")
+        known = registry.is_known_method(str(method), stated.verb)
+        text = (
+            f"that 'shoal {stated.verb}' made it, whose rows can't be matched with the original, is"
+            " the certificate's word alone; if you know it, name its method, --method"
+        )
+        return Check(NAME, False, f"{text} {method}" if known else text)
     has_original, parts = again.original is not None, reader.parts(stated.verb)
     together = _measured_together(stated)
     if together is not None:
         return Check(NAME, None, together)
     if not is_counted_alike(stated, again.certificate):
         return Check(NAME, *_uncounted(has_original, is_shuffled, parts))
-    if _has_other_reference(stated, again):
+    to = {asked_of(promise): promise.get("to") for promise in again.certificate["promises"]}
+    if any(promise.get("to") != to[asked_of(promise)] for promise in stated.promises):
         text = "was measured to a reference; name it in the policy, under 'reference'"
         return Check(NAME, False if has_original else None, text)
     if has_original and not again.has_truth and not counts_rows(stated):
@@ -336,17 +330,6 @@ def _unmatched(
         text = f"the file alone holds it; its rows can't be matched with the original{way_out}"
         return Check(NAME, None, text)
     return None
-
-
-def _unsaid(stated: Stated) -> str:
-    """That the certificate alone says what keeps rows from being matched with the original."""
-    method = stated.at("method", "name")
-    known = registry.is_known_method(str(method), stated.verb)
-    such = f", --method {method}" if known else ", --method"
-    return (
-        f"that 'shoal {stated.verb}' made it, whose rows can't be matched with the original, is"
-        f" the certificate's word alone; if you know it, name its method{such}"
-    )
 
 
 def _audit_of(parts: str) -> str:
@@ -383,16 +366,3 @@ def _uncounted(has_original: bool, is_shuffled: bool, parts: str | None) -> tupl
         return None, "agrees as far as rows tell; to count people, name the original (--original)"
     why = "the release alone names none, and its rows can't be matched with the original"
     return (None if is_shuffled else False), f"people can't be counted; {why}"
-
-
-def _has_other_reference(stated: Stated, again: Remeasured) -> bool:
-    to = {asked_of(promise): promise.get("to") for promise in again.certificate["promises"]}
-    return any(promise.get("to") != to[asked_of(promise)] for promise in stated.promises)
-
-
-def _in_short(differing: list[str]) -> list[str]:
-    """The keys that differ; of a part of which several do, its name alone."""
-    parts = [key.partition(".")[0] for key in differing]
-    return [
-        part if parts.count(part) > 1 else key for part, key in zip(parts, differing, strict=True)
-    ]

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from shoal.auditor.as_written import as_written
-from shoal.auditor.checks import Check, Stated
+from shoal.auditor.checks import Check, Stated, not_measured
 from shoal.auditor.contradictions import consistency
 from shoal.auditor.description import DEFAULT_METHODS, policy_identity
 from shoal.auditor.measured_again import (
@@ -23,7 +22,6 @@ from shoal.auditor.measured_again import (
     measured_again,
     verb_of,
 )
-from shoal.auditor.not_measured import not_measured
 from shoal.auditor.proof import Proof
 from shoal.auditor.signatures import SIGNATURE_BYTES, read_trusted
 from shoal.connectors import files
@@ -36,7 +34,7 @@ from shoal.connectors.outputs import signature_path
 from shoal.data import room
 from shoal.data.fault_words import fault_sentence
 from shoal.data.progress import Progress, no_progress
-from shoal.data.regular_files import path_text
+from shoal.data.regular_files import path_text, readable
 from shoal.data.table import Table
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.errors import InputError
@@ -102,8 +100,7 @@ def verify_by(
         raise InputError("file '-': standard input can't be verified; name a file")
     files.format_of(path)
     named, signature = _policy(stated, policy), _signature(proof, keys)
-    reader = Reader.of(policy, original, stated, named, signature)
-    reader = replace(reader, room=room_for(path, original))
+    reader = Reader.of(policy, original, stated, named, signature, room_for(path, original))
     return [*_checks(stated, path, reader, named, progress), signature]
 
 
@@ -115,7 +112,10 @@ def _checks(
     progress("reading the release")
     table, digest, unreadable = _read(path, reader, stated)
     yield _file(stated, path, digest)
-    yield as_written(stated, path, policy) if table is not None else _unread(unreadable)
+    if table is None:
+        yield Check("output", False, f"can't be read as the certificate says; {unreadable}")
+    else:
+        yield as_written(stated, path, policy)
     yield _columns(stated, table)
     yield _rows(stated, table)
     yield consistency(stated)
@@ -135,12 +135,9 @@ def require_there(path: str) -> None:
 
 
 def _digest(path: str | Path) -> str:
-    try:
-        return files.table_sha256(path)
-    except OSError as failed:
-        raise InputError(
-            f"file '{path}': can't be read ({failed.strerror}); check its name and permissions"
-        ) from None
+    with readable(f"file '{path}'"):
+        digest = files.table_sha256(path)
+    return digest
 
 
 def _digest_of_original(reader: Reader) -> str | None:
@@ -193,10 +190,6 @@ def _hidden(stated: Stated) -> str:
     return str(hidden[0])
 
 
-def _unread(why: str) -> Check:
-    return Check("output", False, f"can't be read as the certificate says; {why}")
-
-
 def _file(stated: Stated, path: str, digest: str) -> Check:
     known = stated.at("output", "sha256")
     stated.note("output", "sha256")
@@ -244,8 +237,7 @@ def _rows(stated: Stated, table: Table | None) -> Check:
     known = stated.at("records", "out")
     if table is None:
         return Check("rows", False, UNREADABLE)
-    stated.note("records", "out")
-    if known != table.records:
+    if stated.differs(table.records, "records", "out"):
         return Check("rows", False, f"{table.records} in the file, {known} certified")
     return Check("rows", True, f"{known}, as certified")
 
@@ -318,7 +310,8 @@ def _way_out(stated: Stated, policy: Policy) -> str:
     """What may have made another policy of the one that is given."""
     if stated.verb == FUSION:
         return "of a fusion, name its agreement with --policy"
-    again = [f"--k {k}" for k in _other_k(stated, policy)]
+    is_of_k = policy.required_k in stated.asked_k
+    again = [] if is_of_k else [f"--k {k}" for k in sorted(stated.asked_k)[:1]]
     method = stated.at("method", "name")
     usual = DEFAULTS if policy.model.method is None else (policy.method_name,)
     if method is not None and method not in usual:
@@ -327,12 +320,6 @@ def _way_out(stated: Stated, policy: Policy) -> str:
         again.append(f"--seed {stated.at('seed')}")
     such = f"such as {' '.join(again)}" if again else "such as --k or --write"
     return f"name that one, with the options that it was published with, {such}"
-
-
-def _other_k(stated: Stated, policy: Policy) -> list[int]:
-    """The k that is certified, where it is not the policy's."""
-    asked = {p["asked"] for p in stated.promises if p["model"] == "k-anonymity"}
-    return [] if policy.required_k in asked else sorted(asked)[:1]
 
 
 def _input(stated: Stated, reader: Reader, again: Check) -> Check:
@@ -353,34 +340,18 @@ def _input(stated: Stated, reader: Reader, again: Check) -> Check:
 
 
 def _signature(proof: Proof, keys: Sequence[Any]) -> Check:
-    name = "signature"
-    signature = _bytes_of(Path(signature_path(proof.path)))
+    name, path, signature = "signature", Path(signature_path(proof.path)), None
+    with readable(f"file '{path}'"), suppress(FileNotFoundError):
+        signature = path.read_bytes()
+    if signature is not None and len(signature) != SIGNATURE_BYTES:
+        text = f"has {len(signature)} bytes, a signature has {SIGNATURE_BYTES}; fetch it again"
+        return Check(name, False, text)
     if not keys:
-        if signature is not None and len(signature) != SIGNATURE_BYTES:
-            return Check(name, False, _cut(signature))
         is_there = "there is none" if signature is None else "not checked; name a key with --trust"
         return Check(name, None, is_there)
     if signature is None:
         return Check(name, False, "--trust asks for one, there is none")
-    if len(signature) != SIGNATURE_BYTES:
-        return Check(name, False, _cut(signature))
     for key in keys:
         if key.accepts(signature, proof.content):
             return Check(name, True, f"by the key in {key.name}, {key.fingerprint}")
     return Check(name, False, "is by none of the keys that --trust names")
-
-
-def _cut(signature: bytes) -> str:
-    return f"has {len(signature)} bytes, a signature has {SIGNATURE_BYTES}; fetch it again"
-
-
-def _bytes_of(path: Path) -> bytes | None:
-    """The content of a file; None where there is none. Raises InputError where it can't be read."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as failed:
-        raise InputError(
-            f"file '{path}': can't be read ({failed.strerror}); check its name and permissions"
-        ) from None
