@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from shoal.auditor.measure import certificate_of
 from shoal.auditor.reading import read_cells
+from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import EncodedTable
@@ -60,14 +63,12 @@ def require_parts(models: Sequence[Any], schema: Schema, policy: Policy) -> None
         raise InputError.from_findings([f"{finding}; leave out --memory" for finding in findings])
 
 
-@dataclass(frozen=True)
-class MeasuredInParts:
-    """What was measured of all ranges. parts: how many there were."""
+class MeasuredInParts(NamedTuple):
+    """A release, measured range by range. scale: how that was done, as a certificate states it."""
 
-    tally: Tally
-    promises: list[dict[str, Any]]
+    certificate: Certificate
     figures: ColumnFigures
-    parts: int
+    scale: dict[str, Any]
 
 
 def measure_in_parts(
@@ -96,8 +97,12 @@ def measure_in_parts(
             of_group = partial(_measured_group, model, table)
             found[i] = list(_each(of_group, audited.grouped_by(model.groups_by), released.room))
     reports = [model.total(each) for model, each in zip(models, found, strict=True)]
-    figures = tally.figures()
-    return MeasuredInParts(tally, reports, figures, parts)
+    original = None if truth is None else truth.original
+    certificate = certificate_of(tally, reports, released, original, policy)
+    room = released.room
+    scale = {"memory": room.limit, "room_bytes": room.on_disk, "parts": parts}
+    scale |= {"tasks": room.tasks} if isinstance(room, SharedRoom) else {}
+    return MeasuredInParts(certificate, tally.figures(), scale)
 
 
 def _each(work: Callable[[A], B], parts: Iterable[A], room: Room) -> Iterator[B]:
@@ -167,17 +172,9 @@ class _Audited:
         _ = self._places  # once, before others are given it
         shown = {name: self.released.column(name).codes for name in self._compared}
         true = {} if self.truth is None else _true_codes(self.truth, self.schema)
-        people = {} if self.subjects is None else {"": self.subjects}
         ranges = self._ranges([column.name for column in self.columns])
-        moved = ranges.moved([*shown.values(), *true.values(), *people.values()])
-        for number in range(ranges.count):
-            some = iter([column[ranges.rows(number)] for column in moved])
-            yield partial(
-                self._part,
-                {name: next(some) for name in shown},
-                {name: next(some) for name in true},
-                next(some, None),
-            )
+        for some in ranges.split(shown, true, self._people):
+            yield partial(self._part, *some)
 
     def grouped_by(self, names: tuple[str, ...]) -> Iterator[Callable[[], Classes]]:
         """Records whose cells are equal in these columns alone as classes, range by range."""
@@ -187,23 +184,14 @@ class _Audited:
             raise InputError(
                 f"promise: attribute '{unknown[0]}' is not a quasi-identifier; correct the policy"
             )
-        others = [] if not self.withheld else list(of_name)
-        carried = list(dict.fromkeys([*names, *others]))
-        people = [] if self.subjects is None else [self.subjects]
-        ranges = self._ranges(list(names))
-        moved = ranges.moved([*(of_name[name].codes for name in carried), *people])
-        for number in range(ranges.count):
-            rows = ranges.rows(number)
-            some = [column[rows] for column in moved]
-            subjects = None if self.subjects is None else some.pop()
-            columns = [
-                replace(of_name[name], codes=codes)
-                for name, codes in zip(carried, some, strict=True)
-            ]
-            yield partial(self._group, columns, names, subjects)
+        others = of_name if self.withheld else ()
+        carried = {name: of_name[name].codes for name in (*names, *others)}
+        for codes, people in self._ranges(list(names)).split(carried, self._people):
+            columns = [replace(of_name[name], codes=some) for name, some in codes.items()]
+            yield partial(self._group, columns, names, people)
 
     def _group(
-        self, columns: list[PublishedColumn], names: tuple[str, ...], subjects: np.ndarray | None
+        self, columns: list[PublishedColumn], names: tuple[str, ...], people: Codes
     ) -> Classes:
         """Some records by some of these columns; the others say who is withheld."""
         left_out = np.zeros(len(columns[0].codes), dtype=bool)
@@ -211,13 +199,17 @@ class _Audited:
             left_out = is_starred(tuple(columns), self.schema.render.suppressed)
         grouping = tuple(column for column in columns if column.name in names)
         labels, count = label_classes(grouping, left_out)
-        people = None if subjects is None else subjects.astype(np.int32, copy=False)
         quasi = {column.name: column.codes for column in grouping}
-        return Classes(labels, count, people, {}, quasi)
+        return Classes(labels, count, _subjects(people), {}, quasi)
 
     def _ranges(self, names: list[str]) -> Ranges:
         codes = [self.released.column(name).codes for name in names]
         return Ranges(codes, self.released.records, self.released.room)
+
+    @property
+    def _people(self) -> Codes:
+        """The number of each person, under no name; nothing where rows are people."""
+        return {} if self.subjects is None else {"": self.subjects}
 
     @property
     def _compared(self) -> list[str]:
@@ -225,23 +217,23 @@ class _Audited:
         roles = (Role.QUASI, Role.SENSITIVE, Role.PLAIN)
         return [a.name for a in self.schema.published if a.role in roles]
 
-    def _part(self, shown: Codes, true: Codes, people: np.ndarray | None) -> Part:
+    def _part(self, shown: Codes, true: Codes, people: Codes) -> Part:
         released = self.released.part(shown)
-        truth = None if self.truth is None else _part_of(self.truth, true, people)
+        truth = None if self.truth is None else _part_of(self.truth, true, people.get(""))
         columns = tuple(replace(column, codes=shown[column.name]) for column in self.columns)
         starred = is_starred(columns, self.schema.render.suppressed)
         labels, count = label_shown(columns, starred, self.withheld)
         classes = Classes(
             labels,
             count,
-            None if people is None else people.astype(np.int32, copy=False),
+            _subjects(people),
             {name: self._sensitive(name, shown[name]) for name in self.sensitive},
             {column.name: column.codes for column in columns},
         )
         label = None if self.schema.label is None else shown.get(self.schema.label)
         originals = {} if truth is None else truth.originals()
-        required_k = self.policy.required_k
-        release = Release(columns, classes, required_k, label, originals, starred)
+        k = self.policy.required_k
+        release = Release(columns, classes, k, label, originals, starred)
         return Part(released, release, truth)
 
     def _sensitive(self, name: str, codes: np.ndarray) -> SensitiveColumn:
@@ -281,6 +273,10 @@ class _Audited:
             some = tuple(replace(c, codes=c.codes[rows]) for c in self.columns)
             left_out[rows] = is_starred(some, self.schema.render.suppressed)
         return left_out
+
+
+def _subjects(people: Codes) -> np.ndarray | None:
+    return people[""].astype(np.int32, copy=False) if people else None
 
 
 def _is_withheld(
@@ -351,7 +347,8 @@ class Ranges:
     def __init__(self, shown: Sequence[np.ndarray], records: int, room: Room) -> None:
         """shown: (n,) codes of each column that makes the classes."""
         self._room = room
-        self.count = _how_many(records, room)
+        each = None if room.limit is None else max(room.limit // SHARE // RECORD_BYTES, 1)
+        self.count = 1 if each is None else min(max(-(-records // each), 1), 1 << 15)
         self._range_of = room.array(records, np.uint16)
         sizes = np.zeros(self.count, dtype=np.int64)
         for rows in blocks(records):
@@ -365,12 +362,15 @@ class Ranges:
             sizes += np.bincount(self._range_of[rows], minlength=self.count)
         self._starts = np.concatenate(([0], np.cumsum(sizes)))
 
-    def rows(self, number: int) -> slice:
-        """Where the records of a range stand in what `moved` gives."""
-        return slice(int(self._starts[number]), int(self._starts[number + 1]))
+    def split(self, *tables: Codes) -> Iterator[list[Codes]]:
+        """The columns of each range; within it in the order of the records."""
+        moved = self._moved([codes for columns in tables for codes in columns.values()])
+        for start, end in pairwise(self._starts.tolist()):
+            some = iter([codes[start:end] for codes in moved])
+            yield [{name: next(some) for name in columns} for columns in tables]
 
-    def moved(self, columns: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The same columns, range after range; within a range in the order of the records."""
+    def _moved(self, columns: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The columns, range after range."""
         if self.count == 1:
             return list(columns)
         found = [self._room.array(len(column), column.dtype) for column in columns]
@@ -387,13 +387,6 @@ class Ranges:
                     target[begun : begun + size] = some[end - size : end]
             at += sizes
         return found
-
-
-def _how_many(records: int, room: Room) -> int:
-    if room.limit is None:
-        return 1
-    each = max(room.limit // SHARE // RECORD_BYTES, 1)
-    return min(max(-(-records // each), 1), 1 << 15)
 
 
 # How often each sensitive value counts in a whole table that is not held in memory.

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.auditor.description import described
-from shoal.auditor.in_parts import MeasuredInParts
 from shoal.auditor.promises import Measures, promise_reports
 from shoal.auditor.reading import read_release
 from shoal.auditor.verdict import release_warnings
@@ -18,9 +16,7 @@ from shoal.data.encoding import encode, encode_subjects
 from shoal.data.people import UNKNOWN, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
-from shoal.data.room import Room
 from shoal.data.schema import Schema
-from shoal.data.shared_room import SharedRoom
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.data.warnings import PRESENCE_DISCLOSED, ReleaseWarning
@@ -35,27 +31,6 @@ from shoal.utility.tally import Tally
 from shoal.version import VERSION
 
 _RISK = ("prosecutor_max", "prosecutor_mean", "journalist_max", "marketer")
-
-
-def certificate_in_parts(
-    found: MeasuredInParts,
-    released: Table,
-    schema: Schema,
-    policy: Policy,
-    truth: Truth | None,
-    **stated: Any,
-) -> Certificate:
-    """The certificate of a release that was measured in parts. stated: more keys."""
-    original = None if truth is None else truth.original
-    certificate = certificate_of(found.tally, found.promises, released, original, policy)
-    certificate = certificate.extended(**stated)
-    return described(certificate, released, found.figures, schema, policy, truth)
-
-
-def scale_of(room: Room, parts: int) -> dict[str, Any]:
-    """How work past memory was done, as a certificate states it."""
-    done = {"memory": room.limit, "room_bytes": room.on_disk, "parts": parts}
-    return done | ({"tasks": room.tasks} if isinstance(room, SharedRoom) else {})
 
 
 class Measured(NamedTuple):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from shoal.auditor.audit import AuditResult
+from shoal.auditor.audit import AuditResult, write_certificate
 from shoal.auditor.description import described
 from shoal.auditor.measure import measure
 from shoal.auditor.trace_rules import (
@@ -23,7 +23,7 @@ from shoal.auditor.trace_rules import (
 )
 from shoal.connectors import files
 from shoal.connectors.feeds import RECORD_LINES, feed_of
-from shoal.connectors.outputs import describe_file, remove_stale_signature
+from shoal.connectors.outputs import describe_file
 from shoal.data.encoding import encode
 from shoal.data.progress import Progress
 from shoal.data.schema import Fields
@@ -53,10 +53,8 @@ def audit_stream(
     together.
     """
     progress("reading the source and the trace")
-    released, original = (
-        files.read(released_path),
-        read_source(original_path, record_lines, policy.fields),
-    )
+    released = files.read(released_path)
+    original = read_source(original_path, record_lines, policy.fields)
     trace = read_trace(trace_path)
     result = audit_traced(Table(released.frame), policy, original, trace, progress)
     certificate = result.certificate.extended(
@@ -64,9 +62,7 @@ def audit_stream(
         output=describe_file(released_path, released_path, released.sha256, result.schema.render),
     )
     if output_path is not None:
-        with files.atomic_write(output_path) as draft:
-            draft.write_text(certificate.to_json())
-        remove_stale_signature(output_path)
+        write_certificate(certificate, output_path)
     return replace(result, certificate=certificate)
 
 
@@ -81,11 +77,9 @@ def audit_traced(
     started = time.process_time()
     frame = _accepted(original, trace)
     schema, findings = bind_original(Table(frame), policy)
-    if schema is None:
-        raise InputError.from_findings([f"original: {finding}" for finding in findings])
-    encoded, wrong = encode(Table(frame), schema)
-    if encoded is None:
-        raise InputError.from_findings([f"original: {finding}" for finding in wrong])
+    encoded, wrong = (None, []) if schema is None else encode(Table(frame), schema)
+    if schema is None or encoded is None:
+        raise InputError.from_findings([f"original: {found}" for found in (*findings, *wrong)])
     shown = trace.filter(pl.col("row").is_not_null()).sort("row")
     faults = {
         "rows": wrong_rows(shown, released.records),
