@@ -10,10 +10,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from naive_republication import backward, cells, forward_and_cross, mappings
-from shoal.auditor.ledger import correspondence
-from shoal.auditor.ledger.comparison import compare, narrower, too_frequent, unnested, values_shown
-from shoal.auditor.ledger.correspondence import Mappings, compare_boxes, overlapping, shared_values
-from shoal.auditor.ledger.correspondence import backward as backward_by_counts
+from shoal.auditor.ledger import comparison
+from shoal.auditor.ledger.comparison import (
+    Mappings,
+    compare,
+    compare_boxes,
+    narrower,
+    overlapping,
+    shared_values,
+    too_frequent,
+    unnested,
+    values_shown,
+)
+from shoal.auditor.ledger.comparison import backward as backward_by_counts
 from shoal.auditor.ledger.history import returning_people_of
 from shoal.auditor.ledger.release_view import (
     CELLS,
@@ -362,7 +371,7 @@ def test_what_releases_correspond_in_is_counted_exactly_while_everybody_stays(dr
     made = view(2, range(len(labels2)), labels2, boxes2, rest)
     with pytest.MonkeyPatch.context() as patch:
         if not is_exact:
-            patch.setattr(correspondence, "MOST_EXACT", 0)
+            patch.setattr(comparison, "MOST_EXACT", 0)
         found = {f.check: f for f in compare(past, made, at_least(k), k, CELLS)}
     shared = [
         forward_and_cross(first, second, a, b) for a, b in zip(labels1, labels2, strict=False)
