@@ -9,7 +9,7 @@ import gzip
 import json
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -62,11 +62,10 @@ def _wrong(stated: Stated, name: str) -> Iterator[str]:
     size, format_stated = stated.at("output", "bytes"), stated.at("output", "format")
     for key in ("bytes", "format", "files"):
         stated.note("output", key)
+    for key in UNDELIMITED:
+        stated.note("output", "dialect", key)
     if is_address(name) and parse(name).release is not None:
-        # of a ledger: the hash is that of its file, which says all of this
-        for key in UNDELIMITED:
-            stated.note("output", "dialect", key)
-        return
+        return  # of a ledger: the hash is that of its file, which says all of this
     named = stated.at("output", "files")
     if named is not None and (not path.is_dir() or named != listed_files(path)):
         yield "files"
@@ -80,8 +79,6 @@ def _wrong(stated: Stated, name: str) -> Iterator[str]:
         format_stated.endswith(files.PACKED) != packed
     ):
         yield "format"
-    for key in UNDELIMITED:
-        stated.note("output", "dialect", key)
     dialect = stated.at("output", "dialect")
     if kind in DELIMITED:
         content = _content(path, packed, dialect["encoding"])
@@ -206,20 +203,15 @@ def _in_parquet(path: Path, names: Sequence[str], described: dict[str, Any]) -> 
     more = len(entries.keys() - OWN_METADATA)
     if more:
         yield "1 entry of metadata" if more == 1 else f"{more} entries of metadata"
-    if _parsed(entries.get("shoal")) not in (None, described):
+    said: Any = entries.get("shoal")
+    with suppress(ValueError):
+        said = None if said is None else json.loads(said)
+    if said not in (None, described):
         yield "another description of its columns"
+    content = b""
     with suppress(binascii.Error):
-        if _words(base64.b64decode(entries.get("ARROW:schema", "")), names):
-            yield "metadata of its columns"
-    if _has_dictionary(pl.read_parquet_schema(path)):
-        yield "a list of values that no cell may show"
-
-
-def _parsed(text: str | None) -> Any:
-    try:
-        return None if text is None else json.loads(text)
-    except ValueError:
-        return text
+        content = base64.b64decode(entries.get("ARROW:schema", ""))
+    yield from _in_schema(content, pl.read_parquet_schema(path), names)
 
 
 def _in_arrow(path: Path, names: Sequence[str]) -> Iterator[str]:
@@ -228,21 +220,17 @@ def _in_arrow(path: Path, names: Sequence[str]) -> Iterator[str]:
         return
     end = len(content) - len(ARROW_MARK) - 4
     size = int.from_bytes(content[end : end + 4], "little")
-    if _words(content[max(end - size, 0) : end], names):
-        yield "metadata of its columns"
-    if _has_dictionary(pl.read_ipc_schema(path)):
-        yield "a list of values that no cell may show"
+    yield from _in_schema(content[max(end - size, 0) : end], pl.read_ipc_schema(path), names)
 
 
-def _words(schema: bytes, names: Sequence[str]) -> bool:
-    """Whether there is text in a schema beside the names of columns: types are but numbers."""
+def _in_schema(content: bytes, types: Mapping[str, Any], names: Sequence[str]) -> Iterator[str]:
+    """Text beside the names of columns, since types are but numbers, and lists of values."""
     for name in sorted(names, key=len, reverse=True):
-        schema = schema.replace(name.encode(), b"\0")
-    return re.search(r"\w{4}", schema.decode(errors="ignore")) is not None
-
-
-def _has_dictionary(schema: Any) -> bool:
-    return any(dtype in (pl.Enum, pl.Categorical) for dtype in schema.values())
+        content = content.replace(name.encode(), b"\0")
+    if re.search(r"\w{4}", content.decode(errors="ignore")):
+        yield "metadata of its columns"
+    if any(dtype in (pl.Enum, pl.Categorical) for dtype in types.values()):
+        yield "a list of values that no cell may show"
 
 
 # Workbooks

@@ -12,12 +12,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.people import UNKNOWN
 from shoal.data.single_ends import SINGLE_ENDS
 from shoal.data.table import Table
-from shoal.data.warnings import (
-    HIERARCHY_REPEATS,
-    TOGETHER_BELOW,
-    WITHHELD_FEW,
-    ReleaseWarning,
-)
+from shoal.data.warnings import HIERARCHY_REPEATS, TOGETHER_BELOW, WITHHELD_FEW, ReleaseWarning
 
 BY_CELLS = ("discernibility",)
 BY_RECORDS = (*BY_CELLS, "gcp", "generalized_loss", "classification")
@@ -29,27 +24,26 @@ COUNTS_VALUES = ("l-diversity", "distinct")
 
 
 @dataclass(frozen=True)
-class Remeasured:
-    """What was measured again, and with what.
+class Comparison:
+    """What differs between a certificate and an audit; every figure that is compared is noted.
 
-    certificate: an audit's. original: the table that the release was made of, where it is at hand.
+    found: the audit's. original: the table that the release was made of, where it is at hand.
     has_truth: whether its records could be matched with the release's. has_policy: else the audit
     knows no more than which columns the certificate names. warnings: by code, those that the file
     or the original gives beside the audit's own.
     """
 
-    certificate: Certificate
+    stated: Stated
+    found: Certificate
     original: Table | None = None
     has_truth: bool = False
     has_policy: bool = True
     warnings: Mapping[str, list[ReleaseWarning]] = field(default_factory=dict)
 
-
-class Comparison:
-    """What differs between a certificate and an audit; every figure that is compared is noted."""
-
-    def __init__(self, stated: Stated, again: Remeasured) -> None:
-        self.stated, self.again, self.found = stated, again, again.certificate
+    @property
+    def is_counted_alike(self) -> bool:
+        """Whether both certificates count people, or both count rows."""
+        return bool(self.found["counted"] == self.stated.at("counted"))
 
     def same_people(self) -> Iterator[str]:
         """What differs where both count the same people."""
@@ -94,16 +88,15 @@ class Comparison:
                 ):
                     yield K_ANONYMITY
             elif found.get("presence") is not None:  # of two tables, where a row is a person
-                yield from self._promise(
-                    index, other, ["holds", *filter(_is_measure, {*one, *other})]
-                )
+                keys = ["holds", *filter(_is_measure, {*one, *other})]
+                yield from self._promise(index, other, keys)
             elif has_classes and (one["model"], one.get("kind")) == COUNTS_VALUES:
                 yield from self._promise(index, other, ["measured", "holds"])
         if not has_classes:
             return
         yield from self._records()
         yield from self._under("classes", found["classes"], ["count"])
-        known = BY_RECORDS if self.again.has_policy else BY_CELLS
+        known = BY_RECORDS if self.has_policy else BY_CELLS
         scores = [key for key in self._comparable_utility() if key in known]
         yield from self._under("utility", found["utility"], scores)
         yield from self._groups()
@@ -128,7 +121,7 @@ class Comparison:
     def _records(self) -> Iterator[str]:
         found = self.found["records"]
         keys = ["suppressed"] if self.stated.is_earlier else ["suppressed", "withheld"]
-        came = None if self.again.original is None else self.again.original.records
+        came = None if self.original is None else self.original.records
         if came is not None and self.stated.at("records", "in") is not None:
             keys.append("in")
         yield from self._under("records", {**found, "in": came}, keys)
@@ -137,7 +130,7 @@ class Comparison:
         """The measures of utility that an audit can compare; a plug-in's may be missing here."""
         utility, stated = self.found["utility"], self.stated.at("utility")
         known = [name for name in utility if name in stated]
-        if self.again.has_truth:
+        if self.has_truth:
             return known
         known = [name for name in known if utility[name] is not None]
         if utility.get("gcp") is None:  # then widths are taken of what occurs, not of the domain
@@ -171,38 +164,34 @@ class Comparison:
         found = {column["name"]: column for column in self.found["columns"]}
         for index, column in enumerate(described):
             measured = found.pop(column["name"], None)
-            if column["technique"] == "derived" and not self.again.has_policy:
+            if column["technique"] == "derived" and not self.has_policy:
                 continue  # such an audit takes it for a column like any other
             if measured is None:
-                if not self._may_be_dropped(column):
+                # only the original could tell that a column was there and was removed
+                is_removed = self.original is None and column["technique"] == "removed"
+                if not is_removed or (self.has_policy and column["role"] != "drop"):
                     yield f"column {index + 1}"
                 continue
             before = self._before(column)
             measured = {**measured, **before}
             keys = ["name", *(key for key in FROM_FILE if measured[key] is not None), *before]
-            keys += FROM_POLICY if self.again.has_policy else []
-            keys += FROM_ORIGINAL if self.again.has_truth else []
+            keys += FROM_POLICY if self.has_policy else []
+            keys += FROM_ORIGINAL if self.has_truth else []
             if [key for key in keys if self.stated.differs(measured[key], "columns", index, key)]:
                 yield f"column '{column['name']}'"
-        if self.again.has_policy:
+        if self.has_policy:
             yield from (f"column '{name}'" for name in found)
 
     def _before(self, column: Mapping[str, Any]) -> dict[str, Any]:
         """What the original alone says of a published column, in whatever order its rows are."""
-        original, name = self.again.original, column["name"]
+        original, name = self.original, column["name"]
         is_blank = column["technique"] in ("removed", "derived")
-        if original is None or self.again.has_truth or is_blank or name not in original:
+        if original is None or self.has_truth or is_blank or name not in original:
             return {}
         if column["distinct_in"] is None:  # it was not at hand, or could not be matched
             return {}
         distinct, alone = original.distinct_and_alone(name)
         return {"distinct_in": distinct, "alone_in": alone}
-
-    def _may_be_dropped(self, column: Mapping[str, Any]) -> bool:
-        """Whether only the original could tell that a column was there and was removed."""
-        if self.again.original is not None or column["technique"] != "removed":
-            return False
-        return column["role"] == "drop" or not self.again.has_policy
 
     def _warnings(self, exactly: bool) -> Iterator[str]:
         """Warnings that the file gives reason for and that are not stated, or the other way round.
@@ -214,12 +203,12 @@ class Comparison:
             return
         codes = [warning["code"] for warning in stated]
         own = [TOGETHER_BELOW, WITHHELD_FEW]
-        own += [HIERARCHY_REPEATS] if self.again.has_policy else []
-        own += [SINGLE_ENDS] if self.again.has_truth else []
+        own += [HIERARCHY_REPEATS] if self.has_policy else []
+        own += [SINGLE_ENDS] if self.has_truth else []
         found: dict[str, list[ReleaseWarning]] = {code: [] for code in own}
         for warning in self.found.warnings:
             found.setdefault(warning.code, []).append(warning)
-        for code, given in {**found, **self.again.warnings}.items():
+        for code, given in {**found, **self.warnings}.items():
             if exactly and self.stated.verb != "fuse":
                 texts = [warning["text"] for warning in stated if warning["code"] == code]
                 differs = sorted(texts) != sorted(warning.text for warning in given)
@@ -241,11 +230,6 @@ def _asking(promise: Mapping[str, Any]) -> list[str]:
     """The keys of a promise that say what it asks."""
     found = ("holds", "to", "classes", "risk")
     return [key for key in promise if key not in found and not _is_measure(key)]
-
-
-def is_counted_alike(stated: Stated, found: Certificate) -> bool:
-    """Whether both certificates count people, or both count rows."""
-    return bool(found["counted"] == stated.at("counted"))
 
 
 def counts_rows(stated: Stated) -> bool:

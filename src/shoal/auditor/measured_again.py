@@ -7,7 +7,7 @@ not show who is behind its rows, rows are counted, and no group may have more pe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,13 +15,7 @@ import numpy as np
 
 from shoal.auditor.audit import AuditResult, audit_table
 from shoal.auditor.checks import CLOSE, K_ANONYMITY, Check, Stated, listed
-from shoal.auditor.comparison import (
-    Comparison,
-    Remeasured,
-    asked_of,
-    counts_rows,
-    is_counted_alike,
-)
+from shoal.auditor.comparison import Comparison, asked_of, counts_rows
 from shoal.auditor.reading import NEEDS_WITHHELD
 from shoal.auditor.without_policy import stated_policy
 from shoal.connectors import files
@@ -53,7 +47,10 @@ from shoal.policy.binding.past_memory import is_about_memory
 from shoal.policy.policy import Policy
 
 NAME = "measured again"
-RELEASED_IN_PARTS = {"stream": "--trace", "republish": "--ledger"}
+RELEASED_IN_PARTS = {
+    "stream": "'shoal audit --trace'",
+    "republish": "'shoal audit --ledger'",
+}
 """Verbs whose rows can't be matched with an original's, and the audit that counts their people."""
 COUNTS_VALUES = ("l-diversity", "k-l-diversity", "p-sensitive-k-anonymity")
 FAR_FROM_TABLE = ("t-closeness", "beta-likeness", "delta-disclosure")
@@ -75,25 +72,6 @@ class Reader:
     is_certified: bool
     room: Room | None = None
 
-    @classmethod
-    def of(
-        cls,
-        policy: Policy | None,
-        original: str | None,
-        stated: Stated,
-        named: Check,
-        signature: Check,
-        room: Room | None,
-    ) -> Reader:
-        """named, signature: the checks of the policy and of the signature.
-
-        A policy's method tells the verb. Else the certificate does, if a trusted key signed it.
-        """
-        verb = None if policy is None else verb_of(policy)
-        if verb is None and signature.ok:
-            verb = stated.verb
-        return cls(policy, original, verb, named.ok is not False, room)
-
     @cached_property
     def source(self) -> SourceFile | CodedSource:
         """The original; raises InputError where it can't be read."""
@@ -103,6 +81,7 @@ class Reader:
             return read_original_coded(self.original, self.policy, self.room)
         return read_original(self.original, self.policy)
 
+    @cached_property
     def table(self) -> Table | None:
         """The table of the original, if there is one."""
         if self.original is None:
@@ -110,24 +89,12 @@ class Reader:
         source = self.source
         return source.table if isinstance(source, CodedSource) else Table(source.frame)
 
-    @property
-    def remarks(self) -> tuple[ReleaseWarning, ...]:
-        """On rows of the original that are nobody, or may be."""
-        source = None if self.original is None else self.source
-        return source.remarks if isinstance(source, SourceFile) else ()
-
-    def parts(self, verb: str) -> str | None:
-        """The verb by which rows can't be matched with the original's; None where they can.
+    def other_audit(self, verb: str) -> str | None:
+        """The audit of rows that can't be matched with the original's; None where they can.
 
         verb: the one that is stated.
         """
-        made_by = self.verb or verb
-        return made_by if made_by in RELEASED_IN_PARTS else None
-
-
-def verb_of(policy: Policy) -> str | None:
-    """The verb whose method a policy names; None where it names none."""
-    return None if policy.model.method is None else registry.verb_of(policy.method_name)
+        return RELEASED_IN_PARTS.get(self.verb or verb)
 
 
 def measured_again(stated: Stated, path: str, table: Table | None, reader: Reader) -> Check:
@@ -140,18 +107,17 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
     policy = reader.policy
     if policy is None:
         return _by_file_alone(stated, table)
-    source = None
     try:
-        source = reader.table()
+        source = reader.table
         shown, contradicted = published_table(table, policy)
-        matched = None if reader.parts(stated.verb) else source
+        matched = None if reader.other_audit(stated.verb) else source
         strict = audit_table(shown, policy, matched)
         is_of_rows = matched is not None and counts_rows(stated)
         result = audit_table(shown, policy, None) if is_of_rows else strict
     except InputError as unfit:
         if is_about_memory(unfit):
             raise
-        if source is None and unfit.args[0] == NEEDS_WITHHELD:
+        if reader.original is None and unfit.args[0] == NEEDS_WITHHELD:
             return Check(NAME, None, NEEDS_WITHHELD)
         why = listed([str(unfit.args[0]), *unfit.findings], 1)
         fits = reader.is_certified
@@ -160,18 +126,19 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
         return Check(NAME, False, fault_sentence("derived", contradicted))
     if contradicted is not None:
         stated.note("faults", "derived")
-    again = Remeasured(
+    again = Comparison(
+        stated,
         result.certificate,
         source,
         result.truth is not None,
-        warnings=_more_warnings(stated, path, shown, policy, source, reader.remarks),
+        warnings=_more_warnings(stated, path, shown, policy, reader),
     )
-    failing = _differing_or_broken(stated, again, strict)
-    if failing is not None:
-        return failing
     is_shuffled = result.schema.render.order != "input"
-    unmatched = _unmatched(stated, again, reader, is_shuffled)
-    return unmatched or Check(NAME, True, "an audit finds the same")
+    return (
+        _differing_or_broken(again, strict)
+        or _unmatched(again, reader, is_shuffled)
+        or Check(NAME, True, "an audit finds the same")
+    )
 
 
 def _by_file_alone(stated: Stated, table: Table) -> Check:
@@ -195,7 +162,7 @@ def _by_file_alone(stated: Stated, table: Table) -> Check:
         result = audit_table(table, policy, None)
     except InputError as unfit:
         return Check(NAME, False, f"not by the columns that it names: {unfit.args[0]}")
-    comparison = Comparison(stated, Remeasured(result.certificate, has_policy=False))
+    comparison = Comparison(stated, result.certificate, has_policy=False)
     differing = [*comparison.same_rows(has_classes=_measured_together(stated) is None)]
     if differing:
         return _differing(differing)
@@ -249,12 +216,7 @@ def _differing(keys: list[str]) -> Check:
 
 
 def _more_warnings(
-    stated: Stated,
-    path: str,
-    shown: Table,
-    policy: Policy,
-    source: Table | None,
-    remarks: Sequence[ReleaseWarning] = (),
+    stated: Stated, path: str, shown: Table, policy: Policy, reader: Reader
 ) -> dict[str, list[ReleaseWarning]]:
     """What publishing warns of beside an audit, as far as file and original tell it."""
     found: dict[str, list[ReleaseWarning]] = {}
@@ -263,32 +225,29 @@ def _more_warnings(
     if files.format_of(path) in DELIMITED and policy.model.write.formulas == "keep":
         sentences = formula_sentences_of(shown)
         found[FORMULA_CELLS] = [ReleaseWarning(FORMULA_CELLS, text) for text in sentences]
-    if source is not None:
+    if reader.table is not None:
         if policy.subject is None:
-            found[PEOPLE_ASSUMED] = people_assumed(source)
-        found[WRITTEN_ALIKE] = written_alike(source, policy)
-        found[NAMES_LIKE_DATA] = named_like_data(source, policy.model)
-    for remark in remarks:
-        found.setdefault(remark.code, []).append(remark)
+            found[PEOPLE_ASSUMED] = people_assumed(reader.table)
+        found[WRITTEN_ALIKE] = written_alike(reader.table, policy)
+        found[NAMES_LIKE_DATA] = named_like_data(reader.table, policy.model)
+        for remark in reader.source.remarks if isinstance(reader.source, SourceFile) else ():
+            found.setdefault(remark.code, []).append(remark)
     return found
 
 
-def _differing_or_broken(stated: Stated, again: Remeasured, strict: AuditResult) -> Check | None:
+def _differing_or_broken(again: Comparison, strict: AuditResult) -> Check | None:
     """Compares the figures of two certificates, promises by what each asks; None where all agree
     and hold.
     """
-    found = again.certificate
+    stated, found = again.stated, again.found
     asked = {asked_of(promise) for promise in stated.promises}
     if len(asked) < len(stated.promises):
         return Check(NAME, False, "the certificate states a promise twice")
     if asked != {asked_of(promise) for promise in found["promises"]}:
         return Check(NAME, False, "the policy asks for other promises than the certificate states")
-    comparison, is_alone = Comparison(stated, again), _measured_together(stated) is None
-    is_counted = is_alone and is_counted_alike(stated, found)
-    if is_counted:
-        differing = [*comparison.same_people()]
-    else:
-        differing = [*comparison.same_rows(has_classes=is_alone)]
+    is_alone = _measured_together(stated) is None
+    is_counted = is_alone and again.is_counted_alike
+    differing = [*(again.same_people() if is_counted else again.same_rows(is_alone))]
     if differing:
         return _differing(differing)
     if strict.truth is not None:
@@ -299,13 +258,12 @@ def _differing_or_broken(stated: Stated, again: Remeasured, strict: AuditResult)
     return None
 
 
-def _unmatched(
-    stated: Stated, again: Remeasured, reader: Reader, is_shuffled: bool
-) -> Check | None:
+def _unmatched(again: Comparison, reader: Reader, is_shuffled: bool) -> Check | None:
     """What kept figures from being compared; None where all were.
 
     is_shuffled: by the reader's policy, not by what the certificate states.
     """
+    stated = again.stated
     if reader.original is not None and reader.verb is None and stated.verb in RELEASED_IN_PARTS:
         # a forged certificate must not talk anyone out of the comparison that they ask for
         method = stated.at("method", "name")
@@ -315,25 +273,25 @@ def _unmatched(
             " the certificate's word alone; if you know it, name its method, --method"
         )
         return Check(NAME, False, f"{text} {method}" if known else text)
-    has_original, parts = again.original is not None, reader.parts(stated.verb)
+    has_original, other_audit = again.original is not None, reader.other_audit(stated.verb)
     together = _measured_together(stated)
     if together is not None:
         return Check(NAME, None, together)
-    if not is_counted_alike(stated, again.certificate):
-        return Check(NAME, *_uncounted(has_original, is_shuffled, parts))
-    to = {asked_of(promise): promise.get("to") for promise in again.certificate["promises"]}
+    if not again.is_counted_alike:
+        way_out = f"run {other_audit}" if other_audit else "name the original (--original)"
+        if other_audit or not has_original:
+            return Check(NAME, None, f"agrees as far as rows tell; to count people, {way_out}")
+        text = "people can't be counted; the release alone names none, and its rows can't be"
+        return Check(NAME, None if is_shuffled else False, f"{text} matched with the original")
+    to = {asked_of(promise): promise.get("to") for promise in again.found["promises"]}
     if any(promise.get("to") != to[asked_of(promise)] for promise in stated.promises):
         text = "was measured to a reference; name it in the policy, under 'reference'"
         return Check(NAME, False if has_original else None, text)
     if has_original and not again.has_truth and not counts_rows(stated):
-        way_out = f"; run {_audit_of(parts)}" if parts else ""
+        way_out = f"; run {other_audit}" if other_audit else ""
         text = f"the file alone holds it; its rows can't be matched with the original{way_out}"
         return Check(NAME, None, text)
     return None
-
-
-def _audit_of(parts: str) -> str:
-    return f"'shoal audit {RELEASED_IN_PARTS[parts]}'"
 
 
 def _holds(found: Certificate, is_counted: bool) -> bool:
@@ -352,17 +310,7 @@ def _holds(found: Certificate, is_counted: bool) -> bool:
 def _measured_together(stated: Stated) -> str | None:
     """Why one file alone does not tell what the certificate states; None where it does."""
     if stated.verb == "republish":
-        return f"a ledger's releases are measured together; run {_audit_of('republish')}"
+        return f"a ledger's releases are measured together; run {RELEASED_IN_PARTS['republish']}"
     if stated.at("measured") == BY_RELEASE:
-        return f"a stream was measured release by release; run {_audit_of('stream')}"
+        return f"a stream was measured release by release; run {RELEASED_IN_PARTS['stream']}"
     return None
-
-
-def _uncounted(has_original: bool, is_shuffled: bool, parts: str | None) -> tuple[bool | None, str]:
-    """Whether it is a fault that people can't be counted, and why they can't."""
-    if parts is not None:
-        return None, f"agrees as far as rows tell; to count people, run {_audit_of(parts)}"
-    if not has_original:
-        return None, "agrees as far as rows tell; to count people, name the original (--original)"
-    why = "the release alone names none, and its rows can't be matched with the original"
-    return (None if is_shuffled else False), f"people can't be counted; {why}"
