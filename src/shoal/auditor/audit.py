@@ -194,11 +194,8 @@ def bind_with_original(
     if schema.render.order != "input":
         return schema, None, []  # shuffled rows can't be matched with the original's
     encoded, wrong = encode(original, schema)
-    return (
-        schema,
-        None if encoded is None else Truth(original, encoded),
-        [f"original: {f}" for f in wrong],
-    )
+    truth = None if encoded is None else Truth(original, encoded)
+    return schema, truth, [f"original: {finding}" for finding in wrong]
 
 
 def audit_file(

@@ -117,26 +117,19 @@ def _measured_part(
     schema: Schema, models: list[Any], table: Classes, measured: Measurable
 ) -> tuple[Tally, list[Any]]:
     """The figures of a range, and what each promise finds there."""
-    part = measured()
+    released, release, truth = measured()
     tally = Tally(schema, registry.build_metrics())
-    tally.add(part.release)
-    if part.truth is not None:
-        tally.compare(part.released, part.release, part.truth)
-    return tally, [model.part(part.release.classes, table) for model in models]
+    tally.add(release)
+    if truth is not None:
+        tally.compare(released, release, truth)
+    return tally, [model.part(release.classes, table) for model in models]
 
 
 def _measured_group(model: Any, table: Classes, group: Callable[[], Classes]) -> Any:
     return model.part(group(), table)
 
 
-@dataclass(frozen=True)
-class Part:
-    """A range as it is measured."""
-
-    released: CodedTable
-    release: Release
-    truth: Truth | None
-
+Part = tuple[CodedTable, Release, Truth | None]
 
 Measurable = Callable[[], Part]
 """Makes a range when it is measured, so that no two are held at once, and where it is measured."""
@@ -144,7 +137,7 @@ Measurable = Callable[[], Part]
 
 @dataclass(frozen=True)
 class _Audited:
-    """A released table whose cells were read. withheld: whether starred records are in no class."""
+    """A released table whose cells were read."""
 
     released: CodedTable
     schema: Schema
@@ -152,7 +145,6 @@ class _Audited:
     truth: Truth | None
     columns: tuple[PublishedColumn, ...]
     sensitive: dict[str, SensitiveColumn]
-    withheld: bool
     subjects: np.ndarray | None
 
     @classmethod
@@ -163,13 +155,11 @@ class _Audited:
         subjects = None if truth is None else truth.subjects
         if truth is None and policy.subject in released.names:
             subjects = people_of(released.column(policy.subject))
-        names = [attribute.name for attribute in schema.sensitive]
-        withheld = _is_withheld(released, columns, names, schema.render.suppressed)
-        return cls(released, schema, policy, truth, columns, sensitive, withheld, subjects)
+        return cls(released, schema, policy, truth, columns, sensitive, subjects)
 
     def ranges(self) -> Iterator[Measurable]:
         """The release, range by range, beside what its owner knows."""
-        _ = self._places  # once, before others are given it
+        _ = self._places, self._withheld  # once, before others are given it
         shown = {name: self.released.column(name).codes for name in self._compared}
         true = {} if self.truth is None else _true_codes(self.truth, self.schema)
         ranges = self._ranges([column.name for column in self.columns])
@@ -184,7 +174,7 @@ class _Audited:
             raise InputError(
                 f"promise: attribute '{unknown[0]}' is not a quasi-identifier; correct the policy"
             )
-        others = of_name if self.withheld else ()
+        others = of_name if self._withheld else ()
         carried = {name: of_name[name].codes for name in (*names, *others)}
         for codes, people in self._ranges(list(names)).split(carried, self._people):
             columns = [replace(of_name[name], codes=some) for name, some in codes.items()]
@@ -195,7 +185,7 @@ class _Audited:
     ) -> Classes:
         """Some records by some of these columns; the others say who is withheld."""
         left_out = np.zeros(len(columns[0].codes), dtype=bool)
-        if self.withheld:
+        if self._withheld:
             left_out = is_starred(tuple(columns), self.schema.render.suppressed)
         grouping = tuple(column for column in columns if column.name in names)
         labels, count = label_classes(grouping, left_out)
@@ -222,7 +212,7 @@ class _Audited:
         truth = None if self.truth is None else _part_of(self.truth, true, people.get(""))
         columns = tuple(replace(column, codes=shown[column.name]) for column in self.columns)
         starred = is_starred(columns, self.schema.render.suppressed)
-        labels, count = label_shown(columns, starred, self.withheld)
+        labels, count = label_shown(columns, starred, self._withheld)
         classes = Classes(
             labels,
             count,
@@ -234,7 +224,7 @@ class _Audited:
         originals = {} if truth is None else truth.originals()
         k = self.policy.required_k
         release = Release(columns, classes, k, label, originals, starred)
-        return Part(released, release, truth)
+        return released, release, truth
 
     def _sensitive(self, name: str, codes: np.ndarray) -> SensitiveColumn:
         """A sensitive column of some records. codes: of their texts."""
@@ -266,41 +256,41 @@ class _Audited:
 
     def _left_out(self) -> np.ndarray | None:
         """(n,) bool, records in no class; None where there is none."""
-        if not self.withheld:
+        if not self._withheld:
             return None
         left_out = self.released.room.array(self.released.records, bool)
         for rows in blocks(self.released.records):
-            some = tuple(replace(c, codes=c.codes[rows]) for c in self.columns)
-            left_out[rows] = is_starred(some, self.schema.render.suppressed)
+            left_out[rows] = self._starred(rows)
         return left_out
+
+    def _starred(self, rows: slice) -> np.ndarray:
+        """Which of some records show the mark in every quasi-identifier."""
+        some = tuple(replace(column, codes=column.codes[rows]) for column in self.columns)
+        return is_starred(some, self.schema.render.suppressed)
+
+    @cached_property
+    def _withheld(self) -> bool:
+        """Whether starred records are in no class: as `data.release.is_withheld`, in blocks."""
+        released, mark = self.released, self.schema.render.suppressed
+        if any(mark not in column.cells for column in self.columns):
+            return False
+        hidden = {}
+        for name in (attribute.name for attribute in self.schema.sensitive):
+            shown = mark if released.is_text(name) else ""
+            cells = released.column(name).cells
+            hidden[name] = np.array([cell == shown for cell in cells], dtype=bool)
+        total = 0
+        for rows in blocks(released.records):
+            starred = self._starred(rows)
+            total += int(starred.sum())
+            for name, is_hidden in hidden.items():
+                if not is_hidden[released.column(name).codes[rows][starred]].all():
+                    return False
+        return 0 < total < released.records
 
 
 def _subjects(people: Codes) -> np.ndarray | None:
     return people[""].astype(np.int32, copy=False) if people else None
-
-
-def _is_withheld(
-    released: CodedTable, columns: tuple[PublishedColumn, ...], sensitive: list[str], mark: str
-) -> bool:
-    """As `data.release.is_withheld`, block by block."""
-    if any(mark not in column.cells for column in columns):
-        return False
-    hidden = {name: _hidden(released, name, mark) for name in sensitive}
-    met, total = False, 0
-    for rows in blocks(released.records):
-        starred = is_starred(tuple(replace(c, codes=c.codes[rows]) for c in columns), mark)
-        total += int(starred.sum())
-        met |= bool(starred.any())
-        for name, is_hidden in hidden.items():
-            if not is_hidden[released.column(name).codes[rows][starred]].all():
-                return False
-    return met and total < released.records
-
-
-def _hidden(released: CodedTable, name: str, mark: str) -> np.ndarray:
-    """(cells,) bool, which texts of a column say nothing."""
-    shown = mark if released.is_text(name) else ""
-    return np.array([cell == shown for cell in released.column(name).cells], dtype=bool)
 
 
 def _true_codes(truth: Truth, schema: Schema) -> Codes:
@@ -314,15 +304,11 @@ def _part_of(truth: Truth, codes: Codes, people: np.ndarray | None) -> Truth:
     """What is known of some records. codes: theirs."""
     original = truth.original
     assert isinstance(original, CodedTable)
-    attributes = tuple(
-        replace(one, codes=codes[one.attribute.name]) for one in truth.encoded.attributes
-    )
+    own = {one.attribute.name: one for one in truth.encoded.attributes}
+    attributes = tuple(replace(one, codes=codes[name]) for name, one in own.items())
     records = len(next(iter(codes.values()), ()))
     encoded = EncodedTable(attributes, people, np.zeros(records, dtype=bool))
-    often = {
-        one.attribute.name: original.column(one.attribute.name).counts()
-        for one in truth.encoded.attributes
-    }
+    often = {name: original.column(name).counts() for name in own}
     return Truth(original.part(codes), encoded, None, often)
 
 
