@@ -411,9 +411,8 @@ def test_ranges_hold_whole_classes_in_the_order_of_their_records() -> None:
     found = in_parts.Ranges(shown, 1_000, room.Room(40_000))
     met: dict[tuple[int, int], int] = {}
     seen = []
-    for part, (columns, own) in enumerate(
-        found.split({"first": shown[0], "second": shown[1]}, {"number": number})
-    ):
+    ranges = found.split({"first": shown[0], "second": shown[1]}, {"number": number})
+    for part, (columns, own) in enumerate(ranges):
         records = own["number"]
         assert (np.diff(records) > 0).all()
         assert np.array_equal(columns["first"], shown[0][records])
