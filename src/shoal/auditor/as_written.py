@@ -9,7 +9,7 @@ import gzip
 import json
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from shoal.auditor.checks import Check, Stated, listed
-from shoal.auditor.columns import REMOVED
+from shoal.auditor.description import cells_written, file_content
 from shoal.connectors import files, workbooks
 from shoal.connectors.database.address import is_address, parse
 from shoal.connectors.dialect import DELIMITED, UTF8, is_written_in
@@ -31,8 +31,6 @@ from shoal.policy.policy import Policy
 
 NAME = "output"
 HEAD = 1 << 16  # bytes, more than any header
-OF_POLICY = ("decimal", "dates", "intervals", "mark")
-OF_COLUMN = ("name", "role", "type", "technique", "round", "derived_from")
 
 
 def as_written(stated: Stated, path: str, policy: Policy | None) -> Check:
@@ -48,9 +46,8 @@ def as_written(stated: Stated, path: str, policy: Policy | None) -> Check:
         return Check(NAME, None, "a pipe is read once; name a file to compare how it is written")
     more = _beside_the_table(stated, Path(path))
     if more:
-        text = f"holds {listed(more)} beside the table, which Shoal never writes; look at it before"
-        text += " you pass it on"
-        return Check(NAME, False, text)
+        text = f"holds {listed(more)} beside the table, which Shoal never writes"
+        return Check(NAME, False, f"{text}; look at it before you pass it on")
     wrong = [f"'{key}'" for key in _wrong(stated, path)]
     if policy is not None:
         wrong += [f"'dialect.{key}'" for key in _unlike_policy(stated, policy)]
@@ -65,11 +62,10 @@ def _wrong(stated: Stated, name: str) -> Iterator[str]:
     size, format_stated = stated.at("output", "bytes"), stated.at("output", "format")
     for key in ("bytes", "format", "files"):
         stated.note("output", key)
+    for key in UNDELIMITED:
+        stated.note("output", "dialect", key)
     if is_address(name) and parse(name).release is not None:
-        # of a ledger: the hash is that of its file, which says all of this
-        for key in UNDELIMITED:
-            stated.note("output", "dialect", key)
-        return
+        return  # of a ledger: the hash is that of its file, which says all of this
     named = stated.at("output", "files")
     if named is not None and (not path.is_dir() or named != listed_files(path)):
         yield "files"
@@ -77,13 +73,12 @@ def _wrong(stated: Stated, name: str) -> Iterator[str]:
     if not is_unsaid and path.is_file() and size != path.stat().st_size:
         yield "bytes"
     kind = files.format_of(name)
-    packed = _is_packed(path) and kind not in files.TYPED
-    if f".{format_stated}".removesuffix(files.PACKED) not in _alike(kind) or (
+    packed = kind not in files.TYPED and path.is_file() and _head(path)[:2] == GZIP
+    alike = DELIMITED if kind in DELIMITED else (kind,)  # these differ by name alone
+    if f".{format_stated}".removesuffix(files.PACKED) not in alike or (
         format_stated.endswith(files.PACKED) != packed
     ):
         yield "format"
-    for key in UNDELIMITED:
-        stated.note("output", "dialect", key)
     dialect = stated.at("output", "dialect")
     if kind in DELIMITED:
         content = _content(path, packed, dialect["encoding"])
@@ -100,28 +95,11 @@ def _beside_the_table(stated: Stated, path: Path) -> list[str]:
     if stated.verb == "audit" or not path.is_file():
         return []
     if stated.at("presence") is None:
-        return carried(path, stated.published, _described(stated))
+        dialect = stated.at("output", "dialect")
+        return carried(path, stated.published, file_content(stated.at("columns") or [], dialect))
     names, second = [*stated.published, GROUP, COUNT], Path(sensitive_path(str(path)))
     both = (path, second) if second.is_file() else (path,)
     return [found for one in both for found in carried(one, names, {})]
-
-
-def _described(stated: Stated) -> dict[str, Any]:
-    """What a Parquet file says about itself, by its certificate."""
-    columns = [
-        {key: column[key] for key in OF_COLUMN if column.get(key) is not None}
-        for column in stated.at("columns") or []
-        if column["technique"] != REMOVED
-    ]
-    return {
-        "columns": columns,
-        "dialect": {key: stated.at("output", "dialect", key) for key in OF_POLICY},
-    }
-
-
-def _alike(kind: str) -> tuple[str, ...]:
-    """The formats that differ by name alone."""
-    return DELIMITED if kind in DELIMITED else (kind,)
 
 
 def _wrong_in_text(dialect: dict[str, object], head: bytes) -> Iterator[str]:
@@ -141,11 +119,10 @@ def _wrong_in_text(dialect: dict[str, object], head: bytes) -> Iterator[str]:
         yield "newline"
 
 
-def _is_packed(path: Path) -> bool:
-    if not path.is_file():
-        return False
+def _head(path: Path) -> bytes:
+    """The bytes that say whether a file is compressed, and what its compression names."""
     with open(path, "rb") as file:
-        return file.read(2) == b"\x1f\x8b"
+        return file.read(4)
 
 
 def _content(path: Path, packed: bool, encoding: object) -> bytes:
@@ -158,16 +135,9 @@ def _content(path: Path, packed: bool, encoding: object) -> bytes:
 
 def _unlike_policy(stated: Stated, policy: Policy) -> Iterator[str]:
     """How cells are written, where that is not as the policy says."""
-    written = policy.notation.written
-    asked = {
-        "decimal": written.decimal,
-        "dates": written.dates,
-        "intervals": policy.render.intervals,
-        "mark": policy.render.suppressed,
-    }
-    for key in OF_POLICY:
-        stated.note("output", "dialect", key)
-        if stated.at("output", "dialect", key) != asked[key]:
+    asked = cells_written(policy.notation.written, policy.render)
+    for key, value in asked.items():
+        if stated.differs(value, "output", "dialect", key):
             yield key
 
 
@@ -182,6 +152,7 @@ def _unlike_policy(stated: Stated, policy: Policy) -> Iterator[str]:
 OWN_METADATA = frozenset({"shoal", "ARROW:schema"})
 """The entries that Shoal's own Parquet files have."""
 
+GZIP = b"\x1f\x8b"
 GZIP_EXTRA, GZIP_NAME, GZIP_COMMENT = 4, 8, 16
 ARROW_MARK = b"ARROW1"
 
@@ -218,15 +189,10 @@ def carried(path: Path, names: Sequence[str], described: dict[str, Any]) -> list
             return [*_in_parquet(path, names, described)]
         if kind == ".arrow":
             return [*_in_arrow(path, names)]
-        return [*_in_compression(path)]
+        head = _head(path)
+        if head[:2] == GZIP and head[3:] and head[3] & (GZIP_EXTRA | GZIP_NAME | GZIP_COMMENT):
+            return ["a name or a comment in its compression"]
     return []  # it can't be read at all, which others say
-
-
-def _in_compression(path: Path) -> Iterator[str]:
-    with open(path, "rb") as file:
-        head = file.read(4)
-    if head[:2] == b"\x1f\x8b" and head[3:] and head[3] & (GZIP_EXTRA | GZIP_NAME | GZIP_COMMENT):
-        yield "a name or a comment in its compression"
 
 
 # Parquet and Arrow
@@ -237,20 +203,15 @@ def _in_parquet(path: Path, names: Sequence[str], described: dict[str, Any]) -> 
     more = len(entries.keys() - OWN_METADATA)
     if more:
         yield "1 entry of metadata" if more == 1 else f"{more} entries of metadata"
-    if _parsed(entries.get("shoal")) not in (None, described):
+    said: Any = entries.get("shoal")
+    with suppress(ValueError):
+        said = None if said is None else json.loads(said)
+    if said not in (None, described):
         yield "another description of its columns"
+    content = b""
     with suppress(binascii.Error):
-        if _words(base64.b64decode(entries.get("ARROW:schema", "")), names):
-            yield "metadata of its columns"
-    if _has_dictionary(pl.read_parquet_schema(path)):
-        yield "a list of values that no cell may show"
-
-
-def _parsed(text: str | None) -> Any:
-    try:
-        return None if text is None else json.loads(text)
-    except ValueError:
-        return text
+        content = base64.b64decode(entries.get("ARROW:schema", ""))
+    yield from _in_schema(content, pl.read_parquet_schema(path), names)
 
 
 def _in_arrow(path: Path, names: Sequence[str]) -> Iterator[str]:
@@ -259,21 +220,17 @@ def _in_arrow(path: Path, names: Sequence[str]) -> Iterator[str]:
         return
     end = len(content) - len(ARROW_MARK) - 4
     size = int.from_bytes(content[end : end + 4], "little")
-    if _words(content[max(end - size, 0) : end], names):
-        yield "metadata of its columns"
-    if _has_dictionary(pl.read_ipc_schema(path)):
-        yield "a list of values that no cell may show"
+    yield from _in_schema(content[max(end - size, 0) : end], pl.read_ipc_schema(path), names)
 
 
-def _words(schema: bytes, names: Sequence[str]) -> bool:
-    """Whether there is text in a schema beside the names of columns: types are but numbers."""
+def _in_schema(content: bytes, types: Mapping[str, Any], names: Sequence[str]) -> Iterator[str]:
+    """Text beside the names of columns, since types are but numbers, and lists of values."""
     for name in sorted(names, key=len, reverse=True):
-        schema = schema.replace(name.encode(), b"\0")
-    return re.search(r"\w{4}", schema.decode(errors="ignore")) is not None
-
-
-def _has_dictionary(schema: Any) -> bool:
-    return any(dtype in (pl.Enum, pl.Categorical) for dtype in schema.values())
+        content = content.replace(name.encode(), b"\0")
+    if re.search(r"\w{4}", content.decode(errors="ignore")):
+        yield "metadata of its columns"
+    if any(dtype in (pl.Enum, pl.Categorical) for dtype in types.values()):
+        yield "a list of values that no cell may show"
 
 
 # Workbooks
@@ -288,7 +245,9 @@ def _in_workbook(path: Path) -> Iterator[str]:
             yield "a comment in its archive"
         for part, tags in TAGS.items():
             content = archive.read(part)
-            if _other_tag(tags).search(content):
+            # a tag that is none of these; comments and sections count as tags
+            known = "|".join(map(re.escape, tags.split()))
+            if re.search(rf"<(?!\?xml |/?(?:{known})[\s/>])".encode(), content):
                 yield f"more than cells, in {part}"
             elif part.startswith("docProps/") and not all(map(PROPERTY.fullmatch, _texts(content))):
                 yield f"properties, in {part}"
@@ -297,12 +256,6 @@ def _in_workbook(path: Path) -> Iterator[str]:
         sheets = re.findall(rb'<sheet [^>]*?name="([^"]*)"', archive.read("xl/workbook.xml"))
         if sheets != [workbooks.SHEET.encode()]:
             yield "another name of its sheet"
-
-
-def _other_tag(tags: str) -> re.Pattern[bytes]:
-    """Finds a tag that is none of these; comments and sections count as tags."""
-    known = "|".join(map(re.escape, tags.split()))
-    return re.compile(rf"<(?!\?xml |/?(?:{known})[\s/>])".encode())
 
 
 def _texts(content: bytes) -> list[str]:

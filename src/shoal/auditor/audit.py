@@ -16,12 +16,7 @@ from typing import Any
 from shoal.auditor.description import described
 from shoal.auditor.downstream import downstream as downstream_of
 from shoal.auditor.in_parts import measure_in_parts
-from shoal.auditor.measure import (
-    certificate_in_parts,
-    measure,
-    measure_two_tables,
-    scale_of,
-)
+from shoal.auditor.measure import measure, measure_two_tables
 from shoal.auditor.without_policy import (
     check_named,
     given_words,
@@ -30,6 +25,7 @@ from shoal.auditor.without_policy import (
 )
 from shoal.connectors import files
 from shoal.connectors.coded_files import CodedSource
+from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.outputs import describe_file, described_second, remove_stale_signature
 from shoal.data import cores
@@ -160,14 +156,12 @@ def audit_table(
         certificate, release, _ = measured
         # the original is compared by row here, not by group
         figures = ColumnFigures.of(release, truth)
-        certificate = described(certificate, released, figures, schema, policy, truth)
     elif isinstance(released, CodedTable):
-        found = measure_in_parts(released, schema, policy, truth, progress)
-        certificate = certificate_in_parts(found, released, schema, policy, truth)
-        scale |= scale_of(released.room, found.parts)
+        certificate, figures, how = measure_in_parts(released, schema, policy, truth, progress)
+        scale |= how
     else:
         certificate, release, figures = measure(released, schema, policy, truth, progress)
-        certificate = described(certificate, released, figures, schema, policy, truth)
+    certificate = described(certificate, released, figures, schema, policy, truth)
     if policy.is_made_of_columns:
         certificate = without_guesses(certificate)
     if trained:
@@ -199,11 +193,8 @@ def bind_with_original(
     if schema.render.order != "input":
         return schema, None, []  # shuffled rows can't be matched with the original's
     encoded, wrong = encode(original, schema)
-    return (
-        schema,
-        None if encoded is None else Truth(original, encoded),
-        [f"original: {f}" for f in wrong],
-    )
+    truth = None if encoded is None else Truth(original, encoded)
+    return schema, truth, [f"original: {finding}" for finding in wrong]
 
 
 def audit_file(
@@ -217,17 +208,22 @@ def audit_file(
 ) -> AuditResult:
     """`audit` from files; writes the certificate to `output_path`, if given."""
     progress("reading the release")
+    released: CodedSource | ReleasedFile
+    original: CodedSource | SourceFile | None
+    shown: Table
+    truth: Table | None
+    contradicted, second = None, None
     coded = tables_of(released_path, original_path, policy)
-    if coded is not None:
-        result = _audit_coded(released_path, *coded, policy, downstream, progress)
-        if output_path is not None:
-            write_certificate(result.certificate, output_path)
-        return result
-    released = read_released(released_path, policy)
-    original = None if original_path is None else read_original(original_path, policy)
-    truth = None if original is None else Table(original.frame)
-    result = audit_table(Table(released.frame), policy, truth, progress, downstream)
-    certificate = with_contradicted(result.certificate, released.contradicted).extended(
+    if coded is not None:  # they don't fit into memory
+        released, original = coded
+        shown, truth = released.table, None if original is None else original.table
+    else:
+        released = read_released(released_path, policy)
+        original = None if original_path is None else read_original(original_path, policy)
+        shown, truth = Table(released.frame), None if original is None else Table(original.frame)
+        contradicted, second = released.contradicted, released.second
+    result = audit_table(shown, policy, truth, progress, downstream)
+    certificate = with_contradicted(result.certificate, contradicted).extended(
         input=None if original is None else {"sha256": original.sha256},
         output=describe_file(
             released_path,
@@ -237,33 +233,10 @@ def audit_file(
             released.dialect,
             policy.notation.written,
         )
-        | described_second(_second(released_path, released), released.second),
+        | described_second(None if second is None else Path(sensitive_path(released_path)), second),
     )
     if output_path is not None:
         write_certificate(certificate, output_path)
-    return replace(result, certificate=certificate)
-
-
-def _second(path: str, released: ReleasedFile) -> Path | None:
-    return None if released.second is None else Path(sensitive_path(path))
-
-
-def _audit_coded(
-    path: str,
-    released: CodedSource,
-    original: CodedSource | None,
-    policy: Policy,
-    downstream: bool,
-    progress: Progress,
-) -> AuditResult:
-    """`audit_file` of tables that don't fit into memory."""
-    truth = None if original is None else original.table
-    result = audit_table(released.table, policy, truth, progress, downstream)
-    render, notation = result.schema.render, policy.notation.written
-    certificate = result.certificate.extended(
-        input=None if original is None else {"sha256": original.sha256},
-        output=describe_file(path, path, released.sha256, render, released.dialect, notation),
-    )
     return replace(result, certificate=certificate)
 
 

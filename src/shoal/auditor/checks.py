@@ -1,16 +1,31 @@
-"""One check of a release, and what a certificate states that checks compare with."""
+"""One check of a release, what a certificate states that checks compare with, and where it
+contradicts itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.data.certificate import EARLIER, Certificate
+from shoal.data.certificate_shape import BY_RELEASE
+from shoal.data.fault_words import REMOVED_ROLES
+from shoal.data.numbers import exact_sum
+from shoal.data.people import UNKNOWN
 from shoal.data.printable import printable
+from shoal.data.single_ends import SINGLE_ENDS, TOLERATED
+from shoal.data.warnings import PEOPLE_ASSUMED, TOGETHER_BELOW, WITHHELD_FEW
+from shoal.policy import registry
 
 Path = tuple[str | int, ...]
 MOST_NAMED = 4
+K_ANONYMITY = "k-anonymity"
+CLOSE = 1e-9  # relative; sums in another order differ by less
+ABOUT = ("shoal", "build", "date", "verb", "method", "seed", "seconds", "scale")
+"""Keys about how the release was made, which no file shows."""
+OF_OTHER_CHECKS = ("schema", "policy", "input")
 
 
 @dataclass(frozen=True)
@@ -58,6 +73,11 @@ class Stated:
         return list(self.certificate["promises"])
 
     @property
+    def asked_k(self) -> list[int]:
+        """Every k that a promise asks."""
+        return [promise["asked"] for promise in self.promises if promise["model"] == K_ANONYMITY]
+
+    @property
     def published(self) -> list[str]:
         """The names of the published columns, in their order."""
         columns = self.at("columns") or []
@@ -69,11 +89,14 @@ class Stated:
         columns = self.at("columns") or []
         return [column["name"] for column in columns if column["role"] in ("quasi", "sensitive")]
 
-    def at(self, *keys: str) -> Any:
-        """What stands below these keys."""
+    def at(self, *path: str | int) -> Any:
+        """What stands there."""
         value: Any = self.certificate
-        for key in keys:
-            value = value.get(key) if isinstance(value, Mapping) else None
+        for key in path:
+            if isinstance(value, list) and isinstance(key, int):
+                value = value[key]
+            else:
+                value = value.get(key) if isinstance(value, Mapping) else None
         return value
 
     def lacks(self, name: str) -> Check:
@@ -83,11 +106,50 @@ class Stated:
         """Notes that what stands here was compared."""
         self.compared.add(path)
 
-    def not_compared(self) -> Iterator[Path]:
-        """Every figure and text that it states and that no check has compared."""
-        for path in _leaves(self.certificate, ()):
-            if not any(path[:end] in self.compared for end in range(1, len(path) + 1)):
-                yield path
+    def differs(self, found: Any, *path: str | int) -> bool:
+        """Whether what stands there is not what was found; notes that it was compared."""
+        self.note(*path)
+        return not is_close(self.at(*path), found)
+
+
+def not_measured(stated: Stated, has_policy: bool, has_original: bool) -> Check:
+    """What no check has compared, said plainly, and what would let it be.
+
+    A reader takes it on the word of whoever wrote it.
+    """
+    left = [
+        path
+        for path in _leaves(stated.certificate, ())
+        if path[0] not in OF_OTHER_CHECKS
+        and not any(path[:end] in stated.compared for end in range(1, len(path) + 1))
+    ]
+    figures = [*_names((path for path in left if path[0] not in ABOUT), stated)]
+    about = list(dict.fromkeys(str(path[0]) for path in left if path[0] in ABOUT))
+    method = stated.at("method", "name")
+    if method is not None and not registry.is_known_method(method, stated.verb):
+        about = [f"{key} (not one of Shoal's)" if key == "method" else key for key in about]
+    parts = []
+    if figures:
+        lacking = [] if has_policy else ["the policy"]
+        is_matched = stated.verb not in ("stream", "republish", "fuse")
+        lacking += [] if has_original or not is_matched else ["the original"]
+        remedy = f" (needs {' and '.join(lacking)})" if lacking else ""
+        parts.append(f"{', '.join(figures)}{remedy}")
+    if about:
+        parts.append(f"{', '.join(about)} (what only its author knows)")
+    return Check("not measured again", None, "; ".join(parts) if parts else "nothing")
+
+
+def _names(paths: Iterable[Path], stated: Stated) -> Iterator[str]:
+    """Each part once; with its keys, where others of it were compared: `classes (min, max)`."""
+    keys: dict[str, dict[str, None]] = {}
+    for path in paths:
+        words = [str(key) for key in path if isinstance(key, str)]
+        keys.setdefault(words[0], {})["".join(words[1:2])] = None
+    compared = {path[0] for path in stated.compared}
+    for part, below in keys.items():
+        some = [key for key in below if key]
+        yield f"{part} ({listed(some)})" if some and part in compared else part
 
 
 def _leaves(value: Any, path: Path) -> Iterator[Path]:
@@ -106,3 +168,295 @@ def listed(names: Sequence[str], most: int = MOST_NAMED) -> str:
     """Names, the first few of them if there are many."""
     more = len(names) - most
     return ", ".join(names) if more <= 1 else f"{', '.join(names[:most])} and {more} more"
+
+
+def is_close(one: Any, other: Any) -> bool:
+    """Whether two figures are equal but for rounding; all else must be equal."""
+    numbers = (int, float)
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return {*one} == {*other} and all(is_close(one[key], other[key]) for key in one)
+    if isinstance(one, bool) or not isinstance(one, numbers) or not isinstance(other, numbers):
+        return bool(one == other)
+    return math.isclose(one, other, rel_tol=CLOSE, abs_tol=CLOSE)
+
+
+# Contradictions: what a certificate states and its own figures deny.
+#
+# They need neither the file nor the policy, so no forger can keep them from being found.
+
+
+MEASURED = ("distinct_in", "distinct_out", "loss", "single_ends", "alone_in")
+OF_QUASI = ("loss", "single_ends", "round")
+EACH_A_PERSON = ("publish", "audit", "fuse")  # a ledger's invented rows are nobody
+
+
+def consistency(stated: Stated) -> Check:
+    """Whether the figures of a certificate fit one another."""
+    found = list(dict.fromkeys(contradictions(stated)))
+    if found:
+        return Check("figures", False, f"contradict one another: {listed(found)}")
+    return Check("figures", True, "fit one another")
+
+
+def contradictions(stated: Stated) -> Iterator[str]:
+    """The keys that contradict others, with what they contradict."""
+    yield from _records(stated)
+    yield from _people(stated)
+    groups = stated.at("classes")
+    yield from _sizes("classes", groups, _most_people(stated))
+    if stated.at("measured") != BY_RELEASE:
+        yield from _risk(stated)
+        yield from _utility(stated)
+    yield from _promises(stated)
+    yield from _attacks(stated)
+    if stated.at("together") is not None:
+        yield from _together(stated)
+    if not stated.is_earlier:
+        yield from _columns(stated)
+        yield from _warnings(stated)
+
+
+def _records(stated: Stated) -> Iterator[str]:
+    records = stated.at("records")
+    came, out, starred = records["in"], records["out"], records["suppressed"]
+    if starred > out:
+        yield "more records are suppressed than published"
+    if records.get("withheld") not in (None, 0, starred):
+        yield "only a part of the suppressed records is withheld"
+    if came is None:
+        return
+    is_whole = stated.verb == "publish"  # all others may leave records for later, or out
+    if came < out or (is_whole and came != out):
+        yield f"{out} records of {came} are published"
+
+
+def _people(stated: Stated) -> Iterator[str]:
+    people, subjects = stated.at("people"), stated.at("subjects")
+    out, is_rows = stated.at("records", "out"), stated.at("counted") == "rows"
+    if people is not None and is_rows != (people == UNKNOWN):
+        yield "'counted' is not what 'people' says"
+    if stated.verb in ("publish", "fuse") and is_rows:
+        yield f"'shoal {stated.verb}' always counts people"
+    if subjects is None:
+        return
+    if subjects > out:
+        yield f"{subjects} people in {out} records"
+    each = people in ("assumed", UNKNOWN) or is_rows or stated.verb == "fuse"
+    if each and stated.verb in EACH_A_PERSON and subjects != out:
+        yield f"{subjects} people in {out} records that each count as one"
+
+
+def _most_people(stated: Stated) -> int:
+    """The records that are in classes."""
+    records = stated.at("records")
+    return int(records["out"]) - int(records.get("withheld") or 0)
+
+
+def _sizes(name: str, groups: Mapping[str, Any], most: int) -> Iterator[str]:
+    """Groups of people: the smallest, mean and largest fit each other, and all fit the records."""
+    count, least, mean, largest = (groups[key] for key in ("count", "min", "mean", "max"))
+    if count is None:
+        if least is not None and least > most:
+            yield f"{name}: {least} people in {most} records"
+        return
+    known = [one is not None for one in (least, mean, largest)]
+    if any(known) != bool(count) or all(known) != bool(count):
+        yield f"{name}: {count} groups without sizes, or sizes without groups"
+        return
+    if not count:
+        return
+    total = count * mean
+    if not least <= mean * (1 + CLOSE) or not mean <= largest * (1 + CLOSE):
+        yield f"{name}: the mean is not between the smallest and the largest"
+    if total > most * (1 + CLOSE):
+        yield f"{name}: {total:.0f} people in groups, of {most} records"
+    if abs(total - round(total)) > 1e-6 * max(total, 1):
+        yield f"{name}: no whole number of people has this mean"
+
+
+def _is_risk_of(size: Any, risk: Any) -> bool:
+    """Whether this is the risk of somebody in a class of this size."""
+    return is_close(risk, 1 / size if size else None)
+
+
+def _risk(stated: Stated) -> Iterator[str]:
+    risk, groups = stated.at("risk"), stated.at("classes")
+    if not _is_risk_of(groups["min"], risk["prosecutor_max"]):
+        yield "'risk.prosecutor_max' is not that of the smallest class"
+    if not _is_risk_of(groups["mean"], risk["prosecutor_mean"]):
+        yield "'risk.prosecutor_mean' is not that of the mean class"
+    if stated.at("attacks", "population") is not None:
+        return  # then these are about a population that is known
+    for name, same in (("journalist_max", "prosecutor_max"), ("marketer", "prosecutor_mean")):
+        if not is_close(risk[name], risk[same]):
+            yield f"'risk.{name}' is not 'risk.{same}'"
+
+
+def _utility(stated: Stated) -> Iterator[str]:
+    utility, records = stated.at("utility"), stated.at("records")
+    out, starred, count = records["out"], records["suppressed"], stated.at("classes", "count")
+    discernible, wrong = utility.get("discernibility"), utility.get("classification")
+    if discernible is not None:
+        least = (out - starred) ** 2 / max(count, 1) + starred * out
+        if not least * (1 - CLOSE) <= discernible <= out * out:
+            yield "'utility.discernibility' does not fit the number of records and classes"
+    if wrong is not None and not 0 <= wrong <= out:
+        yield "'utility.classification' counts more than all records"
+    negative = [name for name, score in utility.items() if score is not None and score < 0]
+    yield from (f"'utility.{name}' is below 0" for name in negative if "squared" in name)
+    losses = [
+        column["loss"]
+        for column in stated.at("columns") or []
+        if column["role"] == "quasi" and column["technique"] != "removed"
+    ]
+    known = [loss for loss in losses if loss is not None]
+    mean = exact_sum(known) / len(known) if known and len(known) == len(losses) else None
+    if mean is not None and not is_close(utility.get("gcp"), mean):
+        yield "'utility.gcp' is not the mean loss of the quasi-identifiers"
+
+
+def _promises(stated: Stated) -> Iterator[str]:
+    most = _most_people(stated)
+    for promise in stated.promises:
+        model, measured = promise["model"], promise["measured"]
+        if promise["holds"] and _is_worse(promise):
+            yield f"{model}: said to hold, though {promise['asked']} is asked, {measured} measured"
+        if model != K_ANONYMITY:
+            continue
+        if measured is not None and measured > most:
+            yield f"{model}: {measured} people alike, of {most} records"
+        groups, risk = promise.get("classes"), promise.get("risk")
+        if groups is None or risk is None:
+            continue
+        yield from _sizes(f"{model}", groups, most)
+        yield from _of_groups(model, promise, stated.at("classes"))
+
+
+def _of_groups(
+    model: str, promise: Mapping[str, Any], all_together: Mapping[str, Any]
+) -> Iterator[str]:
+    """What k-anonymity says of its own groups, against what was measured and all attributes."""
+    groups, risk = promise["classes"], promise["risk"]
+    if not is_close(promise["measured"], groups["min"]):
+        yield f"{model}: what is measured is not its smallest group"
+    if not all(
+        _is_risk_of(groups[of], risk[key]) for of, key in (("min", "max"), ("mean", "mean"))
+    ):
+        yield f"{model}: its risk is not that of its groups"
+    whole = all_together["count"]
+    if not promise["attributes"] and not all(
+        is_close(groups[key], all_together[key]) for key in groups.keys() & all_together.keys()
+    ):
+        yield f"{model}: over all quasi-identifiers, but its groups are not 'classes'"
+    elif whole and groups["count"] and groups["count"] > whole:
+        yield f"{model}: more groups over some quasi-identifiers than over all"
+
+
+def _is_worse(promise: Mapping[str, Any]) -> bool:
+    """Whether what was measured does not reach what is asked, beyond all rounding."""
+    asked, measured = promise["asked"], promise["measured"]
+    slack = CLOSE * max(1.0, abs(asked))
+    model = registry.models().get(promise["model"])
+    if measured is not None and model is not None:
+        short = asked - measured if model.higher_is_better else measured - asked
+        if short > slack:
+            return True
+    k, people = promise.get("k"), promise.get("k_measured")
+    return isinstance(k, int) and isinstance(people, int) and people < k
+
+
+def _attacks(stated: Stated) -> Iterator[str]:
+    for row in stated.at("attacks", "accept") or []:
+        upper = row["upper"]
+        if row["holds"] is True and (upper is None or upper > row["at_most"]):
+            yield f"attacks: '{row['measure']}' is accepted above its limit"
+        if row["holds"] is None and stated.verb == "publish":
+            yield f"attacks: '{row['measure']}' was not judged, though the original was there"
+
+
+def _together(stated: Stated) -> Iterator[str]:
+    found, subjects = stated.at("together"), stated.at("subjects")
+    least, people = found["min"], found["people"]
+    if found["asked"] != max(stated.asked_k, default=None):
+        yield "'together.asked' is not the largest k that a promise asks"
+    if least != stated.at("classes", "min"):
+        yield "'together.min' is not the smallest class"
+    if subjects is not None and people > subjects:
+        yield "'together.people' are more than 'subjects'"
+    if found["alone"] > people or (found["below"] or 0) > people:
+        yield "'together' counts more people alone, or below, than there are"
+    if (found["alone"] > 0) != (least == 1):
+        yield "'together.alone' is not what 'together.min' says"
+    if found["asked"] is None or found["below"] is None:
+        return
+    if (found["below"] > 0) != (least is not None and least < found["asked"]):
+        yield "'together.below' is not what 'together.min' says"
+
+
+def _columns(stated: Stated) -> Iterator[str]:
+    columns = stated.at("columns")
+    names = [column["name"] for column in columns]
+    if len(set(names)) < len(names):
+        yield "a column is described twice"
+    for number, column in enumerate(columns):
+        yield from _figures_of(column, f"columns[{number}]", stated.at("records"))
+        yield from _use_of(column, f"columns[{number}]", stated)
+    shown = {column["name"] for column in columns if column["role"] == "quasi"}
+    for promise in stated.promises:
+        known = shown if promise["model"] == K_ANONYMITY else {*names}
+        if {*promise["attributes"]} - known:
+            yield f"{promise['model']}: is about columns that are not described"
+    together = stated.at("together", "attributes")
+    if together is not None and {*together} != shown:
+        yield "'together' is not about the quasi-identifiers that 'columns' names"
+
+
+def _figures_of(column: Mapping[str, Any], name: str, records: Mapping[str, Any]) -> Iterator[str]:
+    """Figures that a column can't have."""
+    if (column["distinct_out"] or 0) > records["out"]:
+        yield f"'{name}' shows more values than there are records"
+    if (column["distinct_in"] or 0) > (records["in"] or math.inf):
+        yield f"'{name}' had more values than there were records"
+    lacks: tuple[str, ...] = ()
+    if column["technique"] in ("removed", "derived"):
+        lacks = (*MEASURED, "round")
+    elif column["role"] != "quasi":
+        lacks = OF_QUASI
+    elif column["type"] == "category":
+        lacks = ("round", "single_ends")
+    for key in lacks:
+        if column[key] is not None:
+            yield f"'{name}' has no '{key}' that could be stated"
+
+
+def _use_of(column: Mapping[str, Any], name: str, stated: Stated) -> Iterator[str]:
+    """What a column is for, against what became of it."""
+    published, faults = {*stated.published}, stated.at("faults") or {}
+    if (column["role"] == "derived") != (column["technique"] == "derived"):
+        yield f"'{name}' is derived by its role or its technique alone"
+    if (column["role"] == "derived") != (column["derived_from"] is not None):
+        yield f"'{name}' does not say what it is derived from, or is not derived"
+    elif column["derived_from"] is not None and column["derived_from"] not in published:
+        yield f"'{name}' is derived from what is not published"
+    is_kept = column["technique"] not in ("removed", "pseudonym")
+    if column["role"] in REMOVED_ROLES and is_kept and not faults.get("not_removed"):
+        yield f"'{name}' is published, though its role is to be removed"
+
+
+def _warnings(stated: Stated) -> Iterator[str]:
+    codes = [warning["code"] for warning in stated.at("warnings")]
+    records, together = stated.at("records"), stated.at("together")
+    if PEOPLE_ASSUMED in codes and stated.at("people") != "assumed":
+        yield f"warning '{PEOPLE_ASSUMED}', though people are not assumed"
+    if WITHHELD_FEW in codes and not records["withheld"]:
+        yield f"warning '{WITHHELD_FEW}', though nobody is withheld"
+    if 0 < records["withheld"] < max(stated.asked_k, default=0) and WITHHELD_FEW not in codes:
+        yield f"the warning '{WITHHELD_FEW}' is missing"
+    single = sum((column["single_ends"] or 0) > TOLERATED for column in stated.at("columns"))
+    if single != codes.count(SINGLE_ENDS):
+        yield f"the warnings '{SINGLE_ENDS}' are not those that 'columns' asks for"
+    if together is None or not all(promise["holds"] for promise in stated.promises):
+        return
+    below = bool(together["below"])
+    if below != (TOGETHER_BELOW in codes):
+        yield f"the warning '{TOGETHER_BELOW}' is not what 'together' says"

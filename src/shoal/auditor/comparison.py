@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.auditor.checks import Stated
+from shoal.auditor.checks import CLOSE, K_ANONYMITY, Stated
 from shoal.data.certificate import Certificate
 from shoal.data.people import UNKNOWN
 from shoal.data.single_ends import SINGLE_ENDS
 from shoal.data.table import Table
-from shoal.data.warnings import (
-    HIERARCHY_REPEATS,
-    TOGETHER_BELOW,
-    WITHHELD_FEW,
-    ReleaseWarning,
-)
+from shoal.data.warnings import HIERARCHY_REPEATS, TOGETHER_BELOW, WITHHELD_FEW, ReleaseWarning
 
-CLOSE = 1e-9  # relative; sums in another order differ by less
 BY_CELLS = ("discernibility",)
 BY_RECORDS = (*BY_CELLS, "gcp", "generalized_loss", "classification")
 SIZES = ("min", "mean", "max")
@@ -31,36 +24,37 @@ COUNTS_VALUES = ("l-diversity", "distinct")
 
 
 @dataclass(frozen=True)
-class Remeasured:
-    """What was measured again, and with what.
+class Comparison:
+    """What differs between a certificate and an audit; every figure that is compared is noted.
 
-    certificate: an audit's. original: the table that the release was made of, where it is at hand.
+    found: the audit's. original: the table that the release was made of, where it is at hand.
     has_truth: whether its records could be matched with the release's. has_policy: else the audit
     knows no more than which columns the certificate names. warnings: by code, those that the file
     or the original gives beside the audit's own.
     """
 
-    certificate: Certificate
+    stated: Stated
+    found: Certificate
     original: Table | None = None
     has_truth: bool = False
     has_policy: bool = True
     warnings: Mapping[str, list[ReleaseWarning]] = field(default_factory=dict)
 
-
-class Comparison:
-    """What differs between a certificate and an audit; every figure that is compared is noted."""
-
-    def __init__(self, stated: Stated, again: Remeasured) -> None:
-        self.stated, self.again, self.found = stated, again, again.certificate
+    @property
+    def is_counted_alike(self) -> bool:
+        """Whether both certificates count people, or both count rows."""
+        return bool(self.found["counted"] == self.stated.at("counted"))
 
     def same_people(self) -> Iterator[str]:
         """What differs where both count the same people."""
         stated, found = self.stated, self.found
-        self.stated.note("counted")
-        yield from self._figures("subjects", stated.at("subjects"), found["subjects"])
-        if stated.at("people") is not None and stated.verb != "fuse":
-            # a fusion knows its people, which its table alone does not show
-            yield from self._figures("people", stated.at("people"), found["people"])
+        stated.note("counted")
+        if stated.differs(found["subjects"], "subjects"):
+            yield "subjects"
+        # a fusion knows its people, which its table alone does not show
+        shows_people = stated.at("people") is not None and stated.verb != "fuse"
+        if shows_people and stated.differs(found["people"], "people"):
+            yield "people"
         yield from self._records()
         risk = found["risk"]
         if stated.at("attacks", "population") is not None:
@@ -72,9 +66,9 @@ class Comparison:
         yield from self._under("utility", found["utility"], self._comparable_utility())
         yield from self._groups()
         for index, one, other in self._promises():
-            keys = {"holds", *filter(_is_measure, {*one, *other})}
-            keys |= {key for key in ("classes", "risk") if key in one or not stated.is_earlier}
-            yield from self._promise(index, one, other, keys)
+            keys = ["holds", *filter(_is_measure, {*one, *other})]
+            keys += [key for key in ("classes", "risk") if key in one or not stated.is_earlier]
+            yield from self._promise(index, other, keys)
         yield from self._columns()
         yield from self._warnings(exactly=True)
 
@@ -84,42 +78,35 @@ class Comparison:
         has_classes: whether the stated classes are those of the whole file.
         """
         found = self.found
-        yield from self._bounded("classes", self.stated.at("classes"), found["classes"])
+        if _is_larger(self.stated.at("classes"), found["classes"]):
+            yield "classes"
         for index, one, other in self._promises():
-            if one["model"] == "k-anonymity":
-                if _is_above(one["measured"], other["measured"]):
-                    yield "k-anonymity"
-                elif one.get("classes") is not None:
-                    name = "k-anonymity"
-                    yield from self._bounded(name, one["classes"], other["classes"])
+            if one["model"] == K_ANONYMITY:
+                groups = one.get("classes")
+                if _is_above(one["measured"], other["measured"]) or (
+                    groups is not None and _is_larger(groups, other["classes"])
+                ):
+                    yield K_ANONYMITY
             elif found.get("presence") is not None:  # of two tables, where a row is a person
-                keys = {"holds", *filter(_is_measure, {*one, *other})}
-                yield from self._promise(index, one, other, keys)
+                keys = ["holds", *filter(_is_measure, {*one, *other})]
+                yield from self._promise(index, other, keys)
             elif has_classes and (one["model"], one.get("kind")) == COUNTS_VALUES:
-                yield from self._promise(index, one, other, {"measured", "holds"})
+                yield from self._promise(index, other, ["measured", "holds"])
         if not has_classes:
             return
         yield from self._records()
-        self.stated.note("classes", "count")
-        if not _close(self.stated.at("classes", "count"), found["classes"]["count"]):
-            yield "classes.count"
-        known = BY_RECORDS if self.again.has_policy else BY_CELLS
+        yield from self._under("classes", found["classes"], ["count"])
+        known = BY_RECORDS if self.has_policy else BY_CELLS
         scores = [key for key in self._comparable_utility() if key in known]
         yield from self._under("utility", found["utility"], scores)
         yield from self._groups()
         yield from self._columns()
         yield from self._warnings(exactly=False)
 
-    def _figures(self, name: str, stated: Any, found: Any) -> Iterator[str]:
-        self.stated.note(name)
-        if not _close(stated, found):
-            yield name
-
-    def _under(self, part: str, found: Mapping[str, Any], keys: Collection[str]) -> Iterator[str]:
+    def _under(self, part: str, found: Mapping[str, Any], keys: Iterable[str]) -> Iterator[str]:
         """Those of the keys of a part that differ."""
         for key in keys:
-            self.stated.note(part, key)
-            if not _close(self.stated.at(part, key), found[key]):
+            if self.stated.differs(found[key], part, key):
                 yield f"{part}.{key}"
 
     def _groups(self) -> Iterator[str]:
@@ -131,17 +118,10 @@ class Comparison:
             return
         yield from self._under("groups", found, found)
 
-    def _bounded(
-        self, name: str, stated: Mapping[str, Any], found: Mapping[str, Any]
-    ) -> Iterator[str]:
-        """Sizes that no group of so many rows has."""
-        if any(_is_above(stated[key], found[key]) for key in SIZES):
-            yield name
-
     def _records(self) -> Iterator[str]:
         found = self.found["records"]
         keys = ["suppressed"] if self.stated.is_earlier else ["suppressed", "withheld"]
-        came = None if self.again.original is None else self.again.original.records
+        came = None if self.original is None else self.original.records
         if came is not None and self.stated.at("records", "in") is not None:
             keys.append("in")
         yield from self._under("records", {**found, "in": came}, keys)
@@ -150,7 +130,7 @@ class Comparison:
         """The measures of utility that an audit can compare; a plug-in's may be missing here."""
         utility, stated = self.found["utility"], self.stated.at("utility")
         known = [name for name in utility if name in stated]
-        if self.again.has_truth:
+        if self.has_truth:
             return known
         known = [name for name in known if utility[name] is not None]
         if utility.get("gcp") is None:  # then widths are taken of what occurs, not of the domain
@@ -164,21 +144,17 @@ class Comparison:
             measured = again.get(asked_of(promise))
             if measured is None:
                 continue  # without a policy, not every promise can be measured
-            for key in ("model", "attributes", "asked"):
+            for key in _asking(promise):
                 self.stated.note("promises", index, key)
-            for key in promise.keys() - {"holds", "to", "classes", "risk"}:
-                if not _is_measure(key):
-                    self.stated.note("promises", index, key)
             if promise.get("to") == measured.get("to"):
                 yield index, promise, measured
 
     def _promise(
-        self, index: int, one: Mapping[str, Any], other: Mapping[str, Any], keys: Collection[str]
+        self, index: int, measured: Mapping[str, Any], keys: Iterable[str]
     ) -> Iterator[str]:
-        for key in keys:
-            self.stated.note("promises", index, key)
-        if not all(_close(one.get(key), other.get(key)) for key in keys):
-            yield str(one["model"])
+        """The model of a promise of which one of the keys differs."""
+        if [key for key in keys if self.stated.differs(measured.get(key), "promises", index, key)]:
+            yield str(measured["model"])
 
     def _columns(self) -> Iterator[str]:
         """The columns that the certificate describes otherwise than file, policy and original."""
@@ -188,40 +164,34 @@ class Comparison:
         found = {column["name"]: column for column in self.found["columns"]}
         for index, column in enumerate(described):
             measured = found.pop(column["name"], None)
-            if column["technique"] == "derived" and not self.again.has_policy:
+            if column["technique"] == "derived" and not self.has_policy:
                 continue  # such an audit takes it for a column like any other
             if measured is None:
-                if not self._may_be_dropped(column):
+                # only the original could tell that a column was there and was removed
+                is_removed = self.original is None and column["technique"] == "removed"
+                if not is_removed or (self.has_policy and column["role"] != "drop"):
                     yield f"column {index + 1}"
                 continue
             before = self._before(column)
             measured = {**measured, **before}
             keys = ["name", *(key for key in FROM_FILE if measured[key] is not None), *before]
-            keys += FROM_POLICY if self.again.has_policy else []
-            keys += FROM_ORIGINAL if self.again.has_truth else []
-            for key in keys:
-                self.stated.note("columns", index, key)
-            if not all(_close(column[key], measured[key]) for key in keys):
+            keys += FROM_POLICY if self.has_policy else []
+            keys += FROM_ORIGINAL if self.has_truth else []
+            if [key for key in keys if self.stated.differs(measured[key], "columns", index, key)]:
                 yield f"column '{column['name']}'"
-        if self.again.has_policy:
+        if self.has_policy:
             yield from (f"column '{name}'" for name in found)
 
     def _before(self, column: Mapping[str, Any]) -> dict[str, Any]:
         """What the original alone says of a published column, in whatever order its rows are."""
-        original, name = self.again.original, column["name"]
+        original, name = self.original, column["name"]
         is_blank = column["technique"] in ("removed", "derived")
-        if original is None or self.again.has_truth or is_blank or name not in original:
+        if original is None or self.has_truth or is_blank or name not in original:
             return {}
         if column["distinct_in"] is None:  # it was not at hand, or could not be matched
             return {}
         distinct, alone = original.distinct_and_alone(name)
         return {"distinct_in": distinct, "alone_in": alone}
-
-    def _may_be_dropped(self, column: Mapping[str, Any]) -> bool:
-        """Whether only the original could tell that a column was there and was removed."""
-        if self.again.original is not None or column["technique"] != "removed":
-            return False
-        return column["role"] == "drop" or not self.again.has_policy
 
     def _warnings(self, exactly: bool) -> Iterator[str]:
         """Warnings that the file gives reason for and that are not stated, or the other way round.
@@ -233,12 +203,12 @@ class Comparison:
             return
         codes = [warning["code"] for warning in stated]
         own = [TOGETHER_BELOW, WITHHELD_FEW]
-        own += [HIERARCHY_REPEATS] if self.again.has_policy else []
-        own += [SINGLE_ENDS] if self.again.has_truth else []
+        own += [HIERARCHY_REPEATS] if self.has_policy else []
+        own += [SINGLE_ENDS] if self.has_truth else []
         found: dict[str, list[ReleaseWarning]] = {code: [] for code in own}
         for warning in self.found.warnings:
             found.setdefault(warning.code, []).append(warning)
-        for code, given in {**found, **self.again.warnings}.items():
+        for code, given in {**found, **self.warnings}.items():
             if exactly and self.stated.verb != "fuse":
                 texts = [warning["text"] for warning in stated if warning["code"] == code]
                 differs = sorted(texts) != sorted(warning.text for warning in given)
@@ -253,16 +223,13 @@ class Comparison:
 
 def asked_of(promise: Mapping[str, Any]) -> str:
     """What a promise asks, without what was found."""
+    return json.dumps({key: promise[key] for key in _asking(promise)}, sort_keys=True)
+
+
+def _asking(promise: Mapping[str, Any]) -> list[str]:
+    """The keys of a promise that say what it asks."""
     found = ("holds", "to", "classes", "risk")
-    return json.dumps(
-        {key: value for key, value in promise.items() if key not in found and not _is_measure(key)},
-        sort_keys=True,
-    )
-
-
-def is_counted_alike(stated: Stated, found: Certificate) -> bool:
-    """Whether both certificates count people, or both count rows."""
-    return bool(found["counted"] == stated.at("counted"))
+    return [key for key in promise if key not in found and not _is_measure(key)]
 
 
 def counts_rows(stated: Stated) -> bool:
@@ -278,10 +245,6 @@ def _is_above(stated: Any, bound: Any) -> bool:
     return stated is not None and (bound is None or stated > bound * (1 + CLOSE))
 
 
-def _close(one: Any, other: Any) -> bool:
-    numbers = (int, float)
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return {*one} == {*other} and all(_close(one[key], other[key]) for key in one)
-    if isinstance(one, bool) or not isinstance(one, numbers) or not isinstance(other, numbers):
-        return bool(one == other)
-    return math.isclose(one, other, rel_tol=CLOSE, abs_tol=CLOSE)
+def _is_larger(stated: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    """Whether groups of so many rows can't have such sizes."""
+    return any(_is_above(stated[key], found[key]) for key in SIZES)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -14,20 +14,22 @@ from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 from typing import Any
 
-from shoal.auditor.columns import REMOVED, column_roles, measured_columns, with_derived
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
-from shoal.data.schema import Schema
+from shoal.data.notation import Notation
+from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.single_ends import single_end_warnings
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.data.warnings import HIERARCHY_REPEATS, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy import registry
+from shoal.policy.binding.notation import derived_columns
 from shoal.policy.policy import Policy
 from shoal.utility.gcp import ColumnFigures
 
 TAKE_ROUND = ("publish", "audit")
+OF_FILE = ("name", "role", "type", "technique", "round", "derived_from")
 
 
 def described(
@@ -46,14 +48,15 @@ def described(
     columns = measured_columns(released, figures, schema, policy, original)
     made = certificate.extended(**provenance(certificate["verb"], policy), columns=columns)
     shares = {c["name"]: c["single_ends"] for c in columns if c["single_ends"] is not None}
-    single = single_end_warnings(shares, schema.quasi, may_round=_takes_round(made, policy))
+    # neither streams nor ledgers take `round`
+    may_round = certificate["verb"] in TAKE_ROUND and verb_of(policy) in (None, "publish")
+    single = single_end_warnings(shares, schema.quasi, may_round=may_round)
     return made.warned(*repeated_rows(schema), *single)
 
 
-def _takes_round(certificate: Certificate, policy: Policy) -> bool:
-    """Whether what made the release takes `round`: neither streams nor ledgers do."""
-    named = None if policy.model.method is None else registry.verb_of(policy.method_name)
-    return certificate["verb"] in TAKE_ROUND and named in (None, "publish")
+def verb_of(policy: Policy) -> str | None:
+    """The verb whose method a policy names; None where it names none."""
+    return None if policy.model.method is None else registry.verb_of(policy.method_name)
 
 
 def repeated_rows(schema: Schema) -> list[ReleaseWarning]:
@@ -61,45 +64,137 @@ def repeated_rows(schema: Schema) -> list[ReleaseWarning]:
     return [
         ReleaseWarning(
             HIERARCHY_REPEATS,
-            f"attribute '{attribute.name}': {_counted(attribute.hierarchy.repeated)} of its"
-            " hierarchy; each taken once",
+            f"attribute '{attribute.name}': {attribute.hierarchy.repeated} repeated"
+            f" row{'' if attribute.hierarchy.repeated == 1 else 's'} of its hierarchy; each taken"
+            " once",
         )
         for attribute in schema.attributes
         if attribute.hierarchy is not None and attribute.hierarchy.repeated
     ]
 
 
-def _counted(rows: int) -> str:
-    return "1 repeated row" if rows == 1 else f"{rows} repeated rows"
-
-
 def file_metadata(names: list[str], schema: Schema, policy: Policy) -> dict[str, str]:
     """What a Parquet file says about its columns; nothing that was measured, and no date."""
     columns = with_derived(column_roles(names, schema, policy), policy)
-    notation, render = policy.notation.written, schema.render
-    content = {
+    content = file_content(columns, cells_written(policy.notation.written, schema.render))
+    return {"shoal": json.dumps(content, ensure_ascii=False)}
+
+
+def file_content(
+    columns: Sequence[Mapping[str, Any]], dialect: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What a Parquet file says, of the columns and the dialect of its certificate."""
+    return {
         "columns": [
-            {key: value for key, value in column.items() if value is not None}
+            {key: column[key] for key in OF_FILE if column.get(key) is not None}
             for column in columns
             if column["technique"] != REMOVED
         ],
-        "dialect": {
-            "decimal": notation.decimal,
-            "dates": notation.dates,
-            "intervals": render.intervals,
-            "mark": render.suppressed,
-        },
+        "dialect": {key: dialect.get(key) for key in ("decimal", "dates", "intervals", "mark")},
     }
-    return {"shoal": json.dumps(content, ensure_ascii=False)}
+
+
+def cells_written(notation: Notation, render: Render) -> dict[str, str | None]:
+    """How cells are written, as a dialect states it."""
+    return {
+        "decimal": notation.decimal,
+        "dates": notation.dates,
+        "intervals": render.intervals,
+        "mark": render.suppressed,
+    }
 
 
 def provenance(verb: str, policy: Policy) -> dict[str, Any]:
     """The keys that say what made a certificate."""
+    return {"date": date(), "build": build(), "policy": policy_identity(policy, verb)}
+
+
+# The columns of a release, one by one: what each is for, what became of it, what it cost.
+#
+# Published ones come first, in their order; the removed ones follow.
+
+
+REMOVED = "removed"
+DERIVED = "derived"
+NUMBERS = {Shown.RANGE: "interval", Shown.MEAN: "mean", Shown.BOTH: "mean-and-interval"}
+UNKNOWN = dict.fromkeys(
+    ("distinct_in", "distinct_out", "loss", "single_ends", "alone_in", "derived_from")
+)
+
+
+def measured_columns(
+    released: Table, figures: ColumnFigures, schema: Schema, policy: Policy, original: Table | None
+) -> list[dict[str, Any]]:
+    """Every column with what was measured on it; null for what needs the original."""
+    columns = column_roles(released.names, schema, policy)
+    for column in columns:
+        name = column["name"]
+        column["single_ends"] = figures.single_ends.get(name)
+        if column["technique"] == REMOVED:
+            continue
+        column["distinct_out"] = released.distinct(name)
+        column["loss"] = figures.losses.get(name)
+        if original is not None and name in original:
+            column["distinct_in"], column["alone_in"] = original.distinct_and_alone(name)
+    return with_derived(columns, policy)
+
+
+def with_derived(columns: list[dict[str, Any]], policy: Policy) -> list[dict[str, Any]]:
+    """The columns, each followed by those that its cells were turned into."""
+    found = []
+    for column in columns:
+        found.append(column)
+        for derived in derived_columns(policy):
+            if derived.source != column["name"] or column["technique"] == REMOVED:
+                continue
+            said = dict.fromkeys(("role", "technique"), DERIVED)
+            said |= {"name": derived.name, "type": derived.kind, "derived_from": derived.source}
+            found.append(dict.fromkeys(column) | said)
+    return found
+
+
+def column_roles(published: list[str], schema: Schema, policy: Policy) -> list[dict[str, Any]]:
+    """Every column with its role and technique alone."""
+    known = {attribute.name: attribute for attribute in schema.attributes}
+    shown = (*published, policy.model.person)
+    removed = [name for name in (*known, *policy.model.attributes) if name not in shown]
+    return [
+        _stated(name, known.get(name), policy, is_published=name in published)
+        for name in (*published, *dict.fromkeys(removed))
+    ]
+
+
+def _stated(
+    name: str, attribute: Attribute | None, policy: Policy, *, is_published: bool
+) -> dict[str, Any]:
+    declared = policy.model.attributes.get(name)
+    role = policy.model.other if declared is None else declared.role
+    if name in policy.model.subject_columns:
+        role = "subject"
+    kind = None if attribute is None else str(attribute.kind)
     return {
-        "date": date(),
-        "build": build(),
-        "policy": policy_identity(policy, verb),
+        "name": name,
+        "role": role,
+        "type": kind if role in ("quasi", "sensitive") else None,
+        "technique": _technique(attribute, policy) if is_published else REMOVED,
+        "round": attribute.round if is_published and attribute is not None else None,
+        **UNKNOWN,
     }
+
+
+def _technique(attribute: Attribute | None, policy: Policy) -> str:
+    """How the published cells of a column came about."""
+    if attribute is None:
+        return "as-is"
+    if attribute.role is Role.IDENTIFIER and attribute.pseudonym is not None:
+        return "pseudonym"
+    if attribute.role is not Role.QUASI or policy.is_in_two_tables:
+        return "as-is"
+    if policy.model.attributes[attribute.name].hierarchy is not None:
+        return "node"
+    if attribute.kind is Kind.NUMBER:
+        return NUMBERS[attribute.shown]
+    return "span" if attribute.kind is Kind.ORDINAL else "value-or-nothing"
 
 
 # What made a certificate, and when; never on which machine, by whom or in which folder.
@@ -174,7 +269,13 @@ def policy_sha256(policy: Policy, verb: str = "publish") -> str:
     The same for YAML, JSON and TOML, for any order of keys, and wherever the files lie. What a verb
     does where the policy says nothing counts as set.
     """
-    content = _content(policy, verb)
+    if verb == "republish":
+        policy = policy.with_shuffled_rows()
+    elif verb in DEFAULT_METHODS and policy.model.method is None:
+        policy = policy.with_method(DEFAULT_METHODS[verb])
+    content = policy.model.model_dump(mode="json", exclude_unset=True)
+    if verb == "republish":
+        content = {key: value for key, value in content.items() if key not in FREE}
     for attribute in content.get("attributes", {}).values():
         _by_content(attribute, "hierarchy", policy)
     for promise in content.get("promises", ()):
@@ -184,18 +285,6 @@ def policy_sha256(policy: Policy, verb: str = "publish") -> str:
         _by_content(content.get("population") or {}, kind, policy)
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _content(policy: Policy, verb: str) -> dict[str, Any]:
-    """What is set, under a verb."""
-    if verb == "republish":
-        policy = policy.with_shuffled_rows()
-    elif verb in DEFAULT_METHODS and policy.model.method is None:
-        policy = policy.with_method(DEFAULT_METHODS[verb])
-    content = policy.model.model_dump(mode="json", exclude_unset=True)
-    if verb == "republish":
-        content = {key: value for key, value in content.items() if key not in FREE}
-    return content
 
 
 def _files(policy: Policy) -> Iterator[dict[str, Any]]:
@@ -215,13 +304,8 @@ def _files(policy: Policy) -> Iterator[dict[str, Any]]:
 
 def _file(policy: Policy, name: str, kind: str, attribute: str | None = None) -> dict[str, Any]:
     path = policy.base / name
-    digest = _sha256(path)
-    return {
-        "attribute": attribute,
-        "kind": kind,
-        "sha256": digest,
-        "bytes": path.stat().st_size,
-    }
+    content = {"sha256": _sha256(path), "bytes": path.stat().st_size}
+    return {"attribute": attribute, "kind": kind, **content}
 
 
 def _by_content(settings: dict[str, Any], key: str, policy: Policy) -> None:

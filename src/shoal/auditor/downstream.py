@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,24 +27,11 @@ def downstream(release: Release, schema: Schema, truth: Truth | None, seed: int)
             "downstream utility: compares records of the release with the original's; give"
             " --original, and leave rows unshuffled"
         )
-    chosen = _chosen(release.records, seed)
-    columns = _spans(release, schema, truth, chosen)
-    measured: dict[str, Any] = {"records": len(chosen), "query_error": query_error(columns, seed)}
-    if schema.label is not None:
-        label = truth.aligned(truth.original.column(schema.label).codes)[chosen].astype(np.int64)
-        kept = release.shown.labels[chosen] >= 0
-        measured |= {"label": schema.label, **prediction_errors(columns, label, kept, seed)}
-    return measured
-
-
-def _chosen(records: int, seed: int) -> np.ndarray:
-    if records <= MOST_RECORDS:
-        return np.arange(records)
-    return np.sort(np.random.default_rng([seed, 4]).permutation(records)[:MOST_RECORDS])
-
-
-def _spans(release: Release, schema: Schema, truth: Truth, chosen: np.ndarray) -> list[Spans]:
-    return [
+    chosen = np.arange(release.records)
+    if release.records > MOST_RECORDS:
+        drawn = np.random.default_rng([seed, 4]).permutation(release.records)
+        chosen = np.sort(drawn[:MOST_RECORDS])
+    columns = [
         Spans(
             attribute,
             published.lo[published.codes[chosen]],
@@ -56,6 +42,12 @@ def _spans(release: Release, schema: Schema, truth: Truth, chosen: np.ndarray) -
             schema.quasi, release.columns, truth.encoded.attributes, strict=True
         )
     ]
+    measured: dict[str, Any] = {"records": len(chosen), "query_error": query_error(columns, seed)}
+    if schema.label is not None:
+        label = truth.aligned(truth.original.column(schema.label).codes)[chosen].astype(np.int64)
+        kept = release.shown.labels[chosen] >= 0
+        measured |= {"label": schema.label, **prediction_errors(columns, label, kept, seed)}
+    return measured
 
 
 # What a release is still good for: classifiers trained on it, and counts over ranges.
@@ -72,9 +64,7 @@ def _spans(release: Release, schema: Schema, truth: Truth, chosen: np.ndarray) -
 TESTED = 1 / 3  # share of the records that is kept for testing
 MOST_NODES = 200  # features of one hierarchy: its widest nodes
 QUERIES = 500
-SANITY = (
-    0.001  # share of the records below which a count's error is not taken relative to the count
-)
+SANITY = 0.001  # share of the records below which no error is taken relative to the count
 
 
 @dataclass(frozen=True)
@@ -101,6 +91,8 @@ def prediction_errors(
     scikit-learn.
     """
     models = _models(seed)
+    from threadpoolctl import threadpool_limits  # comes with scikit-learn
+
     rng = np.random.default_rng([seed, 2])
     tested = np.zeros(len(label), dtype=bool)
     tested[rng.permutation(len(label))[: int(len(label) * TESTED)]] = True
@@ -114,15 +106,10 @@ def prediction_errors(
     most = np.bincount(label[~tested]).argmax()
     found = {}
     for name, make in models.items():
-        with _one_thread():  # the same figures everywhere, and no fight for cores
-            found[name] = {
-                "original": wrong(
-                    _answers(make, original[~tested], label[~tested], original[tested])
-                ),
-                "released": wrong(
-                    _answers(make, released[learned], label[learned], original[tested])
-                ),
-            }
+        with threadpool_limits(1):  # the same figures everywhere, and no fight for cores
+            by_original = _answers(make, original[~tested], label[~tested], original[tested])
+            by_released = _answers(make, released[learned], label[learned], original[tested])
+        found[name] = {"original": wrong(by_original), "released": wrong(by_released)}
     return {"tested": int(tested.sum()), "majority": wrong(most), "models": found}
 
 
@@ -157,12 +144,6 @@ def _models(seed: int) -> dict[str, Callable[[], Any]]:
         ),
         "gradient boosting": lambda: HistGradientBoostingClassifier(random_state=seed),
     }
-
-
-def _one_thread() -> AbstractContextManager[Any]:
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(1)
 
 
 def _seen(column: Spans, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:

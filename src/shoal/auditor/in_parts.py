@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from shoal.auditor.measure import certificate_of
 from shoal.auditor.reading import read_cells
+from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import EncodedTable
@@ -60,14 +63,12 @@ def require_parts(models: Sequence[Any], schema: Schema, policy: Policy) -> None
         raise InputError.from_findings([f"{finding}; leave out --memory" for finding in findings])
 
 
-@dataclass(frozen=True)
-class MeasuredInParts:
-    """What was measured of all ranges. parts: how many there were."""
+class MeasuredInParts(NamedTuple):
+    """A release, measured range by range. scale: how that was done, as a certificate states it."""
 
-    tally: Tally
-    promises: list[dict[str, Any]]
+    certificate: Certificate
     figures: ColumnFigures
-    parts: int
+    scale: dict[str, Any]
 
 
 def measure_in_parts(
@@ -96,8 +97,12 @@ def measure_in_parts(
             of_group = partial(_measured_group, model, table)
             found[i] = list(_each(of_group, audited.grouped_by(model.groups_by), released.room))
     reports = [model.total(each) for model, each in zip(models, found, strict=True)]
-    figures = tally.figures()
-    return MeasuredInParts(tally, reports, figures, parts)
+    original = None if truth is None else truth.original
+    certificate = certificate_of(tally, reports, released, original, policy)
+    room = released.room
+    scale = {"memory": room.limit, "room_bytes": room.on_disk, "parts": parts}
+    scale |= {"tasks": room.tasks} if isinstance(room, SharedRoom) else {}
+    return MeasuredInParts(certificate, tally.figures(), scale)
 
 
 def _each(work: Callable[[A], B], parts: Iterable[A], room: Room) -> Iterator[B]:
@@ -112,26 +117,19 @@ def _measured_part(
     schema: Schema, models: list[Any], table: Classes, measured: Measurable
 ) -> tuple[Tally, list[Any]]:
     """The figures of a range, and what each promise finds there."""
-    part = measured()
+    released, release, truth = measured()
     tally = Tally(schema, registry.build_metrics())
-    tally.add(part.release)
-    if part.truth is not None:
-        tally.compare(part.released, part.release, part.truth)
-    return tally, [model.part(part.release.classes, table) for model in models]
+    tally.add(release)
+    if truth is not None:
+        tally.compare(released, release, truth)
+    return tally, [model.part(release.classes, table) for model in models]
 
 
 def _measured_group(model: Any, table: Classes, group: Callable[[], Classes]) -> Any:
     return model.part(group(), table)
 
 
-@dataclass(frozen=True)
-class Part:
-    """A range as it is measured."""
-
-    released: CodedTable
-    release: Release
-    truth: Truth | None
-
+Part = tuple[CodedTable, Release, Truth | None]
 
 Measurable = Callable[[], Part]
 """Makes a range when it is measured, so that no two are held at once, and where it is measured."""
@@ -139,7 +137,7 @@ Measurable = Callable[[], Part]
 
 @dataclass(frozen=True)
 class _Audited:
-    """A released table whose cells were read. withheld: whether starred records are in no class."""
+    """A released table whose cells were read."""
 
     released: CodedTable
     schema: Schema
@@ -147,7 +145,6 @@ class _Audited:
     truth: Truth | None
     columns: tuple[PublishedColumn, ...]
     sensitive: dict[str, SensitiveColumn]
-    withheld: bool
     subjects: np.ndarray | None
 
     @classmethod
@@ -158,26 +155,16 @@ class _Audited:
         subjects = None if truth is None else truth.subjects
         if truth is None and policy.subject in released.names:
             subjects = people_of(released.column(policy.subject))
-        names = [attribute.name for attribute in schema.sensitive]
-        withheld = _is_withheld(released, columns, names, schema.render.suppressed)
-        return cls(released, schema, policy, truth, columns, sensitive, withheld, subjects)
+        return cls(released, schema, policy, truth, columns, sensitive, subjects)
 
     def ranges(self) -> Iterator[Measurable]:
         """The release, range by range, beside what its owner knows."""
-        _ = self._places  # once, before others are given it
+        _ = self._places, self._withheld  # once, before others are given it
         shown = {name: self.released.column(name).codes for name in self._compared}
         true = {} if self.truth is None else _true_codes(self.truth, self.schema)
-        people = {} if self.subjects is None else {"": self.subjects}
         ranges = self._ranges([column.name for column in self.columns])
-        moved = ranges.moved([*shown.values(), *true.values(), *people.values()])
-        for number in range(ranges.count):
-            some = iter([column[ranges.rows(number)] for column in moved])
-            yield partial(
-                self._part,
-                {name: next(some) for name in shown},
-                {name: next(some) for name in true},
-                next(some, None),
-            )
+        for some in ranges.split(shown, true, self._people):
+            yield partial(self._part, *some)
 
     def grouped_by(self, names: tuple[str, ...]) -> Iterator[Callable[[], Classes]]:
         """Records whose cells are equal in these columns alone as classes, range by range."""
@@ -187,37 +174,32 @@ class _Audited:
             raise InputError(
                 f"promise: attribute '{unknown[0]}' is not a quasi-identifier; correct the policy"
             )
-        others = [] if not self.withheld else list(of_name)
-        carried = list(dict.fromkeys([*names, *others]))
-        people = [] if self.subjects is None else [self.subjects]
-        ranges = self._ranges(list(names))
-        moved = ranges.moved([*(of_name[name].codes for name in carried), *people])
-        for number in range(ranges.count):
-            rows = ranges.rows(number)
-            some = [column[rows] for column in moved]
-            subjects = None if self.subjects is None else some.pop()
-            columns = [
-                replace(of_name[name], codes=codes)
-                for name, codes in zip(carried, some, strict=True)
-            ]
-            yield partial(self._group, columns, names, subjects)
+        others = of_name if self._withheld else ()
+        carried = {name: of_name[name].codes for name in (*names, *others)}
+        for codes, people in self._ranges(list(names)).split(carried, self._people):
+            columns = [replace(of_name[name], codes=some) for name, some in codes.items()]
+            yield partial(self._group, columns, names, people)
 
     def _group(
-        self, columns: list[PublishedColumn], names: tuple[str, ...], subjects: np.ndarray | None
+        self, columns: list[PublishedColumn], names: tuple[str, ...], people: Codes
     ) -> Classes:
         """Some records by some of these columns; the others say who is withheld."""
         left_out = np.zeros(len(columns[0].codes), dtype=bool)
-        if self.withheld:
+        if self._withheld:
             left_out = is_starred(tuple(columns), self.schema.render.suppressed)
         grouping = tuple(column for column in columns if column.name in names)
         labels, count = label_classes(grouping, left_out)
-        people = None if subjects is None else subjects.astype(np.int32, copy=False)
         quasi = {column.name: column.codes for column in grouping}
-        return Classes(labels, count, people, {}, quasi)
+        return Classes(labels, count, _subjects(people), {}, quasi)
 
     def _ranges(self, names: list[str]) -> Ranges:
         codes = [self.released.column(name).codes for name in names]
         return Ranges(codes, self.released.records, self.released.room)
+
+    @property
+    def _people(self) -> Codes:
+        """The number of each person, under no name; nothing where rows are people."""
+        return {} if self.subjects is None else {"": self.subjects}
 
     @property
     def _compared(self) -> list[str]:
@@ -225,24 +207,24 @@ class _Audited:
         roles = (Role.QUASI, Role.SENSITIVE, Role.PLAIN)
         return [a.name for a in self.schema.published if a.role in roles]
 
-    def _part(self, shown: Codes, true: Codes, people: np.ndarray | None) -> Part:
+    def _part(self, shown: Codes, true: Codes, people: Codes) -> Part:
         released = self.released.part(shown)
-        truth = None if self.truth is None else _part_of(self.truth, true, people)
+        truth = None if self.truth is None else _part_of(self.truth, true, people.get(""))
         columns = tuple(replace(column, codes=shown[column.name]) for column in self.columns)
         starred = is_starred(columns, self.schema.render.suppressed)
-        labels, count = label_shown(columns, starred, self.withheld)
+        labels, count = label_shown(columns, starred, self._withheld)
         classes = Classes(
             labels,
             count,
-            None if people is None else people.astype(np.int32, copy=False),
+            _subjects(people),
             {name: self._sensitive(name, shown[name]) for name in self.sensitive},
             {column.name: column.codes for column in columns},
         )
         label = None if self.schema.label is None else shown.get(self.schema.label)
         originals = {} if truth is None else truth.originals()
-        required_k = self.policy.required_k
-        release = Release(columns, classes, required_k, label, originals, starred)
-        return Part(released, release, truth)
+        k = self.policy.required_k
+        release = Release(columns, classes, k, label, originals, starred)
+        return released, release, truth
 
     def _sensitive(self, name: str, codes: np.ndarray) -> SensitiveColumn:
         """A sensitive column of some records. codes: of their texts."""
@@ -274,37 +256,41 @@ class _Audited:
 
     def _left_out(self) -> np.ndarray | None:
         """(n,) bool, records in no class; None where there is none."""
-        if not self.withheld:
+        if not self._withheld:
             return None
         left_out = self.released.room.array(self.released.records, bool)
         for rows in blocks(self.released.records):
-            some = tuple(replace(c, codes=c.codes[rows]) for c in self.columns)
-            left_out[rows] = is_starred(some, self.schema.render.suppressed)
+            left_out[rows] = self._starred(rows)
         return left_out
 
+    def _starred(self, rows: slice) -> np.ndarray:
+        """Which of some records show the mark in every quasi-identifier."""
+        some = tuple(replace(column, codes=column.codes[rows]) for column in self.columns)
+        return is_starred(some, self.schema.render.suppressed)
 
-def _is_withheld(
-    released: CodedTable, columns: tuple[PublishedColumn, ...], sensitive: list[str], mark: str
-) -> bool:
-    """As `data.release.is_withheld`, block by block."""
-    if any(mark not in column.cells for column in columns):
-        return False
-    hidden = {name: _hidden(released, name, mark) for name in sensitive}
-    met, total = False, 0
-    for rows in blocks(released.records):
-        starred = is_starred(tuple(replace(c, codes=c.codes[rows]) for c in columns), mark)
-        total += int(starred.sum())
-        met |= bool(starred.any())
-        for name, is_hidden in hidden.items():
-            if not is_hidden[released.column(name).codes[rows][starred]].all():
-                return False
-    return met and total < released.records
+    @cached_property
+    def _withheld(self) -> bool:
+        """Whether starred records are in no class: as `data.release.is_withheld`, in blocks."""
+        released, mark = self.released, self.schema.render.suppressed
+        if any(mark not in column.cells for column in self.columns):
+            return False
+        hidden = {}
+        for name in (attribute.name for attribute in self.schema.sensitive):
+            shown = mark if released.is_text(name) else ""
+            cells = released.column(name).cells
+            hidden[name] = np.array([cell == shown for cell in cells], dtype=bool)
+        total = 0
+        for rows in blocks(released.records):
+            starred = self._starred(rows)
+            total += int(starred.sum())
+            for name, is_hidden in hidden.items():
+                if not is_hidden[released.column(name).codes[rows][starred]].all():
+                    return False
+        return 0 < total < released.records
 
 
-def _hidden(released: CodedTable, name: str, mark: str) -> np.ndarray:
-    """(cells,) bool, which texts of a column say nothing."""
-    shown = mark if released.is_text(name) else ""
-    return np.array([cell == shown for cell in released.column(name).cells], dtype=bool)
+def _subjects(people: Codes) -> np.ndarray | None:
+    return people[""].astype(np.int32, copy=False) if people else None
 
 
 def _true_codes(truth: Truth, schema: Schema) -> Codes:
@@ -318,15 +304,11 @@ def _part_of(truth: Truth, codes: Codes, people: np.ndarray | None) -> Truth:
     """What is known of some records. codes: theirs."""
     original = truth.original
     assert isinstance(original, CodedTable)
-    attributes = tuple(
-        replace(one, codes=codes[one.attribute.name]) for one in truth.encoded.attributes
-    )
+    own = {one.attribute.name: one for one in truth.encoded.attributes}
+    attributes = tuple(replace(one, codes=codes[name]) for name, one in own.items())
     records = len(next(iter(codes.values()), ()))
     encoded = EncodedTable(attributes, people, np.zeros(records, dtype=bool))
-    often = {
-        one.attribute.name: original.column(one.attribute.name).counts()
-        for one in truth.encoded.attributes
-    }
+    often = {name: original.column(name).counts() for name in own}
     return Truth(original.part(codes), encoded, None, often)
 
 
@@ -351,7 +333,8 @@ class Ranges:
     def __init__(self, shown: Sequence[np.ndarray], records: int, room: Room) -> None:
         """shown: (n,) codes of each column that makes the classes."""
         self._room = room
-        self.count = _how_many(records, room)
+        each = None if room.limit is None else max(room.limit // SHARE // RECORD_BYTES, 1)
+        self.count = 1 if each is None else min(max(-(-records // each), 1), 1 << 15)
         self._range_of = room.array(records, np.uint16)
         sizes = np.zeros(self.count, dtype=np.int64)
         for rows in blocks(records):
@@ -365,12 +348,15 @@ class Ranges:
             sizes += np.bincount(self._range_of[rows], minlength=self.count)
         self._starts = np.concatenate(([0], np.cumsum(sizes)))
 
-    def rows(self, number: int) -> slice:
-        """Where the records of a range stand in what `moved` gives."""
-        return slice(int(self._starts[number]), int(self._starts[number + 1]))
+    def split(self, *tables: Codes) -> Iterator[list[Codes]]:
+        """The columns of each range; within it in the order of the records."""
+        moved = self._moved([codes for columns in tables for codes in columns.values()])
+        for start, end in pairwise(self._starts.tolist()):
+            some = iter([codes[start:end] for codes in moved])
+            yield [{name: next(some) for name in columns} for columns in tables]
 
-    def moved(self, columns: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The same columns, range after range; within a range in the order of the records."""
+    def _moved(self, columns: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The columns, range after range."""
         if self.count == 1:
             return list(columns)
         found = [self._room.array(len(column), column.dtype) for column in columns]
@@ -387,13 +373,6 @@ class Ranges:
                     target[begun : begun + size] = some[end - size : end]
             at += sizes
         return found
-
-
-def _how_many(records: int, room: Room) -> int:
-    if room.limit is None:
-        return 1
-    each = max(room.limit // SHARE // RECORD_BYTES, 1)
-    return min(max(-(-records // each), 1), 1 << 15)
 
 
 # How often each sensitive value counts in a whole table that is not held in memory.

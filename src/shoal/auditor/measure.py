@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.auditor.description import described
-from shoal.auditor.in_parts import MeasuredInParts
 from shoal.auditor.promises import Measures, promise_reports
 from shoal.auditor.reading import read_release
 from shoal.auditor.verdict import release_warnings
@@ -18,9 +16,7 @@ from shoal.data.encoding import encode, encode_subjects
 from shoal.data.people import UNKNOWN, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
-from shoal.data.room import Room
 from shoal.data.schema import Schema
-from shoal.data.shared_room import SharedRoom
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.data.warnings import PRESENCE_DISCLOSED, ReleaseWarning
@@ -35,27 +31,6 @@ from shoal.utility.tally import Tally
 from shoal.version import VERSION
 
 _RISK = ("prosecutor_max", "prosecutor_mean", "journalist_max", "marketer")
-
-
-def certificate_in_parts(
-    found: MeasuredInParts,
-    released: Table,
-    schema: Schema,
-    policy: Policy,
-    truth: Truth | None,
-    **stated: Any,
-) -> Certificate:
-    """The certificate of a release that was measured in parts. stated: more keys."""
-    original = None if truth is None else truth.original
-    certificate = certificate_of(found.tally, found.promises, released, original, policy)
-    certificate = certificate.extended(**stated)
-    return described(certificate, released, found.figures, schema, policy, truth)
-
-
-def scale_of(room: Room, parts: int) -> dict[str, Any]:
-    """How work past memory was done, as a certificate states it."""
-    done = {"memory": room.limit, "room_bytes": room.on_disk, "parts": parts}
-    return done | ({"tasks": room.tasks} if isinstance(room, SharedRoom) else {})
 
 
 class Measured(NamedTuple):
@@ -161,7 +136,13 @@ def measure_two_tables(
     certificate, release, _ = measured
     if original is not None:
         progress("comparing with the original")
-        _refuse_several_records(original, schema)
+        people, _ = encode_subjects(original, schema)
+        several = 0 if people is None else int((np.bincount(people) > 1).sum())
+        if several:  # rows of a group may be of one person, or a person in several
+            raise InputError(
+                f"original: {several} people have several records, so two tables of it promise"
+                " nothing about people; publish one record of each"
+            )
         found = contradicted_by(table, groups, original, schema)
         known = certificate.get("faults") or {"uncovered": 0, "changed": 0}
         certificate = certificate.extended(
@@ -178,17 +159,6 @@ def measure_two_tables(
     certificate = certificate.extended(**groups.stated())
     certificate = certificate.warned(ReleaseWarning(PRESENCE_DISCLOSED, text))
     return measured._replace(certificate=certificate), table
-
-
-def _refuse_several_records(original: Table, schema: Schema) -> None:
-    """Raises InputError where rows of a group may be of one person, or a person in several."""
-    people, _ = encode_subjects(original, schema)
-    several = 0 if people is None else int((np.bincount(people) > 1).sum())
-    if several:
-        raise InputError(
-            f"original: {several} people have several records, so two tables of it promise nothing"
-            " about people; publish one record of each"
-        )
 
 
 def _query_error(
@@ -255,18 +225,19 @@ def group_query_error(
     if not records:
         return None
     rng = np.random.default_rng([seed, 5])
-    ranked = [np.sort(values[~np.isnan(values)]) for values in original.quasi]
+    ranked = [np.sort(numbers[~np.isnan(numbers)]) for numbers in original.quasi]
     sizes = np.maximum(np.bincount(labels), 1)
-    known = int(original.sensitive.max()) + 1
+    values = int(original.sensitive.max()) + 1
     errors = []
     for _ in range(max(FEWEST, min(QUERIES, MOST_READ // records))):
         inside, truth = np.ones(records, dtype=bool), np.ones(len(original.sensitive), dtype=bool)
         for j in rng.permutation(len(ranked))[:ATTRIBUTES]:
-            low, high = _range(ranked[j], rng)
+            known = ranked[j]
+            low, high = np.sort(known[rng.integers(0, len(known), 2)]) if len(known) else (0, 0)
             inside &= (low <= published.quasi[j]) & (published.quasi[j] <= high)
             truth &= (low <= original.quasi[j]) & (original.quasi[j] <= high)
-        asked = np.zeros(max(known, int(published.sensitive.max()) + 1), dtype=bool)
-        asked[rng.permutation(known)[:VALUES]] = True
+        asked = np.zeros(max(values, int(published.sensitive.max()) + 1), dtype=bool)
+        asked[rng.permutation(values)[:VALUES]] = True
         truth &= asked[original.sensitive]
         having = np.bincount(labels, weights=asked[published.sensitive], minlength=len(sizes))
         rows = np.bincount(labels, weights=inside, minlength=len(sizes))
@@ -274,11 +245,3 @@ def group_query_error(
         estimate = float((rows * having / sizes).sum())
         errors.append(abs(estimate - counted) / max(counted, SANITY * records, 1))
     return float(np.mean(errors))
-
-
-def _range(ranked: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:
-    """Between two random records' values, of which the sorted ones are given."""
-    if not len(ranked):
-        return 0.0, 0.0
-    low, high = np.sort(ranked[rng.integers(0, len(ranked), 2)])
-    return float(low), float(high)

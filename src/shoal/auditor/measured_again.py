@@ -7,22 +7,15 @@ not show who is behind its rows, rows are counted, and no group may have more pe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from shoal.auditor.audit import AuditResult, audit_table
-from shoal.auditor.checks import Check, Stated, listed
-from shoal.auditor.comparison import (
-    Comparison,
-    Remeasured,
-    asked_of,
-    counts_rows,
-    is_counted_alike,
-)
-from shoal.auditor.contradictions import CLOSE
+from shoal.auditor.checks import CLOSE, K_ANONYMITY, Check, Stated, listed
+from shoal.auditor.comparison import Comparison, asked_of, counts_rows
 from shoal.auditor.reading import NEEDS_WITHHELD
 from shoal.auditor.without_policy import stated_policy
 from shoal.connectors import files
@@ -54,8 +47,10 @@ from shoal.policy.binding.past_memory import is_about_memory
 from shoal.policy.policy import Policy
 
 NAME = "measured again"
-K_ANONYMITY = "k-anonymity"
-RELEASED_IN_PARTS = {"stream": "--trace", "republish": "--ledger"}
+RELEASED_IN_PARTS = {
+    "stream": "'shoal audit --trace'",
+    "republish": "'shoal audit --ledger'",
+}
 """Verbs whose rows can't be matched with an original's, and the audit that counts their people."""
 COUNTS_VALUES = ("l-diversity", "k-l-diversity", "p-sensitive-k-anonymity")
 FAR_FROM_TABLE = ("t-closeness", "beta-likeness", "delta-disclosure")
@@ -77,20 +72,6 @@ class Reader:
     is_certified: bool
     room: Room | None = None
 
-    @classmethod
-    def of(
-        cls, policy: Policy | None, original: str | None, stated: Stated, *checks: Check
-    ) -> Reader:
-        """checks: of the policy and of the signature.
-
-        A policy's method tells the verb. Else the certificate does, if a trusted key signed it.
-        """
-        named, signature = checks
-        verb = None if policy is None else verb_of(policy)
-        if verb is None and signature.ok:
-            verb = stated.verb
-        return cls(policy, original, verb, named.ok is not False)
-
     @cached_property
     def source(self) -> SourceFile | CodedSource:
         """The original; raises InputError where it can't be read."""
@@ -100,36 +81,20 @@ class Reader:
             return read_original_coded(self.original, self.policy, self.room)
         return read_original(self.original, self.policy)
 
+    @cached_property
     def table(self) -> Table | None:
         """The table of the original, if there is one."""
         if self.original is None:
             return None
-        return (
-            self.source.table if isinstance(self.source, CodedSource) else Table(self.source.frame)
-        )
+        source = self.source
+        return source.table if isinstance(source, CodedSource) else Table(source.frame)
 
-    @property
-    def remarks(self) -> tuple[ReleaseWarning, ...]:
-        """On rows of the original that are nobody, or may be."""
-        has_any = self.original is not None and isinstance(self.source, SourceFile)
-        return self.source.remarks if has_any and isinstance(self.source, SourceFile) else ()
-
-    def is_left_to_the_certificate(self, verb: str) -> bool:
-        """Whether nobody else says that the release is one of those that can't be matched."""
-        return self.original is not None and self.verb is None and verb in RELEASED_IN_PARTS
-
-    def parts(self, verb: str) -> str | None:
-        """The verb by which rows can't be matched with the original's; None where they can.
+    def other_audit(self, verb: str) -> str | None:
+        """The audit of rows that can't be matched with the original's; None where they can.
 
         verb: the one that is stated.
         """
-        made_by = self.verb or verb
-        return made_by if made_by in RELEASED_IN_PARTS else None
-
-
-def verb_of(policy: Policy) -> str | None:
-    """The verb whose method a policy names; None where it names none."""
-    return None if policy.model.method is None else registry.verb_of(policy.method_name)
+        return RELEASED_IN_PARTS.get(self.verb or verb)
 
 
 def measured_again(stated: Stated, path: str, table: Table | None, reader: Reader) -> Check:
@@ -142,16 +107,17 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
     policy = reader.policy
     if policy is None:
         return _by_file_alone(stated, table)
-    source = None
     try:
-        source = reader.table()
+        source = reader.table
         shown, contradicted = published_table(table, policy)
-        matched = None if reader.parts(stated.verb) else source
-        result, strict = _audits(stated, shown, policy, matched)
+        matched = None if reader.other_audit(stated.verb) else source
+        strict = audit_table(shown, policy, matched)
+        is_of_rows = matched is not None and counts_rows(stated)
+        result = audit_table(shown, policy, None) if is_of_rows else strict
     except InputError as unfit:
         if is_about_memory(unfit):
             raise
-        if source is None and unfit.args[0] == NEEDS_WITHHELD:
+        if reader.original is None and unfit.args[0] == NEEDS_WITHHELD:
             return Check(NAME, None, NEEDS_WITHHELD)
         why = listed([str(unfit.args[0]), *unfit.findings], 1)
         fits = reader.is_certified
@@ -160,24 +126,32 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
         return Check(NAME, False, fault_sentence("derived", contradicted))
     if contradicted is not None:
         stated.note("faults", "derived")
-    again = Remeasured(
+    again = Comparison(
+        stated,
         result.certificate,
         source,
         result.truth is not None,
-        warnings=_more_warnings(stated, path, shown, policy, source, reader.remarks),
+        warnings=_more_warnings(stated, path, shown, policy, reader),
     )
-    failing = _differing_or_broken(stated, again, strict)
-    if failing is not None:
-        return failing
     is_shuffled = result.schema.render.order != "input"
-    unmatched = _unmatched(stated, again, reader, is_shuffled)
-    return unmatched or Check(NAME, True, "an audit finds the same")
+    return (
+        _differing_or_broken(again, strict)
+        or _unmatched(again, reader, is_shuffled)
+        or Check(NAME, True, "an audit finds the same")
+    )
 
 
 def _by_file_alone(stated: Stated, table: Table) -> Check:
     """Whether the groups of equal cells are those stated; the certificate says of which columns."""
     needed = "needs the policy; name it with --policy"
-    telling = _telling_more(stated, table)
+    # not the same wherever the column is the same that they are said to be derived from
+    telling = [
+        f"column '{column['name']}'"
+        for column in stated.at("columns") or []
+        if column["derived_from"] in table
+        and column["name"] in table
+        and not table.follows(column["name"], column["derived_from"])
+    ]
     if telling:
         text = f"{listed(telling)}: tells more than the column that it is said to be derived from"
         return Check(NAME, False, text)
@@ -188,7 +162,7 @@ def _by_file_alone(stated: Stated, table: Table) -> Check:
         result = audit_table(table, policy, None)
     except InputError as unfit:
         return Check(NAME, False, f"not by the columns that it names: {unfit.args[0]}")
-    comparison = Comparison(stated, Remeasured(result.certificate, has_policy=False))
+    comparison = Comparison(stated, result.certificate, has_policy=False)
     differing = [*comparison.same_rows(has_classes=_measured_together(stated) is None)]
     if differing:
         return _differing(differing)
@@ -233,41 +207,16 @@ def _values_shown(column: SensitiveColumn, classes: Classes) -> np.ndarray:
     return np.bincount(pairs // max(len(keys), 1), minlength=classes.count)
 
 
-def _telling_more(stated: Stated, table: Table) -> list[str]:
-    """Columns that are not the same wherever the one is that they are said to be derived from."""
-    said = [(c["name"], c["derived_from"]) for c in stated.at("columns") or []]
-    return [
-        f"column '{name}'"
-        for name, source in said
-        if source in table and name in table and not table.follows(name, source)
-    ]
-
-
 def _differing(keys: list[str]) -> Check:
-    more = listed(list(dict.fromkeys(_in_short(keys))))
+    """keys: all that differ; of a part of which several do, its name alone is said."""
+    parts = [key.partition(".")[0] for key in keys]
+    short = [part if parts.count(part) > 1 else key for part, key in zip(parts, keys, strict=True)]
+    more = listed(list(dict.fromkeys(short)))
     return Check(NAME, False, f"{more}: an audit finds another value than the certificate")
 
 
-def _audits(
-    stated: Stated, shown: Table, policy: Policy, matched: Table | None
-) -> tuple[AuditResult, AuditResult]:
-    """An audit that measures as the certificate says that it was measured, and the strictest.
-
-    matched: the original, where its records can be matched with the release's rows.
-    """
-    strict = audit_table(shown, policy, matched)
-    if matched is None or not counts_rows(stated):
-        return strict, strict
-    return audit_table(shown, policy, None), strict
-
-
 def _more_warnings(
-    stated: Stated,
-    path: str,
-    shown: Table,
-    policy: Policy,
-    source: Table | None,
-    remarks: Sequence[ReleaseWarning] = (),
+    stated: Stated, path: str, shown: Table, policy: Policy, reader: Reader
 ) -> dict[str, list[ReleaseWarning]]:
     """What publishing warns of beside an audit, as far as file and original tell it."""
     found: dict[str, list[ReleaseWarning]] = {}
@@ -276,32 +225,29 @@ def _more_warnings(
     if files.format_of(path) in DELIMITED and policy.model.write.formulas == "keep":
         sentences = formula_sentences_of(shown)
         found[FORMULA_CELLS] = [ReleaseWarning(FORMULA_CELLS, text) for text in sentences]
-    if source is not None:
+    if reader.table is not None:
         if policy.subject is None:
-            found[PEOPLE_ASSUMED] = people_assumed(source)
-        found[WRITTEN_ALIKE] = written_alike(source, policy)
-        found[NAMES_LIKE_DATA] = named_like_data(source, policy.model)
-    for remark in remarks:
-        found.setdefault(remark.code, []).append(remark)
+            found[PEOPLE_ASSUMED] = people_assumed(reader.table)
+        found[WRITTEN_ALIKE] = written_alike(reader.table, policy)
+        found[NAMES_LIKE_DATA] = named_like_data(reader.table, policy.model)
+        for remark in reader.source.remarks if isinstance(reader.source, SourceFile) else ():
+            found.setdefault(remark.code, []).append(remark)
     return found
 
 
-def _differing_or_broken(stated: Stated, again: Remeasured, strict: AuditResult) -> Check | None:
+def _differing_or_broken(again: Comparison, strict: AuditResult) -> Check | None:
     """Compares the figures of two certificates, promises by what each asks; None where all agree
     and hold.
     """
-    found = again.certificate
+    stated, found = again.stated, again.found
     asked = {asked_of(promise) for promise in stated.promises}
     if len(asked) < len(stated.promises):
         return Check(NAME, False, "the certificate states a promise twice")
     if asked != {asked_of(promise) for promise in found["promises"]}:
         return Check(NAME, False, "the policy asks for other promises than the certificate states")
-    comparison, is_alone = Comparison(stated, again), _measured_together(stated) is None
-    is_counted = is_alone and is_counted_alike(stated, found)
-    if is_counted:
-        differing = [*comparison.same_people()]
-    else:
-        differing = [*comparison.same_rows(has_classes=is_alone)]
+    is_alone = _measured_together(stated) is None
+    is_counted = is_alone and again.is_counted_alike
+    differing = [*(again.same_people() if is_counted else again.same_rows(is_alone))]
     if differing:
         return _differing(differing)
     if strict.truth is not None:
@@ -312,45 +258,40 @@ def _differing_or_broken(stated: Stated, again: Remeasured, strict: AuditResult)
     return None
 
 
-def _unmatched(
-    stated: Stated, again: Remeasured, reader: Reader, is_shuffled: bool
-) -> Check | None:
+def _unmatched(again: Comparison, reader: Reader, is_shuffled: bool) -> Check | None:
     """What kept figures from being compared; None where all were.
 
     is_shuffled: by the reader's policy, not by what the certificate states.
     """
-    if reader.is_left_to_the_certificate(stated.verb):
+    stated = again.stated
+    if reader.original is not None and reader.verb is None and stated.verb in RELEASED_IN_PARTS:
         # a forged certificate must not talk anyone out of the comparison that they ask for
-        return Check(NAME, False, _unsaid(stated))
-    has_original, parts = again.original is not None, reader.parts(stated.verb)
+        method = stated.at("method", "name")
+        known = registry.is_known_method(str(method), stated.verb)
+        text = (
+            f"that 'shoal {stated.verb}' made it, whose rows can't be matched with the original, is"
+            " the certificate's word alone; if you know it, name its method, --method"
+        )
+        return Check(NAME, False, f"{text} {method}" if known else text)
+    has_original, other_audit = again.original is not None, reader.other_audit(stated.verb)
     together = _measured_together(stated)
     if together is not None:
         return Check(NAME, None, together)
-    if not is_counted_alike(stated, again.certificate):
-        return Check(NAME, *_uncounted(has_original, is_shuffled, parts))
-    if _has_other_reference(stated, again):
+    if not again.is_counted_alike:
+        way_out = f"run {other_audit}" if other_audit else "name the original (--original)"
+        if other_audit or not has_original:
+            return Check(NAME, None, f"agrees as far as rows tell; to count people, {way_out}")
+        text = "people can't be counted; the release alone names none, and its rows can't be"
+        return Check(NAME, None if is_shuffled else False, f"{text} matched with the original")
+    to = {asked_of(promise): promise.get("to") for promise in again.found["promises"]}
+    if any(promise.get("to") != to[asked_of(promise)] for promise in stated.promises):
         text = "was measured to a reference; name it in the policy, under 'reference'"
         return Check(NAME, False if has_original else None, text)
     if has_original and not again.has_truth and not counts_rows(stated):
-        way_out = f"; run {_audit_of(parts)}" if parts else ""
+        way_out = f"; run {other_audit}" if other_audit else ""
         text = f"the file alone holds it; its rows can't be matched with the original{way_out}"
         return Check(NAME, None, text)
     return None
-
-
-def _unsaid(stated: Stated) -> str:
-    """That the certificate alone says what keeps rows from being matched with the original."""
-    method = stated.at("method", "name")
-    known = registry.is_known_method(str(method), stated.verb)
-    such = f", --method {method}" if known else ", --method"
-    return (
-        f"that 'shoal {stated.verb}' made it, whose rows can't be matched with the original, is"
-        f" the certificate's word alone; if you know it, name its method{such}"
-    )
-
-
-def _audit_of(parts: str) -> str:
-    return f"'shoal audit {RELEASED_IN_PARTS[parts]}'"
 
 
 def _holds(found: Certificate, is_counted: bool) -> bool:
@@ -369,30 +310,7 @@ def _holds(found: Certificate, is_counted: bool) -> bool:
 def _measured_together(stated: Stated) -> str | None:
     """Why one file alone does not tell what the certificate states; None where it does."""
     if stated.verb == "republish":
-        return f"a ledger's releases are measured together; run {_audit_of('republish')}"
+        return f"a ledger's releases are measured together; run {RELEASED_IN_PARTS['republish']}"
     if stated.at("measured") == BY_RELEASE:
-        return f"a stream was measured release by release; run {_audit_of('stream')}"
+        return f"a stream was measured release by release; run {RELEASED_IN_PARTS['stream']}"
     return None
-
-
-def _uncounted(has_original: bool, is_shuffled: bool, parts: str | None) -> tuple[bool | None, str]:
-    """Whether it is a fault that people can't be counted, and why they can't."""
-    if parts is not None:
-        return None, f"agrees as far as rows tell; to count people, run {_audit_of(parts)}"
-    if not has_original:
-        return None, "agrees as far as rows tell; to count people, name the original (--original)"
-    why = "the release alone names none, and its rows can't be matched with the original"
-    return (None if is_shuffled else False), f"people can't be counted; {why}"
-
-
-def _has_other_reference(stated: Stated, again: Remeasured) -> bool:
-    to = {asked_of(promise): promise.get("to") for promise in again.certificate["promises"]}
-    return any(promise.get("to") != to[asked_of(promise)] for promise in stated.promises)
-
-
-def _in_short(differing: list[str]) -> list[str]:
-    """The keys that differ; of a part of which several do, its name alone."""
-    parts = [key.partition(".")[0] for key in differing]
-    return [
-        part if parts.count(part) > 1 else key for part, key in zip(parts, differing, strict=True)
-    ]

@@ -57,17 +57,16 @@ class Measures:
         self._cells: dict[str, pl.Enum] = {}
         self._together: list[Together] = []
         self._table: Classes | None = None
-        findings = [
-            finding
-            for model in models
-            for finding in _not_for_streams(model, reference is not None)
-        ]
+        has_reference = reference is not None
+        findings = [each for model in models for each in _not_for_streams(model, has_reference)]
         if findings:
             raise InputError.from_findings(findings)
         close = [model for model in models if model.model == "t-closeness"]
         if close and reference is not None:
             self._refer_to(reference, {name for model in close for name in model.attributes})
-        self._checks = {id(model): self._check(model) for model in models}
+        self._checks: dict[int, Callable[[Classes], np.ndarray]] = {
+            id(m): m.against(self._table) if m.model == "t-closeness" else m.holds for m in models
+        }
 
     def _refer_to(self, reference: Table, names: set[str]) -> None:
         """Values of these attributes are counted as in the reference, and nowhere else."""
@@ -88,9 +87,6 @@ class Measures:
             if model.model == "t-closeness" and model.joint:
                 self._table = model.extended(self._table)
                 self._together.append(Together.of(model, self._table))
-
-    def _check(self, model: Any) -> Callable[[Classes], np.ndarray]:
-        return model.holds if model.model != "t-closeness" else model.against(self._table)
 
     def unknown(self, name: str, cells: pl.Series) -> np.ndarray:
         """(n,) bool, which cells of a sensitive attribute its reference does not show."""
@@ -126,9 +122,8 @@ class Measures:
             name = attribute.name
             if name in self._cells:
                 index = as_text(cells[name]).cast(self._cells[name]).to_physical().to_numpy()
-                sensitive[name] = replace(
-                    self._columns[name], codes=self._columns[name].codes[index]
-                )
+                known = self._columns[name]
+                sensitive[name] = replace(known, codes=known.codes[index])
                 continue
             column, wrong = encode_sensitive(attribute, encode_text(cells[name]), self._schema)
             if column is None:
@@ -163,15 +158,7 @@ class Measures:
             )
         classes = self.classes(subjects[kept], rows, labels[kept], release.classes.count)
         measured, holds = model.judged_against(self._table, classes)
-        return {
-            "model": model.model,
-            "attributes": list(model.attributes),
-            **model.settings,
-            "asked": model.asked,
-            "measured": model.worst(measured),
-            "holds": bool(holds.all()),
-            "to": "reference",
-        }
+        return model.stated(model.worst(measured), bool(holds.all())) | {"to": "reference"}
 
     def holds(self, model: Any, classes: Classes) -> np.ndarray:
         """Whether a promise holds in every class; (count,) bool."""
@@ -203,12 +190,9 @@ class Together:
                 " attributes"
             )
         (name,) = model.compared
-        keys, first = np.unique(
-            _key([column.codes for column in columns], sizes), return_index=True
-        )
-        return cls(
-            model.attributes, sizes, keys, table.sensitive[name].codes[first], table.sensitive[name]
-        )
+        column = table.sensitive[name]
+        keys, first = np.unique(_key([each.codes for each in columns], sizes), return_index=True)
+        return cls(model.attributes, sizes, keys, column.codes[first], column)
 
     def leaf(self, codes: list[np.ndarray]) -> np.ndarray:
         """The place of each combination, -1 where the reference does not show it; (n,) int32."""
@@ -229,20 +213,14 @@ def _not_for_streams(model: Any, has_reference: bool) -> list[str]:
     name = f"promise '{model.model}'"
     if not model.monotone or model.whole_table:
         return [f"{name}: is about a table as a whole, and a stream is never whole; leave it out"]
-    if model.model == "t-closeness" and has_reference:
+    is_close = model.model == "t-closeness"
+    if is_close and has_reference:
         return []  # compared with the reference, it is a promise about shares like others
     if model.compares_with_table:
-        remedy = (
-            "name a table to compare with (reference)"
-            if model.model == "t-closeness"
-            else "leave it out"
-        )
-        return [
-            f"{name}: compares every class with the whole table, and a stream has none; {remedy}"
-        ]
+        remedy = "name a table to compare with (reference)" if is_close else "leave it out"
+        why = "compares every class with the whole table, and a stream has none"
+        return [f"{name}: {why}; {remedy}"]
     if model.population:
-        return [
-            f"{name}: compares classes with a population, which is not offered for streams; leave"
-            " it out"
-        ]
+        why = "compares classes with a population, which is not offered for streams"
+        return [f"{name}: {why}; leave it out"]
     return []

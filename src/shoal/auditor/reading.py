@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -62,9 +61,10 @@ def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth |
         subjects = people_of(released.column(policy.subject)).astype(np.int32, copy=False)
     quasi = {column.name: column.codes for column in columns}
     classes = Classes(labels, count, subjects, sensitive, quasi)
-    if policy.populations:
-        population = people_covered(tables_of(policy), schema, columns, classes)
-        classes = replace(classes, population=population)
+    tables = tables_of(policy) if policy.populations else {}
+    if tables and not any(attribute.opaque for attribute in schema.quasi):  # values can be read
+        covered = {name: _covered_by(t, schema, columns, classes) for name, t in tables.items()}
+        classes = replace(classes, population=covered)
     label = released.codes_of(schema.label)
     originals = {} if truth is None else truth.originals()
     return Release(columns, classes, policy.required_k, label, originals, starred)
@@ -102,22 +102,12 @@ def _with_withheld_values(
 _BLOCK = 1 << 24  # pairs of a class and a person that are compared at a time
 
 
-def people_covered(
-    tables: dict[str, Table], schema: Schema, columns: tuple[PublishedColumn, ...], classes: Classes
-) -> dict[str, Population]:
-    """Who of each population fits each class; empty where values can't be read here."""
-    if any(attribute.opaque for attribute in schema.quasi):
-        return {}
-    return {
-        name: _people_covered(table, schema, columns, classes) for name, table in tables.items()
-    }
-
-
-def _people_covered(
+def _covered_by(
     table: Table, schema: Schema, columns: tuple[PublishedColumn, ...], classes: Classes
 ) -> Population:
-    """For each class the people whom all of its cells cover."""
-    people, weights = _distinct([table.column(a.name) for a in schema.quasi])
+    """For each class the people of a population whom all of its cells cover."""
+    quasi = np.column_stack([table.column(a.name).codes for a in schema.quasi])
+    people, weights = np.unique(quasi, axis=0, return_counts=True)
     kept = np.flatnonzero(classes.labels >= 0)
     shown = np.zeros((classes.count, len(columns)), dtype=np.int64)
     for j, published in enumerate(columns):
@@ -137,14 +127,6 @@ def _people_covered(
         counts[rows] = fits @ weights
         covered_somewhere |= fits.any(axis=0)
     return Population(counts, int(weights[~covered_somewhere].sum()))
-
-
-def _distinct(columns: Iterable[Column]) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct rows of codes, and how often each occurs."""
-    rows, counts = np.unique(
-        np.column_stack([c.codes for c in columns]), axis=0, return_counts=True
-    )
-    return rows, counts
 
 
 def _covered(

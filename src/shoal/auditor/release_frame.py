@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, overload
@@ -21,7 +21,7 @@ from shoal.connectors.parquet_parts import is_many
 from shoal.data import notebook
 from shoal.data.certificate import Certificate
 from shoal.data.notation import Notation, PublishedNumbers, map_cells
-from shoal.data.regular_files import path_text
+from shoal.data.regular_files import path_text, readable
 from shoal.data.release import PublishedColumn, read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.table import encode_text
@@ -139,19 +139,12 @@ def _check_hash(path: str, certificate: Certificate | None) -> None:
             f"release '{path}': has no certificate beside it; fetch that too, or say check=False"
         )
     stated = (certificate.get("output") or {}).get("sha256")
-    if stated != _digest(path):
+    with readable(f"release '{path}'"):
+        digest = files.table_sha256(path)
+    if stated != digest:
         raise InputError(
             f"release '{path}': is not the file that its certificate names; fetch both again"
         )
-
-
-def _digest(path: str) -> str:
-    try:
-        return files.table_sha256(path)
-    except OSError as failed:
-        raise InputError(
-            f"release '{path}': can't be read ({failed.strerror}); check its name and permissions"
-        ) from None
 
 
 def _said(path: str, certificate: Certificate | None) -> Mapping[str, Any]:
@@ -179,8 +172,7 @@ def _with_numbers(
             continue
         cells = _plain(frame[name], notation, render)
         if column["technique"] in SHOWN:
-            shown = SHOWN[column["technique"]]
-            cells = _of_cells(cells, shown, render, _AS[numbers])
+            cells = _of_cells(cells, SHOWN[column["technique"]], render, numbers)
         elif cells.dtype == pl.String:
             cells = cells.cast(pl.Float64, strict=False)
         frame = frame.with_columns(cells.alias(name))
@@ -195,17 +187,13 @@ def _plain(cells: pl.Series, notation: Notation, render: Render) -> pl.Series:
     return map_cells(cells, lambda cell: published.translated(cell, notation.plain))[0]
 
 
-def _of_cells(
-    cells: pl.Series,
-    shown: Shown,
-    render: Render,
-    values: Callable[[PublishedColumn], pl.Series],
-) -> pl.Series:
+def _of_cells(cells: pl.Series, shown: Shown, render: Render, numbers: Numbers) -> pl.Series:
     """What every cell shows, found once for each distinct one."""
     attribute = Attribute(cells.name, Role.QUASI, Kind.NUMBER, shown=shown)
     column = encode_text(cells)
     published = read_column(attribute, column, Schema((), render=render))
-    return values(published).gather(column.codes)
+    values = _intervals(published) if numbers == "interval" else _middles(published)
+    return values.gather(column.codes)
 
 
 def _intervals(column: PublishedColumn) -> pl.Series:
@@ -220,9 +208,6 @@ def _intervals(column: PublishedColumn) -> pl.Series:
 def _middles(column: PublishedColumn) -> pl.Series:
     with np.errstate(invalid="ignore"):
         return pl.Series(_finite((column.lo + column.hi) / 2), dtype=pl.Float64)
-
-
-_AS: dict[str, Callable[[PublishedColumn], pl.Series]] = {"interval": _intervals, "mid": _middles}
 
 
 def _finite(numbers: np.ndarray) -> list[float | None]:

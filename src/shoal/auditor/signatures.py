@@ -20,7 +20,7 @@ from typing import Any
 
 from shoal.connectors import files
 from shoal.connectors.outputs import signature_path
-from shoal.data.regular_files import require_regular
+from shoal.data.regular_files import readable, require_regular
 from shoal.errors import InputError, MissingExtraError
 
 SIGNATURE_BYTES = 64
@@ -66,13 +66,8 @@ class Signer:
 
         content: the bytes, where they were read already.
         """
-        try:
+        with readable(f"certificate '{path}'"):
             content = Path(path).read_bytes() if content is None else content
-        except OSError as failed:
-            raise InputError(
-                f"certificate '{path}': can't be read ({failed.strerror}); check its name and"
-                " permissions"
-            ) from None
         signature = signature_path(path)
         with files.atomic_write(signature) as draft:
             draft.write_bytes(self.key.sign(content))
@@ -98,21 +93,15 @@ def new_key(name: str, passphrase: str | None) -> str:
     passphrase: None for a key without one.
     """
     check_new(name)
-    library = _library()
-    serialization = library.serialization
+    ed25519, serialization, _ = _library()
     private_path, public_path = _paths(name)
-    key = library.ed25519.Ed25519PrivateKey.generate()
-    protection = (
-        serialization.NoEncryption()
-        if passphrase is None
-        else serialization.BestAvailableEncryption(passphrase.encode())
-    )
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, protection
-    )
-    public = key.public_key().public_bytes(
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
+    key = ed25519.Ed25519PrivateKey.generate()
+    protection = serialization.NoEncryption()
+    if passphrase is not None:
+        protection = serialization.BestAvailableEncryption(passphrase.encode())
+    pem, public_format = serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, protection)
+    public = key.public_key().public_bytes(pem, public_format)
     _create(private_path, private, 0o600)
     try:
         _create(public_path, public, 0o644)
@@ -124,23 +113,18 @@ def new_key(name: str, passphrase: str | None) -> str:
 
 def open_key(path: str | Path, ask: Ask) -> Signer:
     """The private key in a file; raises InputError where it can't be used or isn't kept private."""
-    library = _library()
+    ed25519, serialization, unsupported = _library()
     require_regular(path, "key")
-    try:
-        with open(path, "rb") as file:
-            mode = os.fstat(file.fileno()).st_mode & 0o777
-            content = file.read()
-    except OSError as failed:
-        raise InputError(
-            f"key '{path}': can't be read ({failed.strerror}); check its name and permissions"
-        ) from None
+    with readable(f"key '{path}'"), open(path, "rb") as file:
+        mode = os.fstat(file.fileno()).st_mode & 0o777
+        content = file.read()
     if b"PUBLIC KEY-----" in content:
         raise InputError(f"key '{path}': is a public key; give the private one that it belongs to")
     if os.name == "posix" and mode & OTHERS:
         raise InputError(
             f"key '{path}': can be read by others (mode {mode:04o}); run 'chmod 600 {path}'"
         )
-    load = library.serialization.load_pem_private_key
+    load = serialization.load_pem_private_key
     try:
         key = load(content, None)
     except TypeError:  # it has a passphrase
@@ -156,9 +140,9 @@ def open_key(path: str | Path, ask: Ask) -> Signer:
             given = "SHOAL_KEY_PASSPHRASE" in os.environ
             again = "correct SHOAL_KEY_PASSPHRASE" if given else "type it again"
             raise InputError(f"key '{path}': the passphrase is wrong; {again}") from None
-    except (ValueError, library.unsupported):
+    except (ValueError, unsupported):
         key = None
-    if not isinstance(key, library.ed25519.Ed25519PrivateKey):
+    if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise InputError(
             f"key '{path}': is not an Ed25519 private key in PEM; make one with 'shoal key new"
             " NAME'"
@@ -170,7 +154,7 @@ def read_trusted(paths: Sequence[str | Path]) -> list[PublicKey]:
     """The public keys in files and in folders of *.pub.pem; raises InputError where one is not a
     key.
     """
-    library = _library()
+    ed25519, serialization, unsupported = _library()
     found: list[Path] = []
     for path in map(Path, paths):
         inside = sorted(path.glob("*.pub.pem")) if path.is_dir() else [path]
@@ -180,15 +164,10 @@ def read_trusted(paths: Sequence[str | Path]) -> list[PublicKey]:
     keys = []
     for path in found:
         require_regular(path, "key")
-        try:
-            key = library.serialization.load_pem_public_key(path.read_bytes())
-        except OSError as failed:
-            raise InputError(
-                f"key '{path}': can't be read ({failed.strerror}); check its name and permissions"
-            ) from None
-        except (ValueError, library.unsupported):
-            key = None
-        if not isinstance(key, library.ed25519.Ed25519PublicKey):
+        key = None
+        with readable(f"key '{path}'"), suppress(ValueError, unsupported):
+            key = serialization.load_pem_public_key(path.read_bytes())
+        if not isinstance(key, ed25519.Ed25519PublicKey):
             raise InputError(
                 f"key '{path}': is not an Ed25519 public key in PEM; 'shoal key new NAME' writes"
                 " one to NAME.pub.pem"
@@ -226,27 +205,19 @@ def _create(path: Path, content: bytes, mode: int) -> None:
 
 def _fingerprint(key: Any) -> str:
     """As `openssl pkey -pubin -outform DER | openssl dgst -sha256 -binary | base64` prints it."""
-    serialization = _library().serialization
+    _, serialization, _ = _library()
     der = key.public_bytes(
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     )
     return f"SHA256:{base64.b64encode(hashlib.sha256(der).digest()).decode()}"
 
 
-@dataclass(frozen=True)
-class _Library:
-    """The parts of `cryptography` that are used here."""
-
-    ed25519: Any
-    serialization: Any
-    unsupported: type[Exception]
-
-
-def _library() -> _Library:
+def _library() -> tuple[Any, Any, type[Exception]]:
+    """Of `cryptography`, Ed25519, the forms of keys, and what is raised for unknown ones."""
     try:
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError:
         raise MissingExtraError.of("signing needs cryptography", "sign") from None
-    return _Library(ed25519, serialization, UnsupportedAlgorithm)
+    return ed25519, serialization, UnsupportedAlgorithm

@@ -15,12 +15,7 @@ import polars as pl
 from shoal.auditor.audit import AuditResult
 from shoal.auditor.description import described
 from shoal.auditor.measure import measure
-from shoal.auditor.trace_rules import (
-    TracedRelease,
-    broken_rules,
-    wrong_records,
-    wrong_rows,
-)
+from shoal.auditor.trace_rules import TracedRelease, broken_rules, wrong_records, wrong_rows
 from shoal.connectors import files
 from shoal.connectors.feeds import RECORD_LINES, feed_of
 from shoal.connectors.outputs import describe_file
@@ -52,10 +47,8 @@ def audit_stream(
     together.
     """
     progress("reading the source and the trace")
-    released, original = (
-        files.read(released_path),
-        read_source(original_path, record_lines, policy.fields),
-    )
+    released = files.read(released_path)
+    original = read_source(original_path, record_lines, policy.fields)
     trace = read_trace(trace_path)
     result = audit_traced(Table(released.frame), policy, original, trace, progress)
     certificate = result.certificate.extended(
@@ -91,7 +84,7 @@ def audit_traced(
     certificate, release, figures = measure(released, schema, policy, truth, progress)
     certificate = described(certificate, released, figures, schema, policy, truth)
     progress("checking the trace")
-    traced = TracedRelease(shown, trace, release.columns, source, schema, truth, policy)
+    traced = TracedRelease(shown, trace, release.columns, schema, truth, policy)
     faults |= certificate["faults"] | broken_rules(traced)
     certificate = certificate.extended(
         faults=faults, seconds={"total": time.process_time() - started, "method": None}

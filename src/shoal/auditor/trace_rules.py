@@ -5,7 +5,6 @@ Shares no code with the methods. I1 to I12 are the invariants of the streams pag
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -18,7 +17,6 @@ from shoal.auditor.promises import Measures
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Schema
-from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.policy.policy import Policy
 
@@ -40,7 +38,6 @@ class TracedRelease:
     shown: pl.DataFrame
     trace: pl.DataFrame
     columns: tuple[PublishedColumn, ...]
-    original: Table
     schema: Schema
     truth: Truth
     policy: Policy
@@ -60,7 +57,7 @@ class TracedRelease:
 
     @property
     def method(self) -> TracedMethod:
-        return traced_method(self.policy.method_name)
+        return _BY_NAME.get(self.policy.method_name, _EVERY)
 
     @cached_property
     def kind(self) -> np.ndarray:
@@ -112,9 +109,8 @@ def broken_rules(traced: TracedRelease) -> dict[str, int]:
 
 def wrong_rows(shown: pl.DataFrame, rows: int) -> int:
     """Published rows that the trace does not name exactly once."""
-    return abs(rows - shown.height) + int(
-        (shown["row"].to_numpy() != np.arange(shown.height)).sum()
-    )
+    is_other = shown["row"].to_numpy() != np.arange(shown.height)
+    return abs(rows - shown.height) + int(is_other.sum())
 
 
 def wrong_records(trace: pl.DataFrame, records: int) -> int:
@@ -157,7 +153,7 @@ def _weak_new(traced: TracedRelease) -> int:
     reference = traced.policy.reference_table
     judged = [m for m in traced.models if m.model != "t-closeness" or reference is not None]
     measures = Measures(judged, traced.schema, reference)
-    frame, order = traced.original.frame, traced.truth.rows
+    frame, order = traced.truth.original.frame, traced.truth.rows
     rows = frame.filter(pl.Series(new)) if order is None else frame[order[new]]
     classes = measures.classes(traced.people[new], rows, numbers, int(numbers.max()) + 1)
     broken = np.zeros(classes.count, dtype=bool)
@@ -331,7 +327,8 @@ def _unshuffled(traced: TracedRelease) -> int:
 
 def _late(traced: TracedRelease) -> int:
     """Records that waited longer than the method promises (I6)."""
-    if traced.method.waits_on(traced.parameters):
+    setting, value = traced.method.may_wait_on
+    if traced.parameters.get(setting) == value:
         return 0
     longest = int(traced.parameters.get("delta", 0)) - traced.method.spare
     published = traced.trace.filter(pl.col("row").is_not_null())
@@ -381,11 +378,6 @@ class TracedMethod:
     expires: bool = False
     may_wait_on: tuple[str, Any] = ("leftovers", "hold")
 
-    def waits_on(self, parameters: Mapping[str, Any]) -> bool:
-        """Whether nothing limits how long a record waits."""
-        name, value = self.may_wait_on
-        return bool(parameters.get(name) == value)
-
 
 _EVERY = TracedMethod()
 _BY_NAME = {
@@ -396,8 +388,3 @@ _BY_NAME = {
     "fads-tuple": TracedMethod(expires=True),
     "sky": TracedMethod(publishes_hulls=False),
 }
-
-
-def traced_method(name: str) -> TracedMethod:
-    """The rules of the method of that name."""
-    return _BY_NAME.get(name, _EVERY)

@@ -79,7 +79,11 @@ def acceptance_text(row: Mapping[str, Any], certificate: Mapping[str, Any]) -> s
     """A threshold that an attack exceeds, and what helps; not another seed."""
     name = row["attribute"]
     if row["measure"] == "alone":
-        name, remedy = _alone(name, certificate)
+        if name is None:  # the worst column is judged
+            columns = (certificate["attacks"].get("singling-out") or {}).get("alone", {})
+            name = max(columns, key=lambda column: columns[column]["share"] or 0.0, default=None)
+        roles = {column["name"]: column["role"] for column in certificate.get("columns") or []}
+        remedy = ALONE["sensitive" if roles.get(name) == "sensitive" else "plain"]
     else:
         remedy = REMEDIES.get(row["measure"], "change the policy")
     of = f" of '{name}'" if name else ""
@@ -89,15 +93,6 @@ def acceptance_text(row: Mapping[str, Any], certificate: Mapping[str, Any]) -> s
         f"accept '{row['measure']}'{of}: at most {row['at_most']}, an attack finds up to"
         f" {row['upper']}; {remedy}"
     )
-
-
-def _alone(name: str | None, certificate: Mapping[str, Any]) -> tuple[str | None, str]:
-    """The column that is judged, without a name the worst one, and what helps for its role."""
-    columns = (certificate["attacks"].get("singling-out") or {}).get("alone", {})
-    if name is None:
-        name = max(columns, key=lambda column: columns[column]["share"] or 0.0, default=None)
-    roles = {column["name"]: column["role"] for column in certificate.get("columns") or []}
-    return name, ALONE["sensitive" if roles.get(name) == "sensitive" else "plain"]
 
 
 # All quasi-identifiers together, where promises are about some of them each.
@@ -148,28 +143,19 @@ def open_question_warnings(policy: Policy) -> list[ReleaseWarning]:
     return [ReleaseWarning(OPEN_QUESTION, text) for text in policy.open_questions()]
 
 
-def largest_k(models: Sequence[Any]) -> int | None:
-    """The largest k that some promise asks; None where none asks a k."""
-    asked = (getattr(model, "k", None) for model in models)
-    return max((k for k in asked if isinstance(k, int)), default=None)
-
-
 def withheld_few(
     people: int, unit: Unit, models: Sequence[Any], schema: Schema
 ) -> list[ReleaseWarning]:
     """Where fewer are withheld than hide anywhere else."""
-    k = largest_k(models)
-    if not people or k is None or people >= k:
+    asked = (getattr(model, "k", None) for model in models)
+    k = max((k for k in asked if isinstance(k, int)), default=0)
+    if not 0 < people < k:
         return []
-    shown = [f"'{attribute.name}'" for attribute in schema.published if _is_shown(attribute.role)]
+    # such a column still shows what it holds of somebody who is withheld
+    shown = [f"'{a.name}'" for a in schema.published if a.role not in (Role.QUASI, Role.SENSITIVE)]
     more = f"; {', '.join(shown)} {'is' if len(shown) == 1 else 'are'} still shown" if shown else ""
     text = (
         f"{people} {unit.of(people)} withheld, fewer than k = {k}: whoever finds no class for a"
         f" person knows it is one of them{more}"
     )
     return [ReleaseWarning(WITHHELD_FEW, text)]
-
-
-def _is_shown(role: Role) -> bool:
-    """Whether such a column still shows what it holds of somebody who is withheld."""
-    return role not in (Role.QUASI, Role.SENSITIVE)

@@ -6,40 +6,34 @@ trust) lets it check more; what it can't check it names.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from shoal.auditor.as_written import as_written
-from shoal.auditor.checks import Check, Stated
-from shoal.auditor.contradictions import consistency
-from shoal.auditor.description import DEFAULT_METHODS, policy_identity
-from shoal.auditor.measured_again import (
-    RELEASED_IN_PARTS,
-    UNREADABLE,
-    Reader,
-    measured_again,
-    verb_of,
-)
-from shoal.auditor.not_measured import not_measured
-from shoal.auditor.proof import Proof
-from shoal.auditor.signatures import SIGNATURE_BYTES, read_trusted
+from shoal.auditor.checks import Check, Stated, consistency, not_measured
+from shoal.auditor.description import DEFAULT_METHODS, policy_identity, verb_of
+from shoal.auditor.measured_again import RELEASED_IN_PARTS, UNREADABLE, Reader, measured_again
+from shoal.auditor.signatures import SIGNATURE_BYTES, Signer, read_trusted
 from shoal.connectors import files
 from shoal.connectors.coded_files import read_coded
 from shoal.connectors.database.address import is_address
 from shoal.connectors.dialect import AS_FOUND, reading_as_stated
 from shoal.connectors.files import SourceFile
 from shoal.connectors.folder_manifest import check_released
-from shoal.connectors.outputs import signature_path
+from shoal.connectors.outputs import certificate_beside, certificate_path, signature_path
 from shoal.data import room
+from shoal.data.certificate import Certificate
 from shoal.data.fault_words import fault_sentence
 from shoal.data.progress import Progress, no_progress
-from shoal.data.regular_files import path_text
+from shoal.data.regular_files import path_text, readable
 from shoal.data.table import Table
 from shoal.data.two_tables import GROUP, sensitive_path
-from shoal.errors import InputError
+from shoal.errors import InputError, PromiseError
 from shoal.policy import registry
 from shoal.policy.binding.coded_files import read_released_coded
 from shoal.policy.binding.files import read_as_written, read_both
@@ -51,13 +45,36 @@ from shoal.policy.policy import (
     Policy,
 )
 
-FUSION = "fuse"
 DEFAULTS = (
     DEFAULT_METHOD,
     DEFAULT_OVER_HIERARCHIES,
     DEFAULT_FOR_CLOSENESS["name"],
     *DEFAULT_METHODS.values(),
 )
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A certificate's file, read once: what is parsed, hashed and signed are the same bytes."""
+
+    path: Path
+    content: bytes
+
+    @classmethod
+    def of(cls, released: str, certificate: str | Path | None = None) -> Proof:
+        """The one that is named, else the one beside the release; raises InputError."""
+        path = Path(certificate_path(released) if certificate is None else certificate)
+        content = certificate_beside(released) if certificate is None else None
+        return cls(path, Certificate.read(path) if content is None else content)
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What it states; raises InputError where it is none."""
+        return Certificate.parsed(self.content, self.path)
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
 
 
 def verify(
@@ -102,8 +119,11 @@ def verify_by(
         raise InputError("file '-': standard input can't be verified; name a file")
     files.format_of(path)
     named, signature = _policy(stated, policy), _signature(proof, keys)
-    reader = Reader.of(policy, original, stated, named, signature)
-    reader = replace(reader, room=room_for(path, original))
+    verb = None if policy is None else verb_of(policy)
+    if verb is None and signature.ok:  # a trusted key signed what the certificate says
+        verb = stated.verb
+    is_certified = named.ok is not False
+    reader = Reader(policy, original, verb, is_certified, room_for(path, original))
     return [*_checks(stated, path, reader, named, progress), signature]
 
 
@@ -115,7 +135,10 @@ def _checks(
     progress("reading the release")
     table, digest, unreadable = _read(path, reader, stated)
     yield _file(stated, path, digest)
-    yield as_written(stated, path, policy) if table is not None else _unread(unreadable)
+    if table is None:
+        yield Check("output", False, f"can't be read as the certificate says; {unreadable}")
+    else:
+        yield as_written(stated, path, policy)
     yield _columns(stated, table)
     yield _rows(stated, table)
     yield consistency(stated)
@@ -135,22 +158,9 @@ def require_there(path: str) -> None:
 
 
 def _digest(path: str | Path) -> str:
-    try:
-        return files.table_sha256(path)
-    except OSError as failed:
-        raise InputError(
-            f"file '{path}': can't be read ({failed.strerror}); check its name and permissions"
-        ) from None
-
-
-def _digest_of_original(reader: Reader) -> str | None:
-    """The hash of the original, which is read once; None where there is none."""
-    if reader.original is None:
-        return None
-    if reader.policy is not None:
-        with suppress(InputError):  # said where the original is compared
-            return reader.source.sha256
-    return _digest(reader.original)
+    with readable(f"file '{path}'"):
+        digest = files.table_sha256(path)
+    return digest
 
 
 def _read(path: str, reader: Reader, stated: Stated) -> tuple[Table | None, str, str]:
@@ -174,7 +184,13 @@ def _read(path: str, reader: Reader, stated: Stated) -> tuple[Table | None, str,
         if policy is not None:
             source = read_as_written(path, policy, allow_empty=True, stated=reading)
         elif stated.at("presence") is not None:
-            source = read_both(path, _hidden(stated), read)
+            columns = stated.at("columns") or []
+            hidden = [column["name"] for column in columns if column["role"] == "sensitive"]
+            if len(hidden) != 1:
+                raise InputError(
+                    "two tables: the certificate names no sensitive attribute, or several"
+                )
+            source = read_both(path, str(hidden[0]), read)
         else:
             source = read(path)
     except InputError as unfit:
@@ -182,19 +198,6 @@ def _read(path: str, reader: Reader, stated: Stated) -> tuple[Table | None, str,
             raise
         return None, _digest(path), str(unfit.args[0]).partition(";")[0]
     return Table(source.frame), source.sha256, ""
-
-
-def _hidden(stated: Stated) -> str:
-    """The sensitive attribute of two tables."""
-    columns = stated.at("columns") or []
-    hidden = [column["name"] for column in columns if column["role"] == "sensitive"]
-    if len(hidden) != 1:
-        raise InputError("two tables: the certificate names no sensitive attribute, or several")
-    return str(hidden[0])
-
-
-def _unread(why: str) -> Check:
-    return Check("output", False, f"can't be read as the certificate says; {why}")
 
 
 def _file(stated: Stated, path: str, digest: str) -> Check:
@@ -244,8 +247,7 @@ def _rows(stated: Stated, table: Table | None) -> Check:
     known = stated.at("records", "out")
     if table is None:
         return Check("rows", False, UNREADABLE)
-    stated.note("records", "out")
-    if known != table.records:
+    if stated.differs(table.records, "records", "out"):
         return Check("rows", False, f"{table.records} in the file, {known} certified")
     return Check("rows", True, f"{known}, as certified")
 
@@ -316,9 +318,10 @@ def _policy(stated: Stated, policy: Policy | None) -> Check:
 
 def _way_out(stated: Stated, policy: Policy) -> str:
     """What may have made another policy of the one that is given."""
-    if stated.verb == FUSION:
+    if stated.verb == "fuse":
         return "of a fusion, name its agreement with --policy"
-    again = [f"--k {k}" for k in _other_k(stated, policy)]
+    is_of_k = policy.required_k in stated.asked_k
+    again = [] if is_of_k else [f"--k {k}" for k in sorted(stated.asked_k)[:1]]
     method = stated.at("method", "name")
     usual = DEFAULTS if policy.model.method is None else (policy.method_name,)
     if method is not None and method not in usual:
@@ -329,16 +332,14 @@ def _way_out(stated: Stated, policy: Policy) -> str:
     return f"name that one, with the options that it was published with, {such}"
 
 
-def _other_k(stated: Stated, policy: Policy) -> list[int]:
-    """The k that is certified, where it is not the policy's."""
-    asked = {p["asked"] for p in stated.promises if p["model"] == "k-anonymity"}
-    return [] if policy.required_k in asked else sorted(asked)[:1]
-
-
 def _input(stated: Stated, reader: Reader, again: Check) -> Check:
     """Whether the original is the one that was published. again: what measuring again found."""
     name, known = "input", stated.at("input", "sha256")
-    digest = _digest_of_original(reader)
+    digest = None
+    if reader.original is not None:  # it is read once
+        with suppress(InputError):  # said where the original is compared
+            digest = None if reader.policy is None else reader.source.sha256
+        digest = digest or _digest(reader.original)
     if known is None:
         is_unnamed = stated.verb in ("audit", "fuse") or reader.verb in RELEASED_IN_PARTS
         if digest is None or again.ok or is_unnamed:
@@ -353,34 +354,60 @@ def _input(stated: Stated, reader: Reader, again: Check) -> Check:
 
 
 def _signature(proof: Proof, keys: Sequence[Any]) -> Check:
-    name = "signature"
-    signature = _bytes_of(Path(signature_path(proof.path)))
+    name, path, signature = "signature", Path(signature_path(proof.path)), None
+    with readable(f"file '{path}'"), suppress(FileNotFoundError):
+        signature = path.read_bytes()
+    if signature is not None and len(signature) != SIGNATURE_BYTES:
+        text = f"has {len(signature)} bytes, a signature has {SIGNATURE_BYTES}; fetch it again"
+        return Check(name, False, text)
     if not keys:
-        if signature is not None and len(signature) != SIGNATURE_BYTES:
-            return Check(name, False, _cut(signature))
         is_there = "there is none" if signature is None else "not checked; name a key with --trust"
         return Check(name, None, is_there)
     if signature is None:
         return Check(name, False, "--trust asks for one, there is none")
-    if len(signature) != SIGNATURE_BYTES:
-        return Check(name, False, _cut(signature))
     for key in keys:
         if key.accepts(signature, proof.content):
             return Check(name, True, f"by the key in {key.name}, {key.fingerprint}")
     return Check(name, False, "is by none of the keys that --trust names")
 
 
-def _cut(signature: bytes) -> str:
-    return f"has {len(signature)} bytes, a signature has {SIGNATURE_BYTES}; fetch it again"
+# A name under a certificate, and by it under the release that the certificate names.
 
 
-def _bytes_of(path: Path) -> bytes | None:
-    """The content of a file; None where there is none. Raises InputError where it can't be read."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as failed:
+def sign_file(path: str, signer: Signer) -> str:
+    """Signs the certificate of a release, if it is that file's, every promise holds in it and
+    nothing in the two files denies it.
+
+    Returns the path of the signature. Raises InputError, or PromiseError where a promise does not
+    hold or `verify` of the two files fails.
+    """
+    if is_address(path):
         raise InputError(
-            f"file '{path}': can't be read ({failed.strerror}); check its name and permissions"
-        ) from None
+            f"table '{path}': its certificate is in the database; write one to a file and sign"
+            " that: 'shoal audit ... -o FILE --sign KEY'"
+        )
+    if not Path(path).exists():
+        raise InputError(f"file '{path}': is not there; check its name")
+    beside = Path(certificate_path(path))
+    if not beside.exists():
+        raise InputError(
+            f"file '{path}': has no certificate beside it, '{beside.name}'; only that is signed, so"
+            " fetch it with the release"
+        )
+    proof = Proof.of(path)
+    if not proof.certificate.is_kept:
+        raise PromiseError(
+            f"certificate '{proof.path}': states a promise that does not hold, or faults; nothing"
+            " is signed, publish a release that holds"
+        )
+    checks = verify_by(path, proof)
+    failed = [check for check in checks if check.ok is False and check.name != "signature"]
+    if any(check.name == "file" for check in failed):
+        raise InputError(
+            f"file '{path}': is not the one that its certificate names; fetch both again, or audit"
+            " the file"
+        )
+    if failed:
+        found = [f"{check.name}: {check.text}" for check in failed]
+        raise PromiseError(f"file '{path}': fails verify, {found[0]}; nothing is signed", found[1:])
+    return signer.sign(proof.path, proof.content)

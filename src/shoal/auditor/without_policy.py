@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
-from shoal.auditor.checks import Stated
+from shoal.auditor.checks import K_ANONYMITY, Stated
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError
 from shoal.policy.parameters import suggestion
@@ -43,13 +43,7 @@ def policy_of_columns(
         findings.append("audit: no quasi-identifier; name the columns that an attacker could know")
     if findings:
         raise InputError.from_findings(findings)
-    content = {
-        "version": 1,
-        "attributes": {name: {"role": role} for name, role in named},
-        "other": "plain",
-        "promises": promises_of(roles["sensitive"], k, l, t),
-    }
-    return replace(Policy.from_dict(content), is_made_of_columns=True)
+    return _policy(dict(named), promises_of(roles["sensitive"], k, l, t))
 
 
 def stated_policy(stated: Stated) -> Policy | None:
@@ -59,21 +53,23 @@ def stated_policy(stated: Stated) -> Policy | None:
     """
     shown = [column for column in stated.at("columns") or [] if column["technique"] != "removed"]
     roles = {c["name"]: c["role"] for c in shown if c["role"] in ("quasi", "sensitive", "subject")}
-    asked = [promise for promise in stated.promises if promise["model"] == "k-anonymity"]
+    asked = [promise for promise in stated.promises if promise["model"] == K_ANONYMITY]
     if "quasi" not in roles.values() or not asked:
         return None
-    content = {
-        "version": 1,
-        "attributes": {name: {"role": role} for name, role in roles.items()},
-        "other": "plain",
-        "promises": [
-            {"model": promise["model"], "k": promise["asked"]}
-            | ({"attributes": promise["attributes"]} if promise["attributes"] else {})
-            for promise in asked
-        ],
-        "render": {"suppressed": stated.at("output", "dialect", "mark") or "*"},
-    }
-    return replace(Policy.from_dict(content), is_made_of_columns=True)
+    promises = [
+        {"model": promise["model"], "k": promise["asked"]}
+        | ({"attributes": promise["attributes"]} if promise["attributes"] else {})
+        for promise in asked
+    ]
+    mark = stated.at("output", "dialect", "mark") or "*"
+    return _policy(roles, promises, render={"suppressed": mark})
+
+
+def _policy(roles: Mapping[str, str], promises: list[dict[str, Any]], **more: Any) -> Policy:
+    """The policy of these columns, by role; all others are plain."""
+    attributes = {name: {"role": role} for name, role in roles.items()}
+    content = {"version": 1, "attributes": attributes, "other": "plain", "promises": promises}
+    return replace(Policy.from_dict(content | more), is_made_of_columns=True)
 
 
 def promises_of(

@@ -51,8 +51,8 @@ def sign(
 ) -> None:
     """Sign the certificate of a release: writes FILE.certificate.json.sig, 64 bytes.
     Refused where a promise does not hold."""
-    from shoal.auditor.sign import sign_file
     from shoal.auditor.signatures import open_key
+    from shoal.auditor.verify import sign_file
 
     signer = open_key(key, passphrase_of)
     typer.echo(f"wrote {sign_file(released, signer)}, by {signer.fingerprint}", err=True)

@@ -12,7 +12,7 @@ from shoal.data import notebook
 from shoal.data.certificate_shape import SINCE_2, shape_findings
 from shoal.data.fault_words import fault_sentences
 from shoal.data.people import unit
-from shoal.data.regular_files import require_regular
+from shoal.data.regular_files import readable, require_regular
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 
@@ -54,18 +54,15 @@ class Certificate(Mapping[str, Any]):
     def read(path: str | Path) -> bytes:
         """The bytes of a certificate, for whoever needs them beside what they say."""
         require_regular(path, "certificate")
-        try:
-            return Path(path).read_bytes()
-        except FileNotFoundError:
-            raise InputError(
-                f"certificate '{path}': is not there; fetch it with the release, or name it"
-                " behind the release"
-            ) from None
-        except OSError as failed:
-            raise InputError(
-                f"certificate '{path}': can't be read ({failed.strerror}); check its name and"
-                " permissions"
-            ) from None
+        with readable(f"certificate '{path}'"):
+            try:
+                content = Path(path).read_bytes()
+            except FileNotFoundError:
+                raise InputError(
+                    f"certificate '{path}': is not there; fetch it with the release, or name it"
+                    " behind the release"
+                ) from None
+        return content
 
     @classmethod
     def parsed(cls, content_bytes: bytes, path: str | Path) -> Certificate:

@@ -50,6 +50,17 @@ def require_regular(path: str | Path, what: str, or_pipe: bool = False) -> None:
     raise InputError(f"{what} '{path}': is not a regular file; name a file")
 
 
+@contextmanager
+def readable(what: str) -> Iterator[None]:
+    """Raises InputError where the block can't read what a message names like this."""
+    try:
+        yield
+    except OSError as failed:
+        raise InputError(
+            f"{what}: can't be read ({failed.strerror}); check its name and permissions"
+        ) from None
+
+
 def is_pipe(path: str | Path) -> bool:
     try:
         return stat.S_ISFIFO(os.stat(path).st_mode)

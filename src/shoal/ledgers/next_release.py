@@ -19,8 +19,7 @@ import polars as pl
 from shoal.auditor.description import described
 from shoal.auditor.ledger import terms
 from shoal.auditor.ledger.history import LedgerHistory, stated
-from shoal.auditor.ledger.reading import read_as_published
-from shoal.auditor.ledger.release_view import HistoryFinding
+from shoal.auditor.ledger.release_view import HistoryFinding, read_as_published
 from shoal.auditor.measure import measure
 from shoal.auditor.reading import read_release
 from shoal.connectors import files

@@ -52,9 +52,9 @@ class _OfSizes(Promise):
     def total(self, parts: Sequence[Judgement]) -> dict[str, Any]:
         sizes, occupied = Sizes.joined(part.more for part in parts), all(p.holds for p in parts)
         if not sizes.count:
-            return self._stated(None, occupied)
+            return self.stated(None, occupied)
         measured, holds = self.of_sizes(sizes)
-        return self._stated(self.worst(np.array([measured])), occupied and holds)
+        return self.stated(self.worst(np.array([measured])), occupied and holds)
 
     def _is_low(self, part: int, of: int) -> bool:
         return Fraction(part, max(of, 1)) <= as_written(self.threshold)

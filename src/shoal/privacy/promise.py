@@ -184,7 +184,7 @@ class Promise(ABC):
     def total(self, parts: Sequence[Judgement]) -> dict[str, Any]:
         """The promise as a certificate states it, by the judgements on all parts, in any order."""
         known = [part.worst for part in parts if part.worst is not None]
-        return self._stated(
+        return self.stated(
             self.worst(np.array(known, dtype=np.float64)), all(part.holds for part in parts)
         )
 
@@ -195,7 +195,7 @@ class Promise(ABC):
     def _judgement(self, measured: np.ndarray, holds: np.ndarray, more: Any = None) -> Judgement:
         return Judgement(self.worst(measured), bool(holds.all()), more)
 
-    def _stated(self, measured: float | None, holds: bool) -> dict[str, Any]:
+    def stated(self, measured: float | None, holds: bool) -> dict[str, Any]:
         """What was judged, as a certificate states it."""
         return {
             "model": self.model,

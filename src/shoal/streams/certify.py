@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.auditor.columns import column_roles
-from shoal.auditor.description import described, provenance, repeated_rows
+from shoal.auditor.description import column_roles, described, provenance, repeated_rows
 from shoal.auditor.measure import measure
 from shoal.auditor.verdict import require_kept, withheld_few
 from shoal.connectors import files

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.auditor.description import file_metadata
+from shoal.auditor.description import described, file_metadata
 from shoal.auditor.in_parts import measure_in_parts
-from shoal.auditor.measure import certificate_in_parts, scale_of
 from shoal.auditor.verdict import require_kept, require_together_kept
 from shoal.connectors import files
 from shoal.connectors.coded_files import write_blocks
@@ -106,19 +105,17 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
         progress("reading the release back")
         back = read_written_coded(place.path, kind, policy, dialect, room)
         measured = measure_in_parts(back.table, draft.schema, policy, draft.truth, progress)
-        certificate = certificate_in_parts(
-            measured,
-            back.table,
-            draft.schema,
-            policy,
-            draft.truth,
+        certificate = measured.certificate.extended(
             verb="publish",
             method=draft.method,
             seed=policy.model.seed,
             seconds={"total": time.process_time() - target.started, "method": draft.seconds},
-            scale={"threads": cores.threads(), **scale_of(room, measured.parts)},
+            scale={"threads": cores.threads(), **measured.scale},
         )
-        kept = measured.tally.records - measured.tally.withheld
+        certificate = described(
+            certificate, back.table, measured.figures, draft.schema, policy, draft.truth
+        )
+        kept = certificate["records"]["out"] - certificate["records"]["withheld"]
         everyone = Classes(np.broadcast_to(np.int32(0), kept), 1)
         certificate = with_bound(certificate, policy, everyone).extended(
             input={"sha256": source.sha256},

@@ -17,8 +17,7 @@ import pytest
 import yaml
 
 import shoal
-from shoal.auditor.checks import Stated
-from shoal.auditor.contradictions import contradictions
+from shoal.auditor.checks import Stated, contradictions
 from shoal.cli.main import status_of
 from shoal.data.certificate_shape import shape_findings
 from shoal.errors import InputError

@@ -10,10 +10,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from naive_republication import backward, cells, forward_and_cross, mappings
-from shoal.auditor.ledger import correspondence
-from shoal.auditor.ledger.comparison import compare, narrower, too_frequent, unnested, values_shown
-from shoal.auditor.ledger.correspondence import Mappings, compare_boxes, overlapping, shared_values
-from shoal.auditor.ledger.correspondence import backward as backward_by_counts
+from shoal.auditor.ledger import comparison
+from shoal.auditor.ledger.comparison import (
+    Mappings,
+    compare,
+    compare_boxes,
+    narrower,
+    shared_values,
+    too_frequent,
+    values_shown,
+)
 from shoal.auditor.ledger.history import returning_people_of
 from shoal.auditor.ledger.release_view import (
     CELLS,
@@ -91,9 +97,9 @@ def test_backward_never_claims_more_than_every_mapping_shows(drawn):
         view(1, range(len(labels1)), labels1, boxes1, rest[: len(labels1)]),
         view(2, range(len(labels2)), labels2, boxes2, rest),
     )
-    meeting = overlapping(one.lo, one.hi, two.lo, two.hi)
+    meeting = comparison.overlapping(one.lo, one.hi, two.lo, two.hi)
     classes = np.unique(labels2)
-    cracked = backward_by_counts(
+    cracked = comparison.backward(
         (np.array(labels1), values[: len(labels1)]), (np.array(labels2), values), meeting, classes
     )
     for g2, claimed in zip(classes.tolist(), cracked.tolist(), strict=True):
@@ -108,7 +114,7 @@ def test_flows_say_exactly_what_every_mapping_shows(drawn):
     values = np.array(rest, dtype=np.uint64)
     one = view(1, range(len(labels1)), labels1, boxes1, rest[: len(labels1)])
     two = view(2, range(len(labels2)), labels2, boxes2, rest)
-    meeting = overlapping(one.lo, one.hi, two.lo, two.hi)
+    meeting = comparison.overlapping(one.lo, one.hi, two.lo, two.hi)
     flows = Mappings(
         (np.array(labels1), values[: len(labels1)]), (np.array(labels2), values), meeting
     )
@@ -133,7 +139,7 @@ def test_backward_claims_what_has_no_other_place():
             np.zeros(3, np.uint64),
         ),
     )
-    assert backward_by_counts(first, second, pairs, np.array([0])).tolist() == [1]
+    assert comparison.backward(first, second, pairs, np.array([0])).tolist() == [1]
 
 
 @st.composite
@@ -208,7 +214,7 @@ def test_a_later_span_leaks_if_it_is_a_proper_part(old, new, is_narrower):
 
 
 def test_classes_that_gather_several_earlier_ones_are_not_nested():
-    assert unnested(np.array([0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 1])) == 1
+    assert comparison.unnested(np.array([0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 1])) == 1
 
 
 def test_rows_that_change_what_they_show_are_found():
@@ -258,7 +264,7 @@ def test_boxes_that_meet_are_those_that_a_double_loop_finds(seed):
     rng = np.random.default_rng(seed)
     ends = [np.sort(rng.integers(0, 6, (n, 2, 2)), axis=2).astype(float) for n in (4, 5)]
     (lo1, hi1), (lo2, hi2) = ((e[:, :, 0], e[:, :, 1]) for e in ends)
-    found = {tuple(pair) for pair in overlapping(lo1, hi1, lo2, hi2).tolist()}
+    found = {tuple(pair) for pair in comparison.overlapping(lo1, hi1, lo2, hi2).tolist()}
     wanted = {
         (i, j)
         for i in range(4)
@@ -362,7 +368,7 @@ def test_what_releases_correspond_in_is_counted_exactly_while_everybody_stays(dr
     made = view(2, range(len(labels2)), labels2, boxes2, rest)
     with pytest.MonkeyPatch.context() as patch:
         if not is_exact:
-            patch.setattr(correspondence, "MOST_EXACT", 0)
+            patch.setattr(comparison, "MOST_EXACT", 0)
         found = {f.check: f for f in compare(past, made, at_least(k), k, CELLS)}
     shared = [
         forward_and_cross(first, second, a, b) for a, b in zip(labels1, labels2, strict=False)

@@ -16,8 +16,7 @@ import pytest
 
 import shoal
 from shoal.auditor.description import policy_identity, policy_sha256
-from shoal.auditor.proof import Proof
-from shoal.auditor.verify import verify_by
+from shoal.auditor.verify import Proof, verify_by
 from shoal.cli.main import status_of
 from shoal.errors import InputError
 from shoal.policy.policy import Policy

@@ -430,16 +430,18 @@ def test_ranges_hold_whole_classes_in_the_order_of_their_records() -> None:
     shown = [rng.integers(0, 4, 1_000).astype(np.uint8) for _ in range(2)]
     number = np.arange(1_000)
     found = in_parts.Ranges(shown, 1_000, room.Room(40_000))
-    first, second, records = found.moved([*shown, number])
-    assert found.count > 1
     met: dict[tuple[int, int], int] = {}
-    for part in range(found.count):
-        rows = found.rows(part)
-        assert (np.diff(records[rows]) > 0).all()
-        for pair in set(zip(first[rows].tolist(), second[rows].tolist(), strict=True)):
+    seen = []
+    ranges = found.split({"first": shown[0], "second": shown[1]}, {"number": number})
+    for part, (columns, own) in enumerate(ranges):
+        records = own["number"]
+        assert (np.diff(records) > 0).all()
+        assert np.array_equal(columns["first"], shown[0][records])
+        for pair in set(zip(*(column.tolist() for column in columns.values()), strict=True)):
             assert met.setdefault(pair, part) == part
-    assert sorted(records.tolist()) == number.tolist()
-    assert np.array_equal(first, shown[0][records])
+        seen += records.tolist()
+    assert part + 1 == found.count > 1
+    assert sorted(seen) == number.tolist()
 
 
 @pytest.mark.parametrize(

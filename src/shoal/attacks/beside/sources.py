@@ -26,7 +26,7 @@ from shoal.attacks.beside.sharing import Links, fitting_pairs, profiles_of
 from shoal.auditor.audit import AuditResult, audit_file, audit_table
 from shoal.auditor.ledger import terms
 from shoal.auditor.ledger.history import audit_releases
-from shoal.auditor.ledger.reading import read_as_published, rows_of_release
+from shoal.auditor.ledger.release_view import read_as_published, rows_of_release
 from shoal.auditor.stream_trace import (
     StreamSource,
     audit_stream,

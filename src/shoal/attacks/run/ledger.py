@@ -18,7 +18,7 @@ from shoal.attacks.run.earlier import ABSENT, Newer, by_row, published_classes, 
 from shoal.attacks.run.people import AttackedRelease, plain_columns
 from shoal.attacks.run.request import Asked, AttackRequest, asked_attacks
 from shoal.auditor.ledger.history import LedgerAudit, audit_releases, policy_with
-from shoal.auditor.ledger.reading import (
+from shoal.auditor.ledger.release_view import (
     ReleaseReading,
     read_as_published,
     rows_of_release,

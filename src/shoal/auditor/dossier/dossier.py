@@ -21,8 +21,7 @@ from pydantic import BaseModel
 
 from shoal.auditor.checks import Check
 from shoal.auditor.dossier.context import Context, ContextFile, read_context
-from shoal.auditor.proof import Proof
-from shoal.auditor.verify import require_there, verify_by
+from shoal.auditor.verify import Proof, require_there, verify_by
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.person_names import names_of
@@ -55,18 +54,15 @@ class Roles:
             if policy is None:
                 return cls(False)
             columns = []
-        listed = {
+        roles: dict[str, tuple[str, bool]] = {
             str(c.get("name")): (str(c.get("role")), c.get("technique") != "removed")
             for c in columns
         }
         declared = {} if policy is None else policy.model.attributes
         people = [] if policy is None else policy.model.subject_columns
-        return cls._of(
-            listed | {n: ("subject" if n in people else a.role, True) for n, a in declared.items()}
-        )
-
-    @classmethod
-    def _of(cls, roles: dict[str, tuple[str, bool]]) -> Roles:
+        roles |= {
+            name: ("subject" if name in people else a.role, True) for name, a in declared.items()
+        }
         hidden = ("identifier", "subject", "time", "operation", "drop")
         return cls(
             True,
@@ -116,11 +112,9 @@ def residual_risk(certificate: Certificate) -> dict[str, float | None]:
     stated = certificate.get("risk")
     risk = stated if isinstance(stated, Mapping) else {}
     together = certificate.get("together")
-    alone = None
-    if isinstance(together, Mapping) and together.get("people"):
-        alone = _number(together.get("alone"), together["people"])
+    hidden = together if isinstance(together, Mapping) else {}
     return {
-        "alone": alone,
+        "alone": _number(hidden.get("alone"), hidden.get("people")),
         "mean": _number(risk.get("prosecutor_mean")),
         "max": _number(risk.get("prosecutor_max")),
     }
@@ -134,7 +128,7 @@ def _number(value: Any, whole: Any = 1) -> float | None:
 # Profiles: what a standard or law asks of a release, clause by clause. They are data, not code.
 
 
-SUFFIX = ".yaml"
+PROFILES, SUFFIX = resources("shoal.auditor.dossier") / "profiles", ".yaml"
 
 
 @dataclass(frozen=True)
@@ -158,10 +152,8 @@ class Profile:
 
 def profile_names() -> list[str]:
     """The profiles that are here."""
-    folder = resources("shoal.auditor.dossier") / "profiles"
-    return sorted(
-        entry.name.removesuffix(SUFFIX) for entry in folder.iterdir() if entry.name.endswith(SUFFIX)
-    )
+    names = [entry.name for entry in PROFILES.iterdir() if entry.name.endswith(SUFFIX)]
+    return sorted(name.removesuffix(SUFFIX) for name in names)
 
 
 def read_profiles(names: Sequence[str]) -> list[Profile]:
@@ -176,17 +168,15 @@ def read_profiles(names: Sequence[str]) -> list[Profile]:
                 for name in unknown
             ]
         )
-    return [_read_profile(name) for name in dict.fromkeys(names or known)]
-
-
-def _read_profile(name: str) -> Profile:
-    path = resources("shoal.auditor.dossier") / "profiles" / f"{name}{SUFFIX}"
-    content = yaml.safe_load(path.read_text("utf-8"))
-    clauses = tuple(
-        Clause(str(entry["clause"]), str(entry["about"]), tuple(entry["fields"]))
-        for entry in content["clauses"]
-    )
-    return Profile(name, content["title"], content["basis"], clauses)
+    profiles = []
+    for name in dict.fromkeys(names or known):
+        content = yaml.safe_load((PROFILES / f"{name}{SUFFIX}").read_text("utf-8"))
+        clauses = tuple(
+            Clause(str(entry["clause"]), str(entry["about"]), tuple(entry["fields"]))
+            for entry in content["clauses"]
+        )
+        profiles.append(Profile(name, content["title"], content["basis"], clauses))
+    return profiles
 
 
 SCHEMA = "shoal.dossier/1"
@@ -235,9 +225,20 @@ def build_dossier(
     stated = proof.certificate
     policy = None if policy is None else Policy.of(policy)
     checks = verify_by(released, proof, policy, source, trust, progress)
-    _require_verified(released, checks)
+    failed = [f"{check.name}: {check.text}" for check in checks if check.ok is False]
+    if failed:
+        raise PromiseError(
+            f"release '{released}': fails verify, {failed[0]}; no dossier was written", failed[1:]
+        )
     roles = Roles.of(stated, policy)
-    _require_known(answered, roles)
+    strange = sorted(set(answered.context.attributes) - set(roles.published))
+    if roles.known and strange:  # else a rating would be lost by a typo
+        raise InputError.from_findings(
+            [
+                f"context, attributes: '{name}' is not a published column; correct its name"
+                for name in strange
+            ]
+        )
     progress("measuring the risk")
     initial = None if source is None else initial_risk(source, roles, policy)
     residual = residual_risk(stated)
@@ -262,28 +263,6 @@ def build_dossier(
     return Dossier(content, tuple(checks), tuple(asked))
 
 
-def _require_verified(released: str | Path, checks: Sequence[Check]) -> None:
-    failed = [f"{check.name}: {check.text}" for check in checks if check.ok is False]
-    if failed:
-        raise PromiseError(
-            f"release '{released}': fails verify, {failed[0]}; no dossier was written", failed[1:]
-        )
-
-
-def _require_known(answered: ContextFile, roles: Roles) -> None:
-    """Attributes that the context rates must be columns, or a rating would be lost by a typo."""
-    if not roles.known:
-        return
-    strange = sorted(set(answered.context.attributes) - set(roles.published))
-    if strange:
-        raise InputError.from_findings(
-            [
-                f"context, attributes: '{name}' is not a published column; correct its name"
-                for name in strange
-            ]
-        )
-
-
 def _other_certificates(
     answered: ContextFile, context: str | Path | dict[str, Any]
 ) -> list[dict[str, Any]]:
@@ -302,21 +281,18 @@ def _other_certificates(
 
 
 def _clauses(profiles: Sequence[Profile], answers: Answers) -> list[dict[str, Any]]:
-    listed = []
-    for profile in profiles:
-        for clause in profile.clauses:
-            for field in clause.fields:
-                lacks = answers.lacks(field)
-                listed.append(
-                    {
-                        "profile": profile.name,
-                        "clause": clause.clause,
-                        "field": field,
-                        "state": OPEN if lacks else ANSWERED,
-                        "lacks": lacks or None,
-                    }
-                )
-    return listed
+    return [
+        {
+            "profile": profile.name,
+            "clause": clause.clause,
+            "field": field,
+            "state": OPEN if (lacks := answers.lacks(field)) else ANSWERED,
+            "lacks": lacks or None,
+        }
+        for profile in profiles
+        for clause in profile.clauses
+        for field in clause.fields
+    ]
 
 
 def _today() -> date:
@@ -355,7 +331,7 @@ class Answers:
         if field.startswith(CERTIFICATE):
             return self._lacks_in_certificate(field)
         if field == "initial_risk":
-            return "" if self.initial is not None else NEEDED[field]
+            return NEEDED[field] if self.initial is None else ""
         value: Any = self.context
         for key in field.split("."):
             value = getattr(value, key)

@@ -30,7 +30,18 @@ def verify_ledger(path: str | Path, *, noted: str | None = None) -> tuple[int, s
             "--noted: is not the hash of a release; give the 64 digits that 'shoal republish'"
             " printed"
         )
-    what, findings, heads = _whole_table(path) if is_address(path) else _whole_folder(path)
+    if is_address(path):
+        address = parse(str(path))
+        state = state_of(address)
+        if not (state.is_there and state.releases):
+            raise InputError(f"{address.where}: holds no releases of a ledger; check its name")
+        what, findings = address.where, list(state.damage)
+        heads = [str(state.releases[0].previous), *(line.head for line in state.releases)]
+    else:
+        ledger = Ledger.at(path)
+        what, findings = f"ledger '{path}'", ledger.verify()
+        certificates = (ledger.folder(release) / CERTIFICATE for release in ledger.releases())
+        heads = [] if findings else [sha256_of(one) for one in (ledger.genesis, *certificates)]
     if findings:
         raise LedgerError(f"{what}: {findings[0]}; restore it from a copy", findings[1:])
     if noted is not None and noted not in heads:
@@ -39,25 +50,6 @@ def verify_ledger(path: str | Path, *, noted: str | None = None) -> tuple[int, s
             " restore it"
         )
     return len(heads) - 1, heads[-1]
-
-
-def _whole_folder(path: str | Path) -> tuple[str, list[str], list[str]]:
-    """How messages name a ledger, its damage, and the hashes of its beginning and releases."""
-    ledger = Ledger.at(path)
-    findings = ledger.verify()
-    certificates = (ledger.folder(release) / CERTIFICATE for release in ledger.releases())
-    heads = [] if findings else [sha256_of(one) for one in (ledger.genesis, *certificates)]
-    return f"ledger '{path}'", findings, heads
-
-
-def _whole_table(path: str | Path) -> tuple[str, list[str], list[str]]:
-    """The same of the table in a database that takes the releases of a ledger."""
-    address = parse(str(path))
-    state = state_of(address)
-    if not (state.is_there and state.releases):
-        raise InputError(f"{address.where}: holds no releases of a ledger; check its name")
-    heads = [str(state.releases[0].previous), *(line.head for line in state.releases)]
-    return address.where, list(state.damage), heads
 
 
 def unmarked(path: str | Path) -> list[str]:

@@ -15,32 +15,28 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.auditor.columns import column_roles
+from shoal.auditor.description import column_roles
 from shoal.auditor.ledger import terms
-from shoal.auditor.ledger.comparison import compare, too_frequent, values_shown
-from shoal.auditor.ledger.correspondence import compare_boxes
+from shoal.auditor.ledger.comparison import compare, compare_boxes, too_frequent, values_shown
 from shoal.auditor.ledger.export import table_damage
-from shoal.auditor.ledger.reading import (
-    ReleaseReading,
-    classes_shown,
-    read_as_published,
-    release_as_shown,
-    rows_of_release,
-)
 from shoal.auditor.ledger.release_view import (
     CELLS,
     COMPANY,
     SIGNATURES,
     HistoryFinding,
     RecordHistory,
+    ReleaseReading,
     ReleaseView,
+    classes_shown,
+    read_as_published,
+    release_as_shown,
+    rows_of_release,
 )
 from shoal.auditor.ledger.terms import Values, joined, values_of
 from shoal.connectors import files
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.identities import Identities, count_known
 from shoal.data.certificate import Certificate
-from shoal.data.classes import Classes
 from shoal.data.known_people import KnownPeople
 from shoal.data.person_names import as_compared, same_value
 from shoal.data.progress import Progress, no_progress
@@ -49,7 +45,6 @@ from shoal.data.schema import Missing, Role, Schema
 from shoal.errors import PromiseError
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
-from shoal.utility.gcp import GlobalCertaintyPenalty
 
 # People who are in several releases of a ledger: who shares whose whole history.
 #
@@ -71,11 +66,6 @@ class PeopleHistory:
 
     tokens: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     classes: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int32))
-
-    @property
-    def most_releases(self) -> int:
-        """In how many releases the person is who is in most."""
-        return int((self.classes != ABSENT).sum(axis=1).max(initial=0))
 
     def take(self, tokens: np.ndarray, labels: np.ndarray) -> int:
         """The next release: whose rows are in which class; how many people have several rows.
@@ -297,18 +287,14 @@ class LedgerHistory:
         if "panel" in stated:
             risk = {**certificate["risk"], "at_least_once": self.at_least_once(certificate)}
             certificate = certificate.extended(panel=stated["panel"], risk=risk)
+        losses = reading.figures.losses
+        roles = column_roles(frame.columns, reading.schema, self.policy)
         certificate = certificate.extended(
             covers=covers,
-            columns=self._columns(frame, reading),
+            columns=[column | {"loss": losses.get(column["name"])} for column in roles],
             counterfeits=stated.get("counterfeits"),
         )
         return ReleaseAudit(number, certificate, findings, returning_people_of(stated))
-
-    def _columns(self, frame: pl.DataFrame, reading: ReleaseReading) -> list[dict[str, Any]]:
-        """What each column is for, and what it lost. frame: as it was published."""
-        losses = GlobalCertaintyPenalty().per_attribute(reading.release)
-        roles = column_roles(frame.columns, reading.schema, self.policy)
-        return [column | {"loss": losses.get(column["name"])} for column in roles]
 
     def next(
         self, number: int, method: Any, frame: pl.DataFrame, identities: Identities
@@ -323,9 +309,8 @@ class LedgerHistory:
                 earlier, people = rows_of_release(self.ledger, self.taken, self.policy)
                 self._remember(release_as_shown(earlier, self.policy), people)
             guards = terms.guards_of(self.policy, method)
-            return self._take_again(
-                number, guards, release_as_shown(frame, self.policy), identities
-            )
+            release = release_as_shown(frame, self.policy)
+            return self._take_again(number, guards, release, identities)
         if method.covers == "increment":
             if identities.subjects is None:
                 return []
@@ -361,7 +346,8 @@ class LedgerHistory:
         that hold the person.
         """
         alone: float = certificate["risk"]["prosecutor_max"]
-        return 1 - (1 - alone) ** self.returning.most_releases
+        releases = (self.returning.classes != ABSENT).sum(axis=1)  # that hold each person
+        return 1 - (1 - alone) ** int(releases.max(initial=0))
 
     def _published_twice(
         self, number: int, covers: str, identities: Identities | None
@@ -388,8 +374,11 @@ class LedgerHistory:
             return findings
         if reading.identities is None:
             return [*findings, *compare_boxes(self.past, release, k)]
-        real = _only(reading.release.classes, reading.is_real)
-        holds = BoundPromises(self.policy.build_promises(), real).holds
+        classes, real = reading.release.classes, reading.is_real
+        if not real.all():
+            subjects = None if classes.subjects is None else classes.subjects[real]
+            classes = classes.only(real, subjects)
+        holds = BoundPromises(self.policy.build_promises(), classes).holds
         return [*findings, *compare(self.past, release, holds, k, guards, least)]
 
 
@@ -468,14 +457,6 @@ def _hashes(frame: pl.DataFrame, names: list[str]) -> np.ndarray:
     if not names:
         return np.zeros(frame.height, dtype=np.uint64)
     return frame.select(pl.col(names).cast(pl.String).fill_null("")).hash_rows().to_numpy()
-
-
-def _only(classes: Classes, real: np.ndarray) -> Classes:
-    return (
-        classes
-        if real.all()
-        else classes.only(real, None if classes.subjects is None else classes.subjects[real])
-    )
 
 
 def stated(findings: Sequence[HistoryFinding], allowed: bool) -> dict[str, Any]:

@@ -4,9 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
+import polars as pl
+
+from shoal.auditor.measure import measure
+from shoal.auditor.reading import read_release
+from shoal.connectors import files
+from shoal.connectors.ledger import DATA, Ledger
+from shoal.connectors.ledger.identities import Identities
+from shoal.data.certificate import Certificate
+from shoal.data.release import Release
+from shoal.data.schema import Schema
+from shoal.data.table import Table
+from shoal.errors import InputError, LedgerError
+from shoal.policy.binding.table import bind_release
+from shoal.policy.policy import Policy
+from shoal.utility.gcp import ColumnFigures
 
 # Groups of equal keys as numbers, and how often each class shows each value.
 
@@ -22,13 +38,9 @@ def numbered(*keys: np.ndarray) -> tuple[np.ndarray, int]:
     for key in keys:
         distinct, rank = np.unique(key, return_inverse=True)
         # both factors are at most the number of rows, so their product fits 64 bits
-        number, count = _ranked(number * len(distinct) + rank)
-    return number, count
-
-
-def _ranked(number: np.ndarray) -> tuple[np.ndarray, int]:
-    distinct, rank = np.unique(number, return_inverse=True)
-    return rank.astype(np.int64), len(distinct)
+        numbers, number = np.unique(number * len(distinct) + rank, return_inverse=True)
+        count = len(numbers)
+    return number.astype(np.int64), count
 
 
 def counts_by_class(
@@ -167,16 +179,9 @@ class ReleaseView:
         return spread
 
 
-def _no_numbers() -> np.ndarray:
-    return np.zeros(0, dtype=np.int64)
-
-
-def _no_hashes() -> np.ndarray:
-    return np.zeros(0, dtype=np.uint64)
-
-
-def _no_spans() -> np.ndarray:
-    return np.zeros((0, 0))
+_no_numbers = partial(np.zeros, 0, dtype=np.int64)
+_no_hashes = partial(np.zeros, 0, dtype=np.uint64)
+_no_spans = partial(np.zeros, (0, 0))
 
 
 @dataclass
@@ -215,12 +220,7 @@ class RecordHistory:
 
     def append(self, release: ReleaseView) -> None:
         """Take in a release that leaves all earlier rows as they are."""
-        classes = len(self.lo)
-        self.make_room_for(release)
-        is_kept = release.labels >= 0
-        self.label[release.records] = np.where(is_kept, release.labels + classes, -1)
-        self.cell[release.records] = np.where(is_kept, release.labels + self.cells, -1)
-        self._describe(release)
+        self._take(release, len(self.lo), release.labels)
         self.narrow(release, release.kept)
         self.lo = np.concatenate([self.lo.reshape(-1, release.lo.shape[1]), release.lo])
         self.hi = np.concatenate([self.hi.reshape(-1, release.hi.shape[1]), release.hi])
@@ -228,12 +228,8 @@ class RecordHistory:
 
     def replace(self, release: ReleaseView, cells: np.ndarray, count: int) -> None:
         """Take in a release of the whole table. cells: (n,) the cell of each row, 0..count-1."""
-        self.make_room_for(release)
         self.label[:] = -1
-        is_kept = release.labels >= 0
-        self.label[release.records] = np.where(is_kept, release.labels, -1)
-        self.cell[release.records] = np.where(is_kept, cells + self.cells, -1)
-        self._describe(release)
+        self._take(release, 0, cells)
         self.lo = release.lo
         self.hi = release.hi
         self.cells += count
@@ -253,16 +249,90 @@ class RecordHistory:
             shown = release.shown[label]
             self.sets.append(shown if before < 0 else self.sets[before] & shown)
         self.signature[records] = first + which
-        sizes = [_values(common, release.no_value) for common in self.sets[first:]]
+        none = release.no_value  # the texts for no value count as one
+        sizes = [len(common - none) + bool(common & none) for common in self.sets[first:]]
         return np.array(sizes, dtype=np.int64)[which]
 
-    def _describe(self, release: ReleaseView) -> None:
+    def _take(self, release: ReleaseView, classes: int, cells: np.ndarray) -> None:
+        """What every row shows. classes: how many are numbered before the release's own."""
+        self.make_room_for(release)
+        is_kept = release.labels >= 0
+        self.label[release.records] = np.where(is_kept, release.labels + classes, -1)
+        self.cell[release.records] = np.where(is_kept, cells + self.cells, -1)
         self.rest[release.records] = release.rest
         if release.subjects is not None:
             self.people[release.records] = release.subjects
 
 
-def _values(shown: frozenset[int], no_value: frozenset[int]) -> int:
-    """How many values these are, all that stand for none being one."""
-    absent = len(shown & no_value)
-    return len(shown) - max(0, absent - 1)
+# A published release of a ledger as an audit reads it, and who stands behind its rows.
+
+
+def rows_of_release(
+    ledger: Ledger, number: int, policy: Policy
+) -> tuple[pl.DataFrame, Identities | None]:
+    """The rows of a release, and whose they are; None without a private part."""
+    path = ledger.folder(number) / DATA
+    frame = files.read_as(path, ".csv", policy.audited_columns).frame
+    if not ledger.steps():
+        return frame, None
+    identities = Identities.read(ledger.step_of(number))
+    if len(identities.records) != frame.height:
+        raise LedgerError(
+            f"release {number:04d}: the private part has a different number of rows; restore it"
+        )
+    return frame, identities
+
+
+@dataclass(frozen=True)
+class ReleaseReading:
+    """A published release as an audit reads it; the private part tells who is who."""
+
+    frame: pl.DataFrame
+    identities: Identities | None
+    certificate: Certificate
+    release: Release
+    figures: ColumnFigures
+    schema: Schema
+
+    @property
+    def is_real(self) -> np.ndarray:
+        """(n,) bool; all rows but invented ones, which only the owner can tell."""
+        if self.identities is None:
+            return np.ones(self.frame.height, dtype=bool)
+        return self.identities.is_real
+
+
+def read_as_published(
+    frame: pl.DataFrame, identities: Identities | None, policy: Policy
+) -> ReleaseReading:
+    """A published release, measured; people are counted where the private part knows them."""
+    subject = policy.subject
+    if subject is not None and identities is not None and identities.subjects is not None:
+        frame = frame.with_columns(pl.Series(subject, identities.subjects))
+    table, schema = _bound(frame, policy)
+    return ReleaseReading(frame, identities, *measure(table, schema, policy, None), schema)
+
+
+def classes_shown(release: Release) -> tuple[np.ndarray, int]:
+    """The class of each row, and how many there are, where nobody is suppressed.
+
+    People who show the mark everywhere are in a class like everybody else.
+    """
+    labels, count = release.classes.labels, release.classes.count
+    starred = labels < 0
+    return (np.where(starred, count, labels), count + 1) if starred.any() else (labels, count)
+
+
+def release_as_shown(frame: pl.DataFrame, policy: Policy) -> Release:
+    """A release as it was published, without its measures."""
+    table, schema = _bound(frame, policy)
+    return read_release(table, schema, policy, None)
+
+
+def _bound(frame: pl.DataFrame, policy: Policy) -> tuple[Table, Schema]:
+    """A release and its schema; raises InputError where it does not fit the policy."""
+    table = Table(frame)
+    schema, findings = bind_release(table, policy)
+    if schema is None:
+        raise InputError.from_findings(findings)
+    return table, schema

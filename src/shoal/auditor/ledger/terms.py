@@ -12,20 +12,21 @@ from typing import Any
 
 import polars as pl
 
+from shoal.auditor.description import FREE
 from shoal.auditor.ledger.export import parts_of
 from shoal.auditor.ledger.release_view import COMPANY
 from shoal.connectors import files
 from shoal.connectors.ledger import DATA, HIERARCHIES, POLICY, Ledger, PolicyFiles
 from shoal.connectors.ledger.identities import Identities
 from shoal.data.ledger_view import CARRIED, LOCKSTEP, TOGETHER
+from shoal.data.regular_files import readable
 from shoal.data.release import is_withheld
 from shoal.data.schema import Kind
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
 from shoal.privacy.t_closeness import TABLE
 
-FREE = ("method", "seed", "read")
-"""What may differ from release to release."""
+NO_SUPPRESSION = "can't suppress records; declare 'missing: value' or 'reject'"
 
 
 def check_policy(policy: Policy, method: Any) -> None:
@@ -52,9 +53,7 @@ def check_policy(policy: Policy, method: Any) -> None:
     if (
         method.needs == "boxes" or method.guards == "signatures"
     ) and policy.model.missing == "suppress":
-        findings.append(
-            f"method '{method.name}': can't suppress records; declare 'missing: value' or 'reject'"
-        )
+        findings.append(f"method '{method.name}': {NO_SUPPRESSION}")
     if policy.operation is not None and policy.subject is None:
         findings.append(
             "policy: 'operation' needs a 'subject', by which the person who leaves or changes is"
@@ -123,12 +122,9 @@ def _fixed(policy: Policy) -> dict[str, Any]:
 
 
 def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as failed:
-        raise InputError(
-            f"hierarchy '{path}': can't be read ({failed.strerror}); check its name and permissions"
-        ) from None
+    with readable(f"hierarchy '{path}'"):
+        content = path.read_bytes()
+    return content
 
 
 # People who come again
@@ -162,36 +158,30 @@ def _unfit_for_returning(policy: Policy, method: Any) -> list[str]:
     """What keeps people from being published again under a policy."""
     model, mode = policy.model, mode_of(policy)
     is_plain = model.other == "plain" or any(a.role == "plain" for a in model.attributes.values())
-    findings = []
-    if policy.subject is None:
-        findings.append(
-            f"method '{method.name}': needs a subject, by which people are recognized; give one"
-            " column the role 'subject'"
-        )
-    if model.missing == "suppress":
-        findings.append(
-            f"method '{method.name}': can't suppress records; declare 'missing: value' or 'reject'"
-        )
-    if model.render.order == "input":
-        findings.append(
-            f"method '{method.name}': rows in the input's order would show who is who from release"
-            " to release; leave out 'order' of 'render'"
-        )
-    if any(a.pseudonym is not None for a in model.attributes.values()):
-        findings.append(
-            f"method '{method.name}': a pseudonym would link the rows of a person; drop it"
-        )
-    if compared(policy):
-        findings.append(
-            f"method '{method.name}': 'reference: table' would count people once for each release;"
-            " leave it out"
-        )
-    if is_plain and mode != LOCKSTEP:
-        findings.append(
-            f"method '{method.name}': the policy can't say how plain columns change over time, so"
-            " no member may be absent; give them the role 'sensitive' with 'over_time', or 'drop'"
-        )
-    return findings
+    has_pseudonym = any(a.pseudonym is not None for a in model.attributes.values())
+    unfit = [
+        (
+            policy.subject is None,
+            "needs a subject, by which people are recognized; give one column the role 'subject'",
+        ),
+        (model.missing == "suppress", NO_SUPPRESSION),
+        (
+            model.render.order == "input",
+            "rows in the input's order would show who is who from release to release; leave out"
+            " 'order' of 'render'",
+        ),
+        (has_pseudonym, "a pseudonym would link the rows of a person; drop it"),
+        (
+            bool(compared(policy)),
+            "'reference: table' would count people once for each release; leave it out",
+        ),
+        (
+            is_plain and mode != LOCKSTEP,
+            "the policy can't say how plain columns change over time, so no member may be absent;"
+            " give them the role 'sensitive' with 'over_time', or 'drop'",
+        ),
+    ]
+    return [f"method '{method.name}': {why}" for is_so, why in unfit if is_so]
 
 
 # How many people have each sensitive value in the published table of a ledger.
@@ -248,10 +238,9 @@ def _in_a_class(frame: pl.DataFrame, policy: Policy) -> pl.Series:
     """The rows that are not withheld, bool."""
     declared, mark = policy.model.attributes, policy.model.render.suppressed
     quasi = [name for name, a in declared.items() if a.role == "quasi"]
-    sensitive = [name for name, a in declared.items() if a.role == "sensitive"]
     everywhere = pl.all_horizontal((pl.col(quasi).cast(pl.String) == mark).fill_null(False))
     starred = frame.select(everywhere).to_series()
-    if is_withheld(frame, sensitive, starred.to_numpy(), mark):
+    if is_withheld(frame, sensitive_names(policy), starred.to_numpy(), mark):
         return ~starred
     return pl.repeat(True, frame.height, eager=True)
 
