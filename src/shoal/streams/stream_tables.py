@@ -83,7 +83,7 @@ class TableSink:
             self._has_own_columns(session, table)
             and kept.identity == self._identity
             and kept.step in (step, step - 1)
-            and _count(session, table) == kept.rows
+            and _figure("count(*)", session, table) == kept.rows
         )
 
     def _has_own_columns(self, session: Session, table: TableName) -> bool:
@@ -165,8 +165,8 @@ class TableSink:
             f"SELECT {cells} FROM {table.quoted} AS {SOURCE} WHERE {row} > {before} ORDER BY {row}"
         )
         found.columns = self._names
-        is_noted = _kept(session, table) == now
-        if not is_noted or not found.equals(frame) or _last(session, table) != now.rows:
+        last = _figure(f"max({quoted(ROW)})", session, table)
+        if _kept(session, table) != now or not found.equals(frame) or last != now.rows:
             raise InputError(
                 f"output '{self._address.shown}': the database itself changed rows after they were"
                 " measured; remove the trigger or rule of the table; the step was rolled back"
@@ -235,11 +235,6 @@ def _digest(frame: pl.DataFrame) -> int:
     return int(hashes.sum(dtype=np.uint64))
 
 
-def _count(session: Session, table: TableName) -> int:
-    found = session.query(f"SELECT CAST(count(*) AS text) FROM {table.quoted}")
-    return int(found.item())
-
-
-def _last(session: Session, table: TableName) -> int:
-    found = session.query(f"SELECT CAST(max({quoted(ROW)}) AS text) FROM {table.quoted}").item()
-    return 0 if found is None else int(found)
+def _figure(what: str, session: Session, table: TableName) -> int:
+    """`count(*)`, or the greatest of something, 0 where there is none."""
+    return int(session.query(f"SELECT CAST({what} AS text) FROM {table.quoted}").item() or 0)
