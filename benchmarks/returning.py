@@ -15,8 +15,8 @@ from shoal.connectors.ledger.panel import PanelState
 from shoal.data.ledger_view import CARRIED, LIVE, LOCKSTEP, TOGETHER, Panel
 from shoal.ledgers.increment import tokens_of
 from shoal.ledgers.methods.sticky import Sticky
-from shoal.ledgers.rehearsal import OVER_TIME, Run
 from shoal.ledgers.returning import in_order_of_names
+from shoal.ledgers.what_if import OVER_TIME, Run
 from shoal.policy.policy import Policy
 from shoal.samples import wearables
 

@@ -10,7 +10,7 @@ from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
 from shoal.ledgers.methods.crp import Crp
-from shoal.ledgers.placing import partition_table
+from shoal.ledgers.planned_release import partition_table
 from shoal.samples import wearables
 from shoal.search.segments import losses_of
 from shoal.testing import OnlyK

@@ -15,7 +15,7 @@ from shoal.connectors.ledger.panel import PanelState
 from shoal.data.ledger_view import CARRIED, LIVE, LedgerView, Panel
 from shoal.data.matrix import Matrix
 from shoal.ledgers.methods.sticky import Sticky
-from shoal.ledgers.placing import partition_table
+from shoal.ledgers.planned_release import partition_table
 from shoal.policy.policy import Policy
 from shoal.testing import OnlyK
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from shoal.policy.policy import Policy
 from shoal.streams.core import StreamCore
-from shoal.streams.gate import Gate
 
 TREE = {"tree": {"north": ["a", "b", {"far": ["c", "d"]}], "south": ["e", "f"]}}
 SPAN = {"north": "abcd", "far": "cd", "south": "ef", "*": "abcdef"}
@@ -114,20 +113,12 @@ def run(
     expired: behind each chunk, the record up to which all have to leave.
     """
     core, rows, trace = StreamCore(policy, frame.columns), [], []
-    gate = Gate(core.schema, core.measures)
 
     def take(batch):
         if batch is None:
             return
         if batch.frame.height:
-            gate.measure(
-                batch.frame,
-                batch.people,
-                core.true_values(batch),
-                batch.release,
-                batch.new,
-                batch.live,
-            )
+            core.measure(batch, batch.frame)
         decided = batch.decided
         for i in range(len(decided)):
             trace.append(

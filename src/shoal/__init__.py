@@ -70,16 +70,14 @@ _PUBLIC = {
         "PromiseError",
         "ShoalError",
     ),
-    "shoal.ledgers.rehearsal": (
-        "Rehearsal",
-        "rehearse",
-    ),
     "shoal.ledgers.republish": (
         "Republication",
         "republish",
     ),
     "shoal.ledgers.what_if": (
         "Prospect",
+        "Rehearsal",
+        "rehearse",
         "what_if",
     ),
     "shoal.policy.policy": ("Policy",),
@@ -159,11 +157,11 @@ if TYPE_CHECKING:
     from shoal.errors import PartyError as PartyError
     from shoal.errors import PromiseError as PromiseError
     from shoal.errors import ShoalError as ShoalError
-    from shoal.ledgers.rehearsal import Rehearsal as Rehearsal
-    from shoal.ledgers.rehearsal import rehearse as rehearse
     from shoal.ledgers.republish import Republication as Republication
     from shoal.ledgers.republish import republish as republish
     from shoal.ledgers.what_if import Prospect as Prospect
+    from shoal.ledgers.what_if import Rehearsal as Rehearsal
+    from shoal.ledgers.what_if import rehearse as rehearse
     from shoal.ledgers.what_if import what_if as what_if
     from shoal.policy.policy import Policy as Policy
     from shoal.privacy.attacker_view import AttackerView as AttackerView

@@ -14,7 +14,7 @@ from shoal.auditor.ledger.terms import returns_people
 from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix
 from shoal.errors import PromiseError
-from shoal.ledgers.placing import partition_table
+from shoal.ledgers.planned_release import partition_table
 from shoal.policy import registry
 from shoal.policy.parameters import coerce_parameter
 from shoal.policy.policy import Policy

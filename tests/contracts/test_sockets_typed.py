@@ -13,8 +13,8 @@ from shoal.policy import registry
 from shoal.protocols import HierarchyMaker, Metric, PrivacyModel, Renderer, Sink, Source
 from shoal.recoding.boxes import Boxes
 from shoal.streams.kafka import TopicFeed, TopicSink
-from shoal.streams.kafka_partition import PartitionFeed
-from shoal.streams.outputs import FileSink, PartsSink, StandardOutput
+from shoal.streams.kafka_group import PartitionFeed
+from shoal.streams.outputs import PartsSink, StandardOutput
 from shoal.streams.stream_tables import TableSink
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,9 +32,7 @@ def test_mypy_finds_that_every_class_fits_its_socket(tmp_path):
     ):
         pairs += [(thing, socket) for thing in found.values()]
     pairs += [(thing, Source) for thing in (TextFeed, TableFeed, TopicFeed, PartitionFeed)]
-    pairs += [
-        (thing, Sink) for thing in (FileSink, PartsSink, StandardOutput, TopicSink, TableSink)
-    ]
+    pairs += [(thing, Sink) for thing in (PartsSink, StandardOutput, TopicSink, TableSink)]
     pairs += [(renderer, Renderer) for renderer in (Boxes, TwoTables)]
     lines = ["import shoal.protocols"]
     for number, (thing, socket) in enumerate(pairs):

@@ -21,10 +21,10 @@ from shoal.connectors.engines import Engine
 from shoal.data.shared_room import SharedRoom, run_task
 from shoal.policy.policy import Policy
 from shoal.streams import sharded
-from shoal.streams.batch_folder import BatchFolder
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.options import StreamOptions
 from shoal.streams.run import stream_file
+from shoal.streams.shard_files import BatchFolder
 
 SHARDS, BATCH_BYTES = 3, 5_000
 PLACES: dict[str, tuple[Any, str, bool]] = {

@@ -258,10 +258,10 @@ def test_a_lost_transaction_is_done_again_unless_it_had_been_committed(
         nonlocal calls
         calls += 1
         if calls in (4, 9):
-            raise kafka_group.TransactionLost(fenced)
+            raise kafka.TransactionLost(fenced)
         real(self, *arguments)
         if calls in (1, 6):
-            raise kafka_group.TransactionLost(fenced)
+            raise kafka.TransactionLost(fenced)
 
     monkeypatch.setattr(kafka_group.Writer, "commit", lossy)
     monkeypatch.setattr(kafka, "MOST", 60)
@@ -316,7 +316,7 @@ def test_a_member_that_lost_its_partition_commits_nothing(broker, shop):
         old = group.writer(0, member)
         old.commit(b'{"a": 1}\n', 1, kafka_group.Mark(1, "one", ended=False))
         new = group.writer(0, member)
-        with pytest.raises(kafka_group.TransactionLost) as lost:
+        with pytest.raises(kafka.TransactionLost) as lost:
             old.commit(b'{"a": 2}\n', 2, kafka_group.Mark(2, "old", ended=False))
         assert lost.value.fenced
         new.commit(b'{"a": 3}\n', 2, kafka_group.Mark(2, "new", ended=False))

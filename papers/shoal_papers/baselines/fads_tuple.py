@@ -29,7 +29,6 @@ from shoal.data.parameters import parameter
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
 from shoal.protocols import StreamMethod, StreamPromises
-from shoal.streams.kernels import nearest_clusters
 from shoal.streams.methods.emission import (
     KIND_OF_LEFTOVER,
     SNAP,
@@ -42,6 +41,7 @@ from shoal.streams.methods.emission import (
     person_codes,
     with_effective_delay,
 )
+from shoal_papers.baselines.kernels import nearest_around
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class FadsTuplePublisher:
         have = people.max() + 1 if len(people) else len(part)
         k = self._promises.k
         while k <= have:
-            member = nearest_clusters.around(near, leaf, people, 0, k, *self._space.costs)
+            member = nearest_around.around(near, leaf, people, 0, k, *self._space.costs)
             if (
                 not self._promises.needs_more_than_k
                 or self._promises.holds(part, np.where(member, 0, -1).astype(np.int32), 1)[0]

@@ -229,8 +229,8 @@ def _show_prospects(
 
 
 def _show_rehearsals(increments: list[str], asked: Policy, as_json: bool, quiet: bool) -> None:
-    from shoal.ledgers import rehearsal
+    from shoal.ledgers import what_if
 
     with shown(quiet) as progress:
-        found = rehearsal.rehearse_files(increments, asked, progress=progress)
-    typer.echo(rehearsal.as_json(found) if as_json else rehearsal_text(found), nl=False)
+        found = what_if.rehearse_files(increments, asked, progress=progress)
+    typer.echo(what_if.as_json(found) if as_json else rehearsal_text(found), nl=False)

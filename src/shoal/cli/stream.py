@@ -116,7 +116,7 @@ def stream(
     quiet: options.Quiet = False,
 ) -> None:
     """Publish records as they arrive; with --checkpoint, resumes exactly where it stopped."""
-    from shoal.streams.kafka_partition import PARTITIONERS
+    from shoal.streams.kafka_group import PARTITIONERS
     from shoal.streams.options import ON_BAD, StreamOptions
     from shoal.streams.run import stream_file
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
@@ -53,12 +53,7 @@ class CandidateRecords:
     returning: int = 0
     waited: np.ndarray | None = None
 
-    @property
-    def is_new(self) -> bool:
-        """Whether anything is not as it is published already."""
-        return self.shows_new(np.ones(len(self.records), dtype=bool))
-
-    def shows_new(self, kept: np.ndarray) -> bool:
+    def shows_new(self, kept: np.ndarray | slice = slice(None)) -> bool:
         """Whether a release of these records shows anything new; kept: (n,) bool."""
         return bool((self.records[kept] < 0).any()) or bool(self.changed.any()) or self.deleted > 0
 
@@ -75,35 +70,19 @@ class CandidateRecords:
         waited = None if self.waited is None else self.waited[self.records < 0]
         return DeferredRecords(new, reasons, self.returning, waited=waited)
 
-    def only(self, kept: np.ndarray) -> CandidateRecords:
-        """The same for some of the records."""
-        return replace(
-            self,
-            table=Table(self.table.frame.filter(pl.Series(kept))),
-            records=self.records[kept],
-            subjects=None if self.subjects is None else self.subjects[kept],
-            changed=self.changed[kept],
-            deleted=0,
-            waited=None if self.waited is None else self.waited[kept],
-        )
+    def only(self, kept: np.ndarray) -> Self:
+        """Some of the records; kept: (n,) bool."""
+        return replace(self.take(np.flatnonzero(kept)), deleted=0)
+
+    def take(self, rows: np.ndarray) -> Self:
+        """These records, in this order."""
+        columns = {n: v[rows] for n, v in vars(self).items() if isinstance(v, np.ndarray)}
+        return replace(self, table=Table(self.table.frame[rows]), **columns)
 
     def identities(self) -> Identities:
         """Who stands behind each record."""
         changed = self.changed if self.changed.any() else None
         return Identities(self.records, self.subjects, None, changed)
-
-
-@dataclass(frozen=True)
-class Published:
-    """Whole records of the last release, with their numbers. changed: which are updates."""
-
-    frame: pl.DataFrame
-    records: np.ndarray
-    changed: np.ndarray
-
-    @classmethod
-    def of(cls, frame: pl.DataFrame, records: np.ndarray) -> Published:
-        return cls(frame, records, np.zeros(frame.height, dtype=bool))
 
 
 def collect_candidates(
@@ -129,34 +108,29 @@ def collect_candidates(
         if waiting is not None:
             waiting = _waiting_after(changes, updates, policy, waiting)
         if published is not None:
-            before = published.frame.height
+            before = published.table.frame.height
             published = _published_after(changes, updates, policy, published)
-            deleted = before - published.frame.height
+            deleted = before - published.table.frame.height
     new = [part.select(frame.columns) for part in (waiting, arriving) if part is not None]
     table, records, changed = _joined(published, new, frame.columns)
-    order = _by_content(table, policy)
-    table = table[order]
-    return CandidateRecords(
+    waited = np.zeros(table.height, dtype=np.int32)
+    if waits_for_a_price(method):  # knows no published records, so those that wait are in front
+        waited[: deferred.records] = deferred.increments_waited
+    candidates = CandidateRecords(
         Table(table),
-        records[order],
+        records,
         None if policy.subject is None else as_numbers(table[policy.subject]),
-        changed[order],
+        changed,
         deleted,
         _count_returning(arriving, waiting, policy),
-        _waited(deferred, table.height, method)[order],
+        waited,
     )
-
-
-def _waited(deferred: DeferredRecords, records: int, method: Any) -> np.ndarray:
-    """(n,) int32, how many increments each of these records waited through; none by other methods.
-
-    Methods under which records wait for a price know no published ones, so those that wait are in
-    front.
-    """
-    waited = np.zeros(records, dtype=np.int32)
-    if waits_for_a_price(method):
-        waited[: deferred.records] = deferred.increments_waited
-    return waited
+    if policy.model.render.order == "input":
+        return candidates
+    # methods see the records by content, which hides the input's order
+    columns = [name for name in table.columns if name != policy.subject]
+    order = table.select(pl.arg_sort_by(columns, maintain_order=True)).to_series()
+    return candidates.take(order.to_numpy())
 
 
 def last_arrivals(ledger: Ledger, now: int) -> tuple[int, ...]:
@@ -194,13 +168,14 @@ def operations_of(frame: pl.DataFrame, policy: Policy, method: Any) -> np.ndarra
     return cells.to_numpy()
 
 
-def _published(method: Any, ledger: Ledger) -> Published | None:
+def _published(method: Any, ledger: Ledger) -> CandidateRecords | None:
     """The whole records of the last release, where the method needs them and there are any."""
     if method.needs != "originals" or not ledger.exists:
         return None
     originals = read_originals(ledger)
     if originals is not None:
-        return Published.of(*originals)
+        frame, records = originals
+        return CandidateRecords(Table(frame), records, None, np.zeros(frame.height, dtype=bool))
     if ledger.releases():
         raise InputError(
             f"method '{method.name}': needs the records of all earlier releases, which methods that"
@@ -238,7 +213,7 @@ def _check_changes(
     frame: pl.DataFrame,
     operations: np.ndarray,
     policy: Policy,
-    published: Published | None,
+    published: CandidateRecords | None,
     waiting: pl.DataFrame | None,
 ) -> None:
     """Raises InputError where an update or deletion does not name one person of the table."""
@@ -250,7 +225,7 @@ def _check_changes(
             "increment: some people have several records; with updates or deletions, give everybody"
             " one record"
         )
-    known = set() if published is None else set(published.frame[policy.subject].to_list())
+    known = set() if published is None else set(published.table.frame[policy.subject].to_list())
     known |= set() if waiting is None else set(waiting[policy.subject].to_list())
     strangers = sum(person not in known for person in people[operations != INSERT].tolist())
     if strangers:
@@ -274,20 +249,22 @@ def _waiting_after(
 
 
 def _published_after(
-    changes: pl.DataFrame, updates: pl.DataFrame, policy: Policy, published: Published
-) -> Published:
+    changes: pl.DataFrame, updates: pl.DataFrame, policy: Policy, published: CandidateRecords
+) -> CandidateRecords:
     """The published records after updates and deletions."""
     subject = policy.subject
     assert subject is not None
-    person = published.frame[subject]
+    person = published.table.frame[subject]
     stays = ~_is_one_of(person, changes[subject])
     newer = updates.filter(_is_one_of(updates[subject], person))
     number = dict(zip(person.to_list(), published.records.tolist(), strict=True))
     kept = published.records[stays.to_numpy()]
     updated = np.array([number[name] for name in newer[subject].to_list()], dtype=np.int64)
-    return Published(
-        pl.concat([published.frame.filter(stays), newer.select(published.frame.columns)]),
+    frame = published.table.frame
+    return CandidateRecords(
+        Table(pl.concat([frame.filter(stays), newer.select(frame.columns)])),
         np.concatenate([kept, updated]),
+        None,
         np.concatenate([np.zeros(len(kept), dtype=bool), np.ones(len(updated), dtype=bool)]),
     )
 
@@ -300,25 +277,17 @@ def _is_one_of(people: pl.Series, others: pl.Series) -> pl.Series:
 
 
 def _joined(
-    published: Published | None, new: Sequence[pl.DataFrame], columns: list[str]
+    published: CandidateRecords | None, new: Sequence[pl.DataFrame], columns: list[str]
 ) -> tuple[pl.DataFrame, np.ndarray, np.ndarray]:
     """Published records and behind them new ones; the number of each, and which are updates."""
     if published is None:
         table = pl.concat(new)
         return table, np.full(table.height, -1), np.zeros(table.height, dtype=bool)
-    table = pl.concat([published.frame.select(columns), *new])
-    fresh = table.height - published.frame.height
+    table = pl.concat([published.table.frame.select(columns), *new])
+    fresh = table.height - published.table.frame.height
     records = np.concatenate([published.records, np.full(fresh, -1)]).astype(np.int64)
     changed = np.concatenate([published.changed, np.zeros(fresh, dtype=bool)])
     return table, records, changed
-
-
-def _by_content(table: pl.DataFrame, policy: Policy) -> np.ndarray:
-    """The order in which methods see the records: by content, which hides the input's order."""
-    if policy.model.render.order == "input":
-        return np.arange(table.height)
-    columns = [name for name in table.columns if name != policy.subject]
-    return table.select(pl.arg_sort_by(columns, maintain_order=True)).to_series().to_numpy()
 
 
 # What each step of a ledger writes about people: keyed tokens, never names.

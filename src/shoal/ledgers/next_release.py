@@ -7,7 +7,6 @@ elsewhere (`returning`).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +28,6 @@ from shoal.connectors.outputs import describe_file
 from shoal.data.certificate import Certificate
 from shoal.data.faults import faults
 from shoal.data.ledger_view import LedgerView
-from shoal.data.matrix import Matrix
 from shoal.data.progress import Progress
 from shoal.data.recoding import Recoding
 from shoal.data.release import PublishedColumn
@@ -43,9 +41,17 @@ from shoal.ledgers.increment import (
     last_arrivals,
     waits_for_a_price,
 )
-from shoal.ledgers.placing import bound_table, partition_table, place, view_of_records
-from shoal.ledgers.planned_release import NO_ROOM, CurrentRelease, PlannedRelease, row_order
-from shoal.ledgers.recoding import recoded
+from shoal.ledgers.planned_release import (
+    NO_ROOM,
+    CurrentRelease,
+    PlannedRelease,
+    bound_table,
+    partition_table,
+    place,
+    recoded,
+    row_order,
+    view_of_records,
+)
 from shoal.ledgers.returning import plan_again, refuse_panel
 from shoal.policy.binding.table import BoundTable
 from shoal.policy.policy import Policy
@@ -76,7 +82,7 @@ def _plan(
     progress("checking the data against the policy")
     refuse_panel(method, ledger)
     candidates = collect_candidates(frame, policy, method, ledger)
-    if not candidates.is_new:
+    if not candidates.shows_new():
         return candidates.defer("the increment holds nothing new")
     if method.needs == "boxes" and ledger.exists and ledger.releases():
         return plan_into_boxes(candidates, policy, method, ledger, progress)
@@ -101,14 +107,12 @@ def _plan_new_classes(
     if obstacles:
         return candidates.defer(*obstacles)
     progress(f"finding classes by {policy.method_name}")
-    began = time.process_time()
     view, values = view_of_records(candidates, bound, policy, method, ledger)
     if waits_for_a_price(method) and candidates.waited is not None:
         waited = candidates.waited[~bound.encoded.suppressed]
         recent = last_arrivals(ledger, arrived)
         view = replace(view, waited=waited, arrivals=sum(recent) / len(recent))
-    placed = place(matrix, view, whole_table, policy, method)
-    seconds = time.process_time() - began
+    placed, seconds = place(matrix, view, whole_table, policy, method)
     kept = np.ones(candidates.table.records, dtype=bool)
     kept[~bound.encoded.suppressed] = placed.labels >= 0
     if not kept.any():
@@ -149,10 +153,14 @@ def plan_into_boxes(
     if obstacles:
         return candidates.defer(*obstacles)
     progress(f"finding classes by {policy.method_name}")
-    began = time.process_time()
-    view = _view_of_boxes(matrix, current)
-    placed = place(increment, view, whole_table, policy, method)
-    seconds = time.process_time() - began
+    corners = matrix.codes[: 2 * count]
+    view = LedgerView(
+        lo=np.minimum(corners[::2], corners[1::2]),
+        hi=np.maximum(corners[::2], corners[1::2]),
+        people=current.classes.people(),
+        partition=partition_table,
+    )
+    placed, seconds = place(increment, view, whole_table, policy, method)
     kept = placed.labels >= 0
     if not kept.any():
         return candidates.defer(NO_ROOM)
@@ -160,10 +168,8 @@ def plan_into_boxes(
     if not kept.all():
         shown, waiting = candidates.only(kept), candidates.only(~kept).defer(NO_ROOM)
     progress("recoding")
-    corners = np.repeat(np.arange(count, dtype=np.int32), 2)
-    recoding = Recoding.of(
-        np.concatenate([corners, placed.labels]), placed.count, bound.encoded.attributes
-    )
+    labels = np.concatenate([np.repeat(np.arange(count, dtype=np.int32), 2), placed.labels])
+    recoding = Recoding.of(labels, placed.count, bound.encoded.attributes)
     of_rows = replace(recoding, labels=np.concatenate([current.labels, placed.labels]))
     old = current.frame.height
     stays = np.concatenate([np.ones(old, dtype=bool), kept])
@@ -180,17 +186,6 @@ def plan_into_boxes(
         seconds=seconds,
         known=known,
         returning=candidates.returning,
-    )
-
-
-def _view_of_boxes(matrix: Matrix, current: CurrentRelease) -> LedgerView:
-    """The published boxes, from the corners in front of the matrix."""
-    corners = matrix.codes[: 2 * current.classes.count]
-    return LedgerView(
-        lo=np.minimum(corners[::2], corners[1::2]),
-        hi=np.maximum(corners[::2], corners[1::2]),
-        people=current.classes.people(),
-        partition=partition_table,
     )
 
 
@@ -331,11 +326,19 @@ def write_and_audit(
         ledger={
             "release": number,
             "previous": head,
-            "files": _write_counterfeits(planned.counterfeits, folder),
+            "files": {},
             "returning_people": planned.returning,
         },
-        **_count_counterfeits(planned.counterfeits),
     )
+    if planned.counterfeits is not None:  # how many rows of each class are invented
+        by_class = planned.counterfeits
+        by_class.write_csv(folder / COUNTERFEITS)
+        digests = {COUNTERFEITS: files.file_sha256(folder / COUNTERFEITS)}
+        invented = int(by_class["counterfeits"].sum())
+        certificate = certificate.extended(
+            ledger={**certificate["ledger"], "files": digests},
+            counterfeits={"records": invented, "classes": by_class.height},
+        )
     if planned.panel is not None:
         risk = {**certificate["risk"], "at_least_once": history.at_least_once(certificate)}
         certificate = certificate.extended(panel=planned.panel.stated, risk=risk)
@@ -362,18 +365,3 @@ def _measured(
     release = read_release(known, schema, policy, planned.truth)
     known_faults = faults(known, release, schema, planned.truth)
     return certificate.extended(faults={**certificate.get("faults", {}), **known_faults})
-
-
-def _write_counterfeits(by_class: pl.DataFrame | None, folder: Path) -> dict[str, str]:
-    """Writes how many rows of each class are invented; the hash of each file by name."""
-    if by_class is None:
-        return {}
-    by_class.write_csv(folder / COUNTERFEITS)
-    return {COUNTERFEITS: files.file_sha256(folder / COUNTERFEITS)}
-
-
-def _count_counterfeits(by_class: pl.DataFrame | None) -> dict[str, Any]:
-    if by_class is None:
-        return {}
-    records = int(by_class["counterfeits"].sum())
-    return {"counterfeits": {"records": records, "classes": by_class.height}}

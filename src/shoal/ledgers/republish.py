@@ -143,18 +143,23 @@ def republish_source(
     check_increment(source, policy)
     progress("waiting for the ledger")
     with ledger.locked():
-        check_ledger(ledger, policy, looks_back=reads_back(policy, method))
+        is_whole = method.covers == "table" or terms.returns_people(method)
+        check_ledger(ledger, policy, looks_back=is_whole or bool(compared(policy)))
         if output is not None:
             progress("reading the table of the ledger")
-        table = LedgerTable.of(ledger, output)
+        table = LedgerTable(ledger, None if output is None else parse(output))
         caught_up = table.catch_up()
         repeated = ledger.step_for(source.sha256)
-        if repeated is not None:
-            return replace(_repeated(repeated.release, ledger), caught_up=caught_up)
-        if not source.frame.height:
-            waiting = DeferredRecords.of(ledger).records
-            empty = ("the increment is empty",)
-            return Republication(None, None, waiting, reasons=empty, caught_up=caught_up)
+        if repeated is not None or not source.frame.height:
+            release = None if repeated is None else repeated.release
+            return Republication(
+                release,
+                None if release is None else Certificate(ledger.certificate(release)),
+                DeferredRecords.of(ledger).records,
+                repeated=repeated is not None,
+                reasons=("the increment is empty",) if repeated is None else (),
+                caught_up=caught_up,
+            )
         policy = with_table(policy, ledger, method)
         planned = plan(source.frame, policy, method, ledger, progress)
         with ledger.draft() as draft:
@@ -218,12 +223,6 @@ def check_increment(source: files.SourceFile, policy: Policy) -> None:
         raise InputError.from_findings(findings)
 
 
-def reads_back(policy: Policy, method: Any) -> bool:
-    """Whether the next release is made of, or measured against, what all earlier ones hold."""
-    returns = terms.returns_people(method)
-    return method.covers == "table" or returns or bool(compared(policy))
-
-
 def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:
     """Raises LedgerError or InputError where nothing can be appended under this policy.
 
@@ -238,12 +237,6 @@ def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:
         terms.check_same(policy, ledger)
     else:
         ledger.check_can_begin()
-
-
-def _repeated(release: int | None, ledger: Ledger) -> Republication[Frame]:
-    """What became of an increment that was appended before; release: the one it became."""
-    certificate = None if release is None else Certificate(ledger.certificate(release))
-    return Republication(release, certificate, DeferredRecords.of(ledger).records, repeated=True)
 
 
 def _defer(
@@ -333,10 +326,6 @@ class LedgerTable:
     ledger: Ledger
     address: TableAddress | None
     last: ListedRelease | None = None
-
-    @classmethod
-    def of(cls, ledger: Ledger, output: str | None) -> LedgerTable:
-        return cls(ledger, None if output is None else parse(output))
 
     def catch_up(self) -> int:
         """Writes the releases that the ledger holds and the table lacks; how many these were.

@@ -7,9 +7,8 @@ somebody who is here and in their group, so that it widens no class.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,16 @@ from shoal.auditor.ledger import terms
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.identities import as_text, count_known
 from shoal.connectors.ledger.panel import PanelState, has_panel
-from shoal.data.ledger_view import CARRIED, CLOSED, LIVE, RETIRED, LedgerView, Panel, Placement
+from shoal.data.ledger_view import (
+    CARRIED,
+    CLOSED,
+    LIVE,
+    RETIRED,
+    LedgerView,
+    Panel,
+    PanelChange,
+    Placement,
+)
 from shoal.data.progress import Progress
 from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError
@@ -31,9 +39,14 @@ from shoal.ledgers.increment import (
     operations_of,
     with_tokens,
 )
-from shoal.ledgers.placing import bound_table, partition_table, place
-from shoal.ledgers.planned_release import PlannedPanel, PlannedRelease
-from shoal.ledgers.recoding import recoded
+from shoal.ledgers.planned_release import (
+    PlannedPanel,
+    PlannedRelease,
+    bound_table,
+    partition_table,
+    place,
+    recoded,
+)
 from shoal.policy.binding.table import BoundTable
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import nearest_feasible
@@ -43,45 +56,55 @@ WITHHELD = "records left out, as their people can't be published again"
 NOBODY = "nobody in it is in a group that is still published"
 
 
-@dataclass(frozen=True)
-class ReturningRecords:
+@dataclass(frozen=True, kw_only=True)
+class ReturningRecords(CandidateRecords):
     """One record for each person who has one, and those that are carried for the absent.
 
-    person: (n,) int32 place in the panel, -1 for newcomers. is_carried: (n,) bool.
-    superseded: how many waiting records others replaced. withheld: how many can't be published.
-    waited: (n,) int32, how many increments the records of newcomers have waited through.
+    person: (n,) int32 place in the panel, -1 for newcomers, whose records alone may have waited.
+    is_carried: (n,) bool. superseded: how many waiting records others replaced. withheld: how many
+    can't be published.
     """
 
-    frame: pl.DataFrame
-    tokens: np.ndarray
+    subjects: np.ndarray
+    waited: np.ndarray
     person: np.ndarray
     is_carried: np.ndarray
     superseded: int
     withheld: int
-    waited: np.ndarray
 
 
 @dataclass(frozen=True)
 class Again:
     """What becomes of the records of one increment.
 
-    placed: None where promises fail with everybody in one class; `obstacles` are why.
-    waiting: (n,) bool, records that wait. panel: of the people afterwards.
+    placed: None where promises fail with everybody in one class.
+    waiting: (n,) bool, records that wait. reasons: why records do, or are left out.
+    state: with the groups as they are afterwards. stated: what the certificate says of them.
     """
 
     people: ReturningRecords
     bound: BoundTable
+    state: PanelState
     waiting: np.ndarray
+    reasons: tuple[str, ...]
     placed: Placement | None = None
-    panel: PlannedPanel | None = None
-    obstacles: tuple[str, ...] = ()
+    stated: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
 
     @property
     def deferred(self) -> DeferredRecords:
         """Those that wait."""
-        people, waiting = self.people, self.waiting
-        return DeferredRecords(people.frame.filter(waiting), waited=people.waited[waiting])
+        waiting = self.people.only(self.waiting)
+        return DeferredRecords(
+            waiting.table.frame, self.reasons, panel=self.state, waited=waiting.waited
+        )
+
+    @property
+    def founded(self) -> np.ndarray:
+        """(n,) the new group of the person of each record, -1 for people who have one, or wait."""
+        assert self.placed is not None
+        assert self.placed.panel is not None
+        return self.placed.panel.founded
 
 
 def plan_again(
@@ -97,20 +120,15 @@ def plan_again(
     operations_of(arriving, policy, method)  # nothing but new records
     deferred = DeferredRecords.of(ledger) if ledger.exists else DeferredRecords()
     people = records_of(arriving, deferred, state, policy)
-    _refuse_strangers(people.tokens[people.person < 0], method, ledger)
+    _refuse_strangers(people.subjects[people.person < 0], method, ledger)
     if not len(people.person):
         return DeferredRecords(None, (NOBODY,), panel=state)
     progress(f"finding classes by {policy.method_name}")
     again = placed_again(people, state, policy, method, last_arrivals(ledger, frame.height))
-    waits = again.deferred
-    if again.placed is None or again.panel is None:
-        return replace(waits, reasons=again.obstacles, panel=state)
-    waits = replace(waits, reasons=_reasons(again.panel.stated))
-    if not again.placed.count:
-        return replace(waits, panel=replace(state, panel=again.panel.change.after))
+    if again.placed is None or not again.placed.count:
+        return again.deferred
     progress("recoding")
-    release = _released(again, again.placed, again.panel, policy)
-    return replace(release, waiting=waits, seconds=again.seconds)
+    return _released(again, again.placed, policy)
 
 
 def placed_again(
@@ -124,12 +142,11 @@ def placed_again(
 
     arrivals: records of the last increments.
     """
-    bound = bound_table(Table(people.frame), policy)
+    bound = bound_table(people.table, policy)
     obstacles = nearest_feasible(policy.build_promises(), bound.whole_table)
     if obstacles:
         reasons = tuple(obstacle.partition("; ")[0] for obstacle in obstacles)
-        return Again(people, bound, ~people.is_carried, obstacles=reasons)
-    began = time.process_time()
+        return Again(people, bound, state, ~people.is_carried, reasons)
     view = LedgerView(
         panel=state.panel,
         person=people.person,
@@ -138,10 +155,14 @@ def placed_again(
         arrivals=sum(arrivals) / len(arrivals),
         partition=partition_table,
     )
-    placed = place(bound.matrix(), view, bound.whole_table, policy, method)
-    seconds = time.process_time() - began
-    waiting, panel = _outcome(people, placed, state)
-    return Again(people, bound, waiting, placed, panel, seconds=seconds)
+    placed, seconds = place(bound.matrix(), view, bound.whole_table, policy, method)
+    assert placed.panel is not None
+    waiting, stated = _outcome(people, placed.labels >= 0, placed.panel, state)
+    after = replace(state, panel=placed.panel.after)
+    reasons = (NO_GROUP,) if stated["waiting"] else ()
+    if stated["withheld"]:  # and never will be published
+        reasons = (*reasons, f"{WITHHELD}: {stated['withheld']}")
+    return Again(people, bound, after, waiting, reasons, placed, stated, seconds)
 
 
 def refuse_panel(method: Any, ledger: Ledger) -> None:
@@ -215,16 +236,24 @@ def records_of(
         tokens = np.concatenate([tokens, state.tokens[absent]])
         is_carried = np.arange(len(person)) >= len(is_carried)
         waited = np.concatenate([waited, np.zeros(len(absent), dtype=np.int32)])
-    order = _by_quasi(arriving, policy)
-    return ReturningRecords(
-        arriving[order],
-        tokens[order],
-        person[order],
-        is_carried[order],
-        superseded,
-        withheld,
-        waited[order],
+    records = np.full(len(person), -1, dtype=np.int64)
+    records[person >= 0] = state.records[person[person >= 0]]
+    people = ReturningRecords(
+        table=Table(arriving),
+        records=records,
+        subjects=tokens,
+        changed=np.zeros(len(person), dtype=bool),
+        waited=waited,
+        person=person,
+        is_carried=is_carried,
+        superseded=superseded,
+        withheld=withheld,
     )
+    # by quasi-identifiers alone: an order by values would make groups depend on them where people
+    # are alike
+    columns = [name for name in arriving.columns if name in policy.quasi]
+    order = arriving.select(pl.arg_sort_by(columns, maintain_order=True)).to_series()
+    return people.take(order.to_numpy())
 
 
 def _check_one_record(arriving: pl.DataFrame, subject: str) -> None:
@@ -292,35 +321,25 @@ def _for_the_absent(
     return rows, absent
 
 
-def _by_quasi(table: pl.DataFrame, policy: Policy) -> np.ndarray:
-    """The order in which the method sees the records: by quasi-identifiers alone.
-
-    An order by values would make groups depend on them where people are alike.
-    """
-    columns = [name for name in table.columns if name in policy.quasi]
-    return table.select(pl.arg_sort_by(columns, maintain_order=True)).to_series().to_numpy()
-
-
 # What becomes of them
 
 
 def _outcome(
-    people: ReturningRecords, placed: Placement, state: PanelState
-) -> tuple[np.ndarray, PlannedPanel]:
-    """Which records wait, (n,) bool; and the panel after the release."""
-    assert placed.panel is not None
-    after, is_shown = placed.panel.after, placed.labels >= 0
+    people: ReturningRecords, is_shown: np.ndarray, change: PanelChange, state: PanelState
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Which records wait, (n,) bool; and what the certificate says of the panel afterwards."""
+    after, founded = change.after, change.founded[change.founded >= 0]
     is_known = people.person >= 0
     goes_on = ~is_known
     goes_on[is_known] = after.status[people.person[is_known]] == LIVE
     waiting = ~is_shown & ~people.is_carried & goes_on
     groups = after.group[people.person[is_known & is_shown]]
     counts = np.bincount(after.status, minlength=3)
-    stated: dict[str, Any] = {
+    return waiting, {
         "mode": after.mode,
-        "people": state.panel.people + int((placed.panel.founded >= 0).sum()),
+        "people": state.panel.people + len(founded),
         "rounds": len(np.unique(groups)),
-        "founded": len(np.unique(placed.panel.founded[placed.panel.founded >= 0])),
+        "founded": len(np.unique(founded)),
         "waiting": int(waiting.sum()),
         "superseded": people.superseded,
         "withheld": people.withheld + int((~is_shown & ~people.is_carried & ~goes_on).sum()),
@@ -328,38 +347,16 @@ def _outcome(
         "closed": int(counts[CLOSED]),
         "carried": int((is_shown & people.is_carried).sum()),
     }
-    return waiting, PlannedPanel(state, placed.panel, placed.panel.founded, None, stated)
 
 
-def _reasons(stated: Mapping[str, Any]) -> tuple[str, ...]:
-    """Why records are not published now, or never will be."""
-    waits = (NO_GROUP,) if stated["waiting"] else ()
-    gone = f"{WITHHELD}: {stated['withheld']}"
-    return (*waits, gone) if stated["withheld"] else waits
-
-
-def _released(
-    again: Again, placed: Placement, planned: PlannedPanel, policy: Policy
-) -> PlannedRelease:
+def _released(again: Again, placed: Placement, policy: Policy) -> PlannedRelease:
     """The rows of everybody who is shown, in the order that the policy asks for."""
-    people, state = again.people, planned.before
     kept = placed.labels >= 0
-    person = people.person[kept]
-    records = np.full(len(person), -1, dtype=np.int64)
-    records[person >= 0] = state.records[person[person >= 0]]
-    shown = CandidateRecords(
-        Table(people.frame.filter(kept)),
-        records,
-        people.tokens[kept],
-        np.zeros(len(person), dtype=bool),
-    )
+    shown = again.people.only(kept)
     bound = again.bound if kept.all() else bound_table(shown.table, policy)
     release = recoded(shown, bound, placed, None, policy)
-    row_of = np.argsort(people.tokens[kept], kind="stable")
-    tokens = release.identities.subjects
-    assert tokens is not None  # they were given
-    rows = row_of[np.searchsorted(people.tokens[kept], tokens, sorter=row_of)]
-    names = terms.sensitive_names(policy)
-    values = release.originals.select(names) if state.panel.mode == CARRIED else None
-    panel = replace(planned, founded=planned.founded[kept][rows], values=values)
-    return replace(release, panel=panel)
+    names, is_carried = terms.sensitive_names(policy), again.state.panel.mode == CARRIED
+    values = release.originals.select(names) if is_carried else None
+    founded = again.founded[kept][release.truth.rows]
+    panel = PlannedPanel(again.state, founded, values, again.stated)
+    return replace(release, waiting=again.deferred, seconds=again.seconds, panel=panel)

@@ -12,8 +12,7 @@ from shoal.data.printable import printable_lines
 
 if TYPE_CHECKING:
     from shoal.auditor.ledger.history import LedgerAudit, ReleaseAudit
-    from shoal.ledgers.rehearsal import Rehearsal
-    from shoal.ledgers.what_if import Prospect
+    from shoal.ledgers.what_if import Prospect, Rehearsal
 
 
 def summary(certificate: Certificate, written: str | None = None) -> str:

@@ -1,8 +1,10 @@
-"""The certificate of a stream: what was measured on the whole, or release by release."""
+"""What a stream has done so far: counts, a short history for charts, and its certificate."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +17,149 @@ from shoal.auditor.verdict import require_kept, withheld_few
 from shoal.connectors import files
 from shoal.connectors.outputs import describe_file
 from shoal.data.certificate import Certificate
+from shoal.data.numbers import exact_sum
 from shoal.data.people import UNITS, UNKNOWN, people_key
 from shoal.data.progress import Progress
 from shoal.data.schema import Render
+from shoal.data.stream import KINDS, NEW
 from shoal.data.table import Table
 from shoal.data.warnings import MOSTLY_ASIDE, ReleaseWarning
 from shoal.policy.policy import Policy
-from shoal.streams.core import StreamCore
-from shoal.streams.gate import Gate
+from shoal.streams.core import Batch, StreamCore
+from shoal.streams.gate import Passed
 from shoal.streams.options import StreamOptions
-from shoal.streams.progress import StreamCounters
 from shoal.version import VERSION
 
 VERB = "stream"
+
+
+MOST_HISTORY = 400
+STRETCHES = 20
+LATELY = 1000  # records
+
+
+@dataclass
+class StreamCounters:
+    """Counts since the beginning of the stream, over all runs.
+
+    starred, least: as in `Passed`, of all published rows. loss: the sum of theirs. late: of the
+    last records that came, at most LATELY, which were set aside, as their numbers. window: how many
+    they are. history: stretches of records in the order in which they left, as `history_array`.
+    """
+
+    read: int = 0
+    bad: int = 0
+    published: int = 0
+    starred: int = 0
+    least: int | None = None
+    loss: float = 0.0
+    kinds: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    releases: int = 0
+    clusters: int = 0
+    longest: int = 0
+    waited: int = 0
+    closed: bool = False
+    late: list[int] = field(default_factory=list)
+    window: int = 0
+    history: list[list[float]] = field(default_factory=list)
+
+    @property
+    def decided(self) -> int:
+        return sum(self.kinds.values())
+
+    @property
+    def waiting(self) -> int:
+        """How many records are held."""
+        return self.read - self.bad - self.decided
+
+    @property
+    def mean_loss(self) -> float | None:
+        """Over published rows; None before the first."""
+        return self.loss / self.published if self.published else None
+
+    @property
+    def mean_delay(self) -> float | None:
+        """Further records that arrived before one left; None where none has left."""
+        return self.waited / self.decided if self.decided else None
+
+    def came(self, positions: np.ndarray, bad: np.ndarray) -> None:
+        """Counts records. positions: (n,) of all of them in the source; bad: those set aside."""
+        places = self.read + np.searchsorted(np.sort(positions), bad)
+        self.read += len(positions)
+        self.bad += len(bad)
+        self.window = min(self.read, LATELY)
+        late = [*self.late, *places.tolist()]
+        self.late = [place for place in late if place >= self.read - LATELY]
+
+    @property
+    def mostly_aside(self) -> str:
+        """What to say first where more than half of the last records were set aside; else empty."""
+        if 2 * len(self.late) <= self.window:
+            return ""
+        return f"{len(self.late)} of the last {self.window} records were set aside"
+
+    def add(self, batch: Batch, passed: Passed) -> None:
+        """Counts what a batch has decided. passed: what was measured of its rows."""
+        decided = batch.decided
+        self.published += batch.frame.height
+        self.starred += passed.starred
+        self.least = min((n for n in (self.least, passed.least) if n is not None), default=None)
+        self.loss += float(passed.losses.sum())
+        self.clusters += len(decided.made)
+        for number, name in enumerate(KINDS):
+            self.kinds[name] += int((decided.kind == number).sum())
+        self.releases = int(decided.release.max()) + 1
+        delay = decided.emitted - decided.seq
+        self.longest = max(self.longest, int(delay.max()))
+        self.waited += int(delay.sum())
+        self._add_history(batch, np.append(passed.losses, 0.0)[batch.row], delay)
+
+    def _add_history(self, batch: Batch, loss: np.ndarray, delay: np.ndarray) -> None:
+        """Adds some stretches for each batch; neighbours are joined as they become many."""
+        decided = batch.decided
+        stretches = min(len(decided), STRETCHES)
+        stretch = np.arange(len(decided)) * stretches // len(decided)
+        kinds = [
+            np.bincount(stretch, decided.kind == kind, minlength=stretches)
+            for kind in range(len(KINDS))
+        ]
+        members = np.isin(decided.cluster, decided.made) & (decided.kind == NEW)
+        first = np.unique(decided.cluster[members], return_index=True)[1]
+        made = np.bincount(stretch[members][first], minlength=stretches)
+        sums = [np.bincount(stretch, weights, minlength=stretches) for weights in (loss, delay)]
+        self.history += np.stack([*kinds, *sums, made], axis=1).tolist()
+        while len(self.history) > MOST_HISTORY:
+            self.history[:] = _joined_in_pairs(self.history)
+
+    def history_array(self) -> np.ndarray:
+        """(stretches, 8) float64, in order of leaving.
+
+        Records of each kind, the sums of their loss and of their delay, clusters made.
+        """
+        return np.array(self.history, dtype=np.float64).reshape(-1, len(KINDS) + 3)
+
+    def line(self, rate: float) -> str:
+        """Progress in one line. rate: records a second."""
+        decided = max(self.decided, 1)
+        # only the end can settle it, but until then the order can still be changed
+        stars = ", nothing but stars so far" if 0 < self.published == self.starred else ""
+        return (
+            f"{self.read} records, {rate:.0f} a second, {self.waiting} waiting; mean delay"
+            f" {self.waited / decided:.0f} records, {100 * self.kinds['reuse'] / decided:.0f} % in"
+            f" earlier clusters, {self.kinds['suppress']} suppressed, {self.bad} set aside, loss"
+            f" {self.mean_loss or 0.0:.3f}{stars}"
+        )
+
+
+def _joined_in_pairs(history: list[list[float]]) -> list[list[float]]:
+    paired = [
+        [a + b for a, b in zip(*two, strict=True)]
+        for two in zip(history[::2], history[1::2], strict=False)
+    ]
+    return paired + history[2 * len(paired) :]
+
+
+# The certificate: what was measured on the whole, or release by release.
 
 
 def whole_stream(
@@ -52,7 +184,7 @@ def whole_stream(
     return {**certificate, "measured": "whole"}, written.sha256
 
 
-def release_by_release(core: StreamCore, gate: Gate) -> dict[str, Any]:
+def release_by_release(core: StreamCore, counters: StreamCounters) -> dict[str, Any]:
     """What was measured before each release left: every class when it first appeared."""
     policy = core.policy
     promises = [
@@ -61,25 +193,26 @@ def release_by_release(core: StreamCore, gate: Gate) -> dict[str, Any]:
             "attributes": list(model.attributes),
             **model.settings,
             "asked": model.asked,
-            "measured": gate.least if model.model == "k-anonymity" else None,
+            "measured": counters.least if model.model == "k-anonymity" else None,
             "holds": True,
             **({"classes": None, "risk": None} if model.model == "k-anonymity" else {}),
         }
         for model in policy.build_promises()
     ]
-    withheld = gate.suppressed if gate.suppressed < gate.rows else 0
-    few = withheld_few(withheld, UNITS[UNKNOWN], policy.build_promises(), gate.schema)
+    starred, least = counters.starred, counters.least
+    withheld = starred if starred < counters.published else 0
+    few = withheld_few(withheld, UNITS[UNKNOWN], policy.build_promises(), core.schema)
     return {
-        "records": {"suppressed": gate.suppressed, "withheld": withheld},
+        "records": {"suppressed": starred, "withheld": withheld},
         "people": people_key(policy.subject, is_counted=True),
         "counted": "subjects",
         "subjects": None,
-        "classes": {"count": None, "min": gate.least, "mean": None, "max": None},
+        "classes": {"count": None, "min": least, "mean": None, "max": None},
         "promises": promises,
         "together": None,  # classes are measured when they appear, not what they grow to
         "warnings": [warning.report() for warning in (*few, *repeated_rows(core.schema))],
-        "utility": {"gcp": gate.loss / gate.rows if gate.rows else None},
-        "risk": {"prosecutor_max": 1 / gate.least if gate.least else None},
+        "utility": {"gcp": counters.mean_loss},
+        "risk": {"prosecutor_max": 1 / least if least else None},
         "measured": "release by release",
         **provenance(VERB, policy),
         "columns": column_roles([a.name for a in core.schema.published], core.schema, policy),
@@ -96,18 +229,19 @@ def output_of(
 
 
 def stream_certificate(
-    measured: dict[str, Any],
+    core: StreamCore,
     policy: Policy,
     counters: StreamCounters,
-    waiting: int,
     read_and_written: dict[str, Any],
     started: float,
+    whole: dict[str, Any] | None = None,
 ) -> Certificate:
     """What was measured, and what the stream did.
 
     read_and_written: the parts `input` and `output`. started: the process time when the run
-    began.
+    began. whole: what an audit of the whole found; else it was measured release by release.
     """
+    measured = whole or release_by_release(core, counters)
     kinds, aside = counters.kinds, counters.mostly_aside
     warnings = list(measured["warnings"])
     if aside:
@@ -129,7 +263,7 @@ def stream_certificate(
             "held": kinds["hold"],
             "dropped": kinds["drop"],
             "rejected": counters.bad,
-            "waiting": waiting,
+            "waiting": counters.waiting,
         },
         "stream": {
             "closed": counters.closed,
@@ -146,6 +280,12 @@ def stream_certificate(
     return Certificate(content)
 
 
+def write_certificate(certificate: Certificate, path: str | Path) -> None:
+    """The certificate as a file, whole or not at all."""
+    with files.atomic_write(str(path)) as draft:
+        draft.write_text(certificate.to_json())
+
+
 def require_whole_kept(certificate: Certificate) -> None:
     """Raises PromiseError with every promise that the whole of a stream breaks.
 
@@ -155,3 +295,68 @@ def require_whole_kept(certificate: Certificate) -> None:
     only_stars = records["out"] == records["suppressed"]
     why = ", since every record is suppressed: ask for less, or let more records wait"
     require_kept(certificate, "nothing was written" + (why if only_stars else ""))
+
+
+# What the parts of a stream promise together: partitions of a topic, or shards of a folder.
+#
+# Nobody is in two parts. If classes of two parts show the same cells, a reader sees them as one
+# class of all their members, and it keeps every promise that both keep: people add up, no value
+# gets rarer than in the class where it is rarest, and shares lie between those of the two.
+
+
+NOTHING: dict[str, Any] = {"input": {"sha256": None}, "output": {"sha256": None}}
+"""What a certificate states for a source and a sink that are not files."""
+
+
+def union_certificate(
+    parts: Mapping[int, StreamCounters],
+    core: StreamCore,
+    policy: Policy,
+    named: str,
+    more: dict[str, Any],
+    read_and_written: dict[str, Any] = NOTHING,
+) -> Certificate:
+    """What was measured release by release in every part.
+
+    parts: by number. core: of any part. named: what a part is called, such as `partition`. more:
+    what the certificate's `stream` says of all. read_and_written: its `input` and `output`.
+    """
+    counters = all_counted([*parts.values()])
+    certificate = stream_certificate(core, policy, counters, read_and_written, time.process_time())
+    each = {
+        **more,
+        f"{named}s": [
+            {
+                named: number,
+                "in": part.read,
+                "out": part.published,
+                "rejected": part.bad,
+                "closed": part.closed,
+                "least_class": part.least,
+            }
+            for number, part in parts.items()
+        ],
+    }
+    return certificate.extended(stream={**certificate["stream"], **each})
+
+
+def all_counted(all_of: Sequence[StreamCounters]) -> StreamCounters:
+    """The counters of all parts, without their histories."""
+
+    def total(name: str) -> Any:
+        return sum(getattr(one, name) for one in all_of)
+
+    worst = max(all_of, key=lambda one: len(one.late) / max(one.window, 1))
+    return StreamCounters(
+        late=worst.late,
+        window=worst.window,
+        **{name: total(name) for name in _ADDED},
+        kinds={kind: sum(one.kinds[kind] for one in all_of) for kind in KINDS},
+        least=min((one.least for one in all_of if one.least is not None), default=None),
+        loss=exact_sum(one.loss for one in all_of),
+        longest=max(one.longest for one in all_of),
+        closed=all(one.closed for one in all_of),
+    )
+
+
+_ADDED = ("read", "bad", "published", "starred", "releases", "clusters", "waited")

@@ -37,7 +37,7 @@ try:
 except ImportError:  # not on Windows, where nothing keeps two processes apart
     fcntl = None  # type: ignore[assignment]
 
-FORMAT = "shoal.checkpoint/1"
+FORMAT = "shoal.checkpoint/2"
 CURRENT = "CURRENT"
 
 
@@ -64,10 +64,7 @@ class Checkpoint:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
         except OSError as failed:
-            raise CheckpointError(
-                f"checkpoint '{self.folder}': can't be used ({failed.strerror}); name a folder that"
-                " is writable"
-            ) from None
+            raise self._unusable(failed) from None
         try:
             if fcntl is not None:
                 try:
@@ -82,6 +79,12 @@ class Checkpoint:
             if is_new and not (self.folder / CURRENT).exists():
                 self._remove_unbegun()
             os.close(handle)
+
+    def _unusable(self, failed: OSError) -> CheckpointError:
+        return CheckpointError(
+            f"checkpoint '{self.folder}': can't be used ({failed.strerror}); name a folder that is"
+            " writable"
+        )
 
     def _remove_unbegun(self) -> None:
         """A folder in which nothing was committed and nothing stands but what a first step had
@@ -106,6 +109,9 @@ class Checkpoint:
             return None
         except OSError:
             raise self.damaged from None
+        return self._unpacked(content)
+
+    def _unpacked(self, content: bytes) -> dict[str, Any]:
         try:
             return unpacked(content)
         except UNFIT:
@@ -270,11 +276,6 @@ class SharedStream:
         return found
 
 
-def partition_folder(folder: Path, partition: int) -> Path:
-    """Where the state of a partition is."""
-    return folder / f"partition-{partition}"
-
-
 class SharedCheckpoint(Checkpoint):
     """The snapshots of one partition."""
 
@@ -283,10 +284,7 @@ class SharedCheckpoint(Checkpoint):
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as failed:
-            raise CheckpointError(
-                f"checkpoint '{self.folder}': can't be used ({failed.strerror}); name a folder that"
-                " is writable"
-            ) from None
+            raise self._unusable(failed) from None
 
     def save(self, step: int, state: dict[str, Any]) -> str:
         """Keeps what a step would commit; returns its digest."""
@@ -313,10 +311,7 @@ class SharedCheckpoint(Checkpoint):
             ) from None
         if hashlib.sha256(content).hexdigest() != digest:
             raise self.damaged
-        try:
-            return unpacked(content)
-        except UNFIT:
-            raise self.damaged from None
+        return self._unpacked(content)
 
     @property
     def newest_step(self) -> int:

@@ -6,7 +6,7 @@ encode > publish (a method decides when and under which cluster) > render > meas
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,7 @@ from shoal.policy.binding.people import frame_with_person, with_person
 from shoal.policy.binding.table import bind_original, bind_stream
 from shoal.policy.policy import Policy
 from shoal.recoding.boxes import pseudonyms
+from shoal.streams.gate import Gate, Passed
 from shoal.streams.promises import BoundToStream
 from shoal.streams.render import ClusterTexts, PendingRecords
 
@@ -42,8 +43,7 @@ class Batch:
 
     frame: the published rows. decided: all m decisions, with or without a row. row: (m,) place in
     `frame`, -1 where none. position: (m,) int64, where each record stood in the source. person:
-    (m,) text, None
-    without a subject. live: cells of every cluster that may be used again after it.
+    (m,) text, None without a subject. live: cells of every cluster that may be used again after it.
     """
 
     frame: pl.DataFrame
@@ -65,19 +65,6 @@ class Batch:
     def people(self) -> np.ndarray:
         """(rows,) int64, who is behind each published row."""
         return self.decided.people[self.shown]
-
-    @property
-    def release(self) -> np.ndarray:
-        """(rows,) int64, the number of the release that each published row is in; never falling."""
-        return self.decided.release[self.shown]
-
-    @property
-    def new(self) -> np.ndarray:
-        """(rows,) int64, the cluster among whose first members each published row is, -1 where
-        none.
-        """
-        shown = self.shown
-        return np.where(self.decided.kind[shown] == NEW, self.decided.cluster[shown], -1)
 
 
 class StreamCore:
@@ -112,6 +99,7 @@ class StreamCore:
         )
         self.space = Space.of(self.schema, method.snap)
         self.measures = Measures(policy.build_promises(), self.schema, reference)
+        self._gate = Gate(self.schema, self.measures)
         self._promises = BoundToStream(self.measures, self._sensitive, self.space)
         self._publisher = method.start(self.space, self._promises, policy.model.seed)
         self._tick = int(method.tick)
@@ -162,13 +150,18 @@ class StreamCore:
         """How many records are held."""
         return self._pending.count
 
-    def true_values(self, batch: Batch) -> np.ndarray:
-        """(rows, d) float64, the number, place or leaf behind every published cell; NaN where
-        missing.
+    def measure(self, batch: Batch, rows: pl.DataFrame) -> Passed:
+        """What was measured of a batch before it leaves; raises PromiseError where a promise fails.
+
+        rows: as readers will see them.
         """
-        values = batch.decided.values[batch.shown]
-        values[values >= self.space.beyond] = np.nan
-        return values
+        decided, shown = batch.decided, batch.shown
+        new = np.where(decided.kind[shown] == NEW, decided.cluster[shown], -1)
+        truth = decided.values[shown]  # number, place or leaf behind every cell
+        truth[truth >= self.space.beyond] = np.nan
+        return self._gate.measure(
+            rows, batch.people, truth, decided.release[shown], new, batch.live
+        )
 
     @property
     def nothing(self) -> pl.DataFrame:
@@ -210,70 +203,43 @@ class StreamCore:
 
     def _read(self, frame: pl.DataFrame) -> tuple[np.ndarray, dict[int, str]]:
         values, wrong = self.space.encode(frame)
-        for row, reason in self._unfit(frame):
-            wrong.setdefault(row, reason)
+        for rows, reason in self._unfit(frame):
+            wrong |= {row: reason for row in np.flatnonzero(rows).tolist() if row not in wrong}
         return values, wrong
 
-    def _unfit(self, frame: pl.DataFrame) -> list[tuple[int, str]]:
-        """Rows that name no subject, can't be written, or whose sensitive values the policy does
-        not know.
+    def _unfit(self, frame: pl.DataFrame) -> Iterator[tuple[np.ndarray, str]]:
+        """Rows, (n,) bool, that name no subject, can't be written, or whose sensitive values the
+        policy does not know.
         """
-        found = []
         if self.schema.subject is not None:
             people = names_of(frame[self.schema.subject.name])
-            nobody = (people.is_in([*self.schema.missing_values, ""])).to_numpy()
-            found += [(int(row), "has no subject") for row in np.flatnonzero(nobody)]
+            yield people.is_in([*self.schema.missing_values, ""]).to_numpy(), "has no subject"
         for attribute in self.schema.published:
             # what a quasi-identifier may hold is known: no domain, hierarchy or order has such a
             # character
             if attribute.role is not Role.QUASI and frame[attribute.name].dtype == pl.String:
-                unwritable = (
-                    frame[attribute.name]
-                    .str.contains("\0", literal=True)
-                    .fill_null(False)
-                    .to_numpy()
+                unwritable = frame[attribute.name].str.contains("\0", literal=True)
+                yield (
+                    unwritable.fill_null(False).to_numpy(),
+                    f"attribute '{attribute.name}': holds a null character, which no table can",
                 )
-                found += [
-                    (
-                        int(row),
-                        f"attribute '{attribute.name}': holds a null character, which no table can",
-                    )
-                    for row in np.flatnonzero(unwritable)
-                ]
         for names, unseen in self.measures.unknown_together(frame):
             quoted = ", ".join(f"'{name}'" for name in names)
-            found += [
-                (int(row), f"attributes {quoted}: values that the reference does not show together")
-                for row in np.flatnonzero(unseen)
-            ]
+            yield unseen, f"attributes {quoted}: values that the reference does not show together"
         for attribute in self.schema.sensitive:
             unknown = self.measures.unknown(attribute.name, frame[attribute.name])
-            found += [
-                (
-                    int(row),
-                    f"attribute '{attribute.name}': a value that the reference does not show",
-                )
-                for row in np.flatnonzero(unknown)
-            ]
+            yield unknown, f"attribute '{attribute.name}': a value that the reference does not show"
             if attribute.hierarchy is None and attribute.kind is Kind.CATEGORY:
                 continue
             column = encode_text(frame[attribute.name])
             if encode_sensitive(attribute, column, self.schema)[0] is not None:
                 continue
-            bad = np.array(
-                [
-                    encode_sensitive(
-                        attribute, encode_text(pl.Series(attribute.name, [cell])), self.schema
-                    )[0]
-                    is None
-                    for cell in column.cells
-                ]
-            )[column.codes]
-            found += [
-                (int(row), f"attribute '{attribute.name}': a value that the policy does not know")
-                for row in np.flatnonzero(bad)
-            ]
-        return found
+            alone = [encode_text(pl.Series(attribute.name, [cell])) for cell in column.cells]
+            unread = [encode_sensitive(attribute, one, self.schema)[0] is None for one in alone]
+            yield (
+                np.array(unread)[column.codes],
+                f"attribute '{attribute.name}': a value that the policy does not know",
+            )
 
     def _people(self, frame: pl.DataFrame, seq: np.ndarray) -> tuple[np.ndarray, pl.Series | None]:
         """A number for everybody; two people may share one, and then count once: never too many."""
@@ -372,13 +338,15 @@ class StreamCore:
 
     def snapshot(self) -> dict[str, Any]:
         """Everything that is needed to go on: arrays, frames and plain values."""
+        due = vars(Emissions.joined(self._due)) if self._due else {}
         return {
             "arrived": self.arrived,
             "held": self._pending.frame,
             "held_seq": self._pending.seq,
             "releases": self._releases,
-            **(_by_name("due/", Emissions.joined(self._due)) if self._due else {}),
+            **{f"due/{name}": array.copy() for name, array in due.items()},
             **self._texts.snapshot(),
+            "known": self._gate.snapshot(),
             **{f"publisher/{name}": array for name, array in self._publisher.snapshot().items()},
             **{f"promises/{name}": frame for name, frame in self._promises.snapshot().items()},
         }
@@ -391,6 +359,7 @@ class StreamCore:
         due = state_below("due/", state)
         self._due = [Emissions(**due)] if due else []
         self._texts.restore(state)
+        self._gate.restore(state["known"])
         self._publisher.restore(state_below("publisher/", state))
         self._promises.restore(state_below("promises/", state))
 
@@ -415,7 +384,3 @@ def state_below(prefix: str, state: dict[str, Any]) -> dict[str, Any]:
     return {
         name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
     }
-
-
-def _by_name(prefix: str, emissions: Emissions) -> dict[str, np.ndarray]:
-    return {f"{prefix}{f.name}": getattr(emissions, f.name).copy() for f in fields(emissions)}

@@ -25,28 +25,29 @@ from shoal.errors import PromiseError
 Cells = tuple[str | None, ...]
 
 
+@dataclass(frozen=True)
+class Passed:
+    """What was measured of rows that may leave.
+
+    losses: (n,) float64 of each. starred: how many show nothing, not even a sensitive value: they
+    are withheld, in no class. least: the fewest people of a class that shows up first among them.
+    """
+
+    losses: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    starred: int = 0
+    least: int | None = None
+
+
 @dataclass
 class Gate:
     """What has been published so far, and may be used again.
 
-    known: published cells of classes that kept every promise. least: the fewest people of a class
-    at its
-    first appearance. suppressed: rows that show nothing, not even a sensitive value: they are
-    withheld, in no class.
+    known: published cells of classes that kept every promise.
     """
 
     schema: Schema
     measures: Measures
     known: set[Cells] = field(default_factory=set)
-    least: int | None = None
-    rows: int = 0
-    suppressed: int = 0
-    loss: float = 0.0
-
-    @property
-    def shows_nothing(self) -> bool:
-        """Whether every row that has passed is starred."""
-        return 0 < self.rows == self.suppressed
 
     def measure(
         self,
@@ -56,8 +57,8 @@ class Gate:
         release: np.ndarray,
         new: np.ndarray,
         live: list[Cells],
-    ) -> np.ndarray:
-        """The loss of each row, (n,) float64; raises PromiseError where a promise fails.
+    ) -> Passed:
+        """What was measured of these rows; raises PromiseError where a promise fails.
 
         released: rows as they were read back. people: (n,) who is behind each. values: (n, d) true
         numbers, places or leaves, NaN where missing. release: (n,) the number of its release, never
@@ -89,36 +90,35 @@ class Gate:
         fresh = np.array([cell not in self.known for cell in cells], dtype=bool)
         is_fresh = np.append(fresh, False)[labels]
         is_first = is_fresh & (release == np.append(release[first], -1)[labels])
-        self._hold(released, people, labels, is_first, self.measures.models)
+        judged = [(labels, is_first, self.measures.models)]
         shares = [model for model in self.measures.models if not model.counts_people_only]
         # who joined it since can have broken them
         if shares and not np.array_equal(is_first, is_fresh):
-            self._hold(released, people, labels, is_fresh, shares)
+            judged.append((labels, is_fresh, shares))
         is_new = (new >= 0) & ~suppressed
         if not np.array_equal(is_first, is_new) or not _one_to_one(labels[is_new], new[is_new]):
-            self._hold(released, people, new, is_new, self.measures.models)
+            judged.append((new, is_new, self.measures.models))
+        fewest = [self._fewest(released, people, *one) for one in judged if one[1].any()]
         held = self.known | set(cells)
         self.known = {cell for cell in live if cell in held}
-        self.rows += released.height
-        self.suppressed += int(suppressed.sum())
         loss = np.zeros(released.height)
         weight = np.array([a.weight for a in self.schema.quasi])
         for column, share in zip(columns, weight / weight.sum(), strict=True):
             loss += float(share) * np.where(suppressed, 1.0, column.widths[column.codes])
-        self.loss += float(loss.sum())
-        return loss
+        return Passed(loss, int(suppressed.sum()), min(fewest, default=None))
 
-    def _hold(
+    def _fewest(
         self,
         released: pl.DataFrame,
         people: np.ndarray,
         labels: np.ndarray,
         judged: np.ndarray,
         models: list[Any],
-    ) -> None:
-        """These promises on every group of equal labels among the rows that are judged."""
-        if not judged.any():
-            return
+    ) -> int:
+        """The fewest people of any group of equal labels among the rows that are judged.
+
+        Raises PromiseError where a group breaks one of these promises.
+        """
         groups = _dense(labels[judged])
         count = int(groups.max()) + 1
         classes = self.measures.classes(
@@ -127,32 +127,20 @@ class Gate:
         for model in models:
             holds = self.measures.holds(model, classes)
             self._demand(bool(holds.all()), f"promise '{model.model}' does not hold in a new class")
-        fewest = int(classes.people().min())
-        self.least = fewest if self.least is None else min(self.least, fewest)
+        return int(classes.people().min())
 
     def _demand(self, holds: bool, else_: str) -> None:
         if not holds:
             raise PromiseError(f"{else_}; the release is withheld, the stream has stopped")
 
-    def snapshot(self) -> dict[str, Any]:
-        """What is known, as a frame and plain values."""
-        names = [str(j) for j in range(len(self.schema.quasi))]
-        known = pl.DataFrame(
-            sorted(self.known, key=repr), schema=dict.fromkeys(names, pl.String), orient="row"
-        )
-        return {
-            "known": known,
-            "least": self.least,
-            "rows": self.rows,
-            "suppressed": self.suppressed,
-            "loss": self.loss,
-        }
+    def snapshot(self) -> pl.DataFrame:
+        """What is known."""
+        schema = {str(j): pl.String for j in range(len(self.schema.quasi))}
+        return pl.DataFrame(sorted(self.known, key=repr), schema=schema, orient="row")
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, known: pl.DataFrame) -> None:
         """Resumes with what was known."""
-        self.known = set(state["known"].iter_rows())
-        self.least, self.rows = state["least"], state["rows"]
-        self.suppressed, self.loss = state["suppressed"], state["loss"]
+        self.known = set(known.iter_rows())
 
 
 def _dense(labels: np.ndarray) -> np.ndarray:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from bisect import bisect_left
+from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.connectors.feeds import ANY_FIELDS, rows_of_json
@@ -66,41 +67,39 @@ def client() -> Any:
     return confluent_kafka
 
 
+def partitions_of_topic(address: str) -> int:
+    """How many partitions a topic has, 0 where it is not there."""
+    topic = Topic.of(address)
+    consumer = consumer_of(topic, "shoal")
+    try:
+        found = consumer.list_topics(topic.name, timeout=WAIT).topics[topic.name]
+    except client().KafkaException:
+        raise unreachable(topic) from None
+    finally:
+        consumer.close()
+    return 0 if found.error is not None else len(found.partitions)
+
+
 class TopicFeed:
     """The committed messages of a topic, in order."""
 
     def __init__(self, text: str, following: bool = False, fields: Fields = ANY_FIELDS) -> None:
-        self._fields = fields
-        self._topic, self._following, kafka = Topic.of(text), following, client()
-        self._kafka = kafka
-        self._consumer = kafka.Consumer(
-            {
-                "bootstrap.servers": self._topic.servers,
-                "group.id": "shoal",
-                "enable.auto.commit": False,
-                "isolation.level": "read_committed",
-                "auto.offset.reset": "error",
-                "enable.partition.eof": True,
-                "logger": quiet(),
-            }
-        )
+        self._topic, self._fields, self._kafka = Topic.of(text), fields, client()
+        partitions = partitions_of_topic(text)
+        if partitions != 1:
+            what = (
+                f"has {partitions} partitions now; run the command again"
+                if partitions
+                else "is not there; create it, or correct its name"
+            )
+            raise InputError(f"source '{self._topic}': {what}")
+        self._consumer = consumer_of(self._topic, "shoal")
         try:
-            found = self._consumer.list_topics(self._topic.name, timeout=WAIT).topics[
-                self._topic.name
-            ]
-            partitions = len(found.partitions)
-            if found.error is not None or partitions != 1:
-                what = (
-                    f"has {partitions} partitions now; run the command again"
-                    if partitions
-                    else "is not there; create it, or correct its name"
-                )
-                raise InputError(f"source '{self._topic}': {what}")
-            self._first, end = self._consumer.get_watermark_offsets(self._at(0), timeout=WAIT)
-        except kafka.KafkaException:
+            first, end = self._consumer.get_watermark_offsets(self._at(0), timeout=WAIT)
+        except self._kafka.KafkaException:
             raise unreachable(self._topic) from None
         self._end = None if following else end
-        self._offset, self._records = self._first, 0
+        self._offset, self._records = first, 0
         self._created = _identity_of(self._topic)
         self._consumer.assign([self._at(self._offset)])
         self.names = self._first_names()
@@ -207,21 +206,10 @@ class TopicSink:
     def __init__(self, text: str, identity: str, step: int) -> None:
         self._topic, kafka = Topic.of(text), client()
         self._group = f"shoal-{identity}"
-        servers = {"bootstrap.servers": self._topic.servers, "logger": quiet()}
-        self._consumer = kafka.Consumer(
-            {
-                **servers,
-                "group.id": self._group,
-                "enable.auto.commit": False,
-                "isolation.level": "read_committed",
-                "enable.partition.eof": True,
-            }
-        )
-        self._producer = kafka.Producer({**servers, **WRITING, "transactional.id": self._group})
+        self._consumer = consumer_of(self._topic, self._group)
+        self._writer = Transactions(self._topic, self._group)
         self._step = kafka.TopicPartition(self._topic.name, 0)
         try:
-            # any other writer of this stream is fenced off from here on
-            self._producer.init_transactions(WAIT)
             found = self._consumer.committed([self._step], timeout=WAIT)[0].offset
             self._require_as_left(found, step)
         except kafka.KafkaException:
@@ -249,16 +237,7 @@ class TopicSink:
 
     def _holds_rows(self) -> bool:
         """Whether a careful reader finds any row where ours go."""
-        kafka = client()
-        self._consumer.assign([kafka.TopicPartition(self._topic.name, 0, kafka.OFFSET_BEGINNING)])
-        message = self._consumer.poll(WAIT)
-        self._consumer.unassign()
-        if message is None:
-            raise unreachable(self._topic)
-        error = message.error()
-        if error is not None and error.code() != kafka.KafkaError._PARTITION_EOF:
-            raise unreachable(self._topic)
-        return error is None
+        return bool(first_messages(self._topic, 0, 1, self._group).lines)
 
     def put(self, step: int, rows: bytes) -> None:
         """All rows of a step, and its number, in one transaction; nothing where the broker has that
@@ -266,24 +245,125 @@ class TopicSink:
         """
         if step <= self._done:
             return
-        kafka, refused = client(), list[int]()
+        reached = client().TopicPartition(self._topic.name, 0, step)
         try:
-            self._producer.begin_transaction()
-            produce_rows(self._producer, self._topic, 0, rows, refused)
-            reached = kafka.TopicPartition(self._topic.name, 0, step)
-            self._producer.send_offsets_to_transaction(
-                [reached], self._consumer.consumer_group_metadata(), WAIT
-            )
-            self._producer.commit_transaction(WAIT)
-        except kafka.KafkaException as failed:
-            if not failed.args[0].fatal():
-                refuse_too_large(self._producer, self._topic, refused)
+            self._writer.commit(0, rows, reached, self._consumer.consumer_group_metadata())
+        except TransactionLost:
             raise unreachable(self._topic) from None
         self._done = step
 
     def close(self) -> None:
         """Leaves the broker; what was put is committed there."""
         self._consumer.close()
+
+
+@dataclass
+class Arrived:
+    """Messages of a partition, in order; offsets, keys and lines (their values) of each."""
+
+    offsets: list[int] = field(default_factory=list)
+    keys: list[bytes | None] = field(default_factory=list)
+    lines: list[bytes] = field(default_factory=list)
+    at_end: bool = False
+
+    def take(self, message: Any) -> None:
+        """Adds a message of the client library, unless it was added before: if a partition is
+        taken away and given back meanwhile, its messages come twice.
+        """
+        if self.offsets and message.offset() <= self.offsets[-1]:
+            return
+        self.offsets.append(message.offset())
+        self.keys.append(message.key())
+        self.lines.append(message.value() or b"")
+
+    def add(self, later: Arrived, first: int) -> None:
+        """Adds later messages, except those before the offset `first`."""
+        known = bisect_left(later.offsets, first)
+        self.offsets += later.offsets[known:]
+        self.keys += later.keys[known:]
+        self.lines += later.lines[known:]
+        self.at_end |= later.at_end
+
+
+def consumer_of(topic: Topic, group: str, **more: Any) -> Any:
+    """A reader of what is committed in a topic, which does not commit how far it has read."""
+    return client().Consumer(
+        {
+            "bootstrap.servers": topic.servers,
+            "group.id": group,
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "error",
+            "enable.partition.eof": True,
+            "logger": quiet(),
+            **more,
+        }
+    )
+
+
+def first_messages(topic: Topic, partition: int, most: int, group: str) -> Arrived:
+    """The first `most` messages of a partition, or all of them."""
+    kafka, found = client(), Arrived()
+    consumer = consumer_of(topic, f"{group}:look")
+    try:
+        consumer.assign([kafka.TopicPartition(topic.name, partition, kafka.OFFSET_BEGINNING)])
+        while len(found.lines) < most:
+            message = consumer.poll(WAIT)
+            if message is None:
+                raise unreachable(topic)
+            if message.error() is None:
+                found.take(message)
+            elif message.error().code() == kafka.KafkaError._PARTITION_EOF:
+                break
+            else:
+                raise unreachable(topic)
+    except kafka.KafkaException:
+        raise unreachable(topic) from None
+    finally:
+        consumer.close()
+    return found
+
+
+class TransactionLost(Exception):
+    """A step was not committed, or nobody knows whether it was; the partition must be reopened.
+
+    fenced: another process has the partition now.
+    """
+
+    def __init__(self, fenced: bool) -> None:
+        super().__init__("a transaction was lost")
+        self.fenced = fenced
+
+
+class Transactions:
+    """Writes into a topic by transactions. The next writer of this identity fences this one off."""
+
+    def __init__(self, topic: Topic, identity: str) -> None:
+        self._topic, self._kafka = topic, client()
+        servers = {"bootstrap.servers": topic.servers, "logger": quiet()}
+        self._producer = self._kafka.Producer({**servers, **WRITING, "transactional.id": identity})
+        try:
+            self._producer.init_transactions(WAIT)
+        except self._kafka.KafkaException:
+            raise unreachable(topic) from None
+
+    def commit(self, partition: int, rows: bytes, reached: Any, metadata: Any) -> None:
+        """Commits all rows of a step with the offset that was reached; or raises TransactionLost.
+
+        metadata: of the group whose offset it is. Raises InputError where the broker refuses rows
+        for their size.
+        """
+        refused: list[int] = []
+        try:
+            self._producer.begin_transaction()
+            produce_rows(self._producer, self._topic, partition, rows, refused)
+            self._producer.send_offsets_to_transaction([reached], metadata, WAIT)
+            self._producer.commit_transaction(WAIT)
+        except self._kafka.KafkaException as failed:
+            is_fenced = bool(failed.args[0].fatal())
+            if not is_fenced:
+                refuse_too_large(self._producer, self._topic, refused)
+            raise TransactionLost(is_fenced) from None
 
 
 def names_in(message: bytes, topic: Topic) -> list[str]:

@@ -15,9 +15,8 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import polars as pl
 
 from shoal.connectors.database.address import parse
@@ -28,10 +27,7 @@ from shoal.protocols import Sink
 from shoal.streams import kafka
 from shoal.streams.checkpoint import Checkpoint, SharedCheckpoint
 from shoal.streams.options import StreamOptions
-
-if TYPE_CHECKING:
-    from shoal.streams.stream_tables import TableSink
-
+from shoal.streams.stream_tables import TableSink
 
 PRIVATE = ("people", "trace")  # outputs that show more than the release: their owner's alone
 PIECE = 1 << 20  # bytes of a file that are read at once
@@ -55,13 +51,10 @@ class RowFormat:
     def header(self) -> bytes:
         """The names of the published columns."""
         names = [attribute.name for attribute in self._schema.published]
-        return self._packed(pl.DataFrame(schema=dict.fromkeys(names, pl.String)), header=True)
+        return self.pack(pl.DataFrame(schema=dict.fromkeys(names, pl.String)), header=True)
 
-    def pack(self, frame: pl.DataFrame) -> bytes:
-        """The rows, without a header."""
-        return self._packed(frame, header=False)
-
-    def _packed(self, frame: pl.DataFrame, header: bool) -> bytes:
+    def pack(self, frame: pl.DataFrame, header: bool = False) -> bytes:
+        """The rows, with the names of their columns only where asked."""
         buffer = io.BytesIO()
         if self.in_parts:
             frame.write_parquet(buffer)
@@ -125,17 +118,14 @@ class Outputs:
         self._options = options
         self._checkpoint = checkpoint
         self._published = [attribute.name for attribute in schema.published]
-        self._table: TableSink | None = None
         is_shared = isinstance(checkpoint, SharedCheckpoint)
         paths = self._paths(lists_people=schema.subject is not None and not is_shared)
         self.by_name = {name: Output(path, name in PRIVATE) for name, path in paths.items()}
-        self._sinks: dict[str, Sink] = {
-            name: FileSink(output, checkpoint) for name, output in self.by_name.items()
-        }
+        self._sink: Sink | None = None  # where rows go, if not to a file that grows
         if options.to_standard_output:
-            self._sinks["sink"] = StandardOutput()
+            self._sink = StandardOutput()
         elif self.format.in_parts:
-            self._sinks["sink"] = PartsSink(paths["sink"], checkpoint)
+            self._sink = PartsSink(paths["sink"], checkpoint)
 
     def _paths(self, lists_people: bool) -> dict[str, Path]:
         """The files that grow: what is published, and what is private."""
@@ -162,22 +152,19 @@ class Outputs:
         committed.
         """
         if self._options.to_topic:
-            self._sinks["sink"] = kafka.TopicSink(self._options.sink, identity, step)
+            self._sink = kafka.TopicSink(self._options.sink, identity, step)
         if self._options.to_table:
-            from shoal.streams.stream_tables import TableSink
-
-            self._table = TableSink(parse(self._options.sink), self._published, identity, step)
-            self._sinks["sink"] = self._table
+            self._sink = TableSink(parse(self._options.sink), self._published, identity, step)
 
     def certify(self, certificate: str) -> None:
         """Puts the certificate beside the table that rows go to."""
-        assert self._table is not None
-        self._table.certify(certificate)
+        assert isinstance(self._sink, TableSink)
+        self._sink.certify(certificate)
 
     def close(self) -> None:
         """Closes what rows go to."""
-        for sink in self._sinks.values():
-            sink.close()
+        if self._sink is not None:
+            self._sink.close()
 
     def add_rows(self, content: bytes) -> None:
         """Adds packed rows to the sink, below a header where it has none yet."""
@@ -202,19 +189,13 @@ class Outputs:
         rows, sink.pending = sink.pending, b""
         return rows
 
-    def private_segment(self) -> dict[str, Any]:
-        """What a snapshot has to hold, so that everything but the rows can be put after a crash."""
-        pending = self["dead_letters"].pending
+    def snapshot(self) -> dict[str, dict[str, int]]:
+        """How much of each output is committed."""
+        outputs = self.by_name.items()
         return {
-            "lengths": {name: output.length for name, output in self.by_name.items()},
-            "crcs": {},
-            "dead_letters": np.frombuffer(pending, dtype=np.uint8),
+            "lengths": {name: output.length for name, output in outputs},
+            "crcs": {name: output.crc for name, output in outputs if output.is_private},
         }
-
-    def put_private_segment(self, step: int, state: Mapping[str, Any]) -> None:
-        """Puts what a snapshot has committed, whether it stood there or not."""
-        self["dead_letters"].pending = state["dead_letters"].tobytes()
-        self.put(step)
 
     def write_segment(self, step: int) -> dict[str, dict[str, Any]]:
         """Keeps what the step adds in a hidden file, so that it can be put after a crash.
@@ -223,15 +204,12 @@ class Outputs:
         """
         pending = b"".join(output.pending for output in self.by_name.values())
         self._checkpoint.write(self._segment(step), pending)
-        outputs = self.by_name.items()
         return {
-            "lengths": {name: output.length for name, output in outputs},
-            "crcs": {name: output.crc for name, output in outputs if output.is_private},
-            "sizes": {name: len(output.pending) for name, output in outputs},
+            "sizes": {name: len(output.pending) for name, output in self.by_name.items()},
             "segment": {"size": len(pending), "sha256": hashlib.sha256(pending).hexdigest()},
         }
 
-    def restore_lengths(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Goes back to what a snapshot has committed."""
         for name, length in state["lengths"].items():
             self[name].length = int(length)
@@ -256,7 +234,9 @@ class Outputs:
                 f"checkpoint '{self._checkpoint.folder}': lacks a file that it had written; begin a"
                 " new one"
             ) from None
-        self._require_whole_segment(step, content, state["segment"])
+        known, digest = state["segment"], hashlib.sha256(content).hexdigest()
+        if len(content) != known["size"] or digest != known["sha256"]:
+            raise self._damaged(self._segment(step).name)
         for output in self.by_name.values():
             if output.is_private:
                 self._require_undamaged(output)
@@ -267,11 +247,6 @@ class Outputs:
             output.pending = content[start : start + size]
             start += size
             self._put(name, step)
-
-    def _require_whole_segment(self, step: int, content: bytes, known: Mapping[str, Any]) -> None:
-        digest = hashlib.sha256(content).hexdigest()
-        if len(content) != known["size"] or digest != known["sha256"]:
-            raise self._damaged(self._segment(step).name)
 
     def _require_undamaged(self, output: Output) -> None:
         """Raises CheckpointError where a private file is not what was committed. What stands behind
@@ -312,7 +287,12 @@ class Outputs:
 
     def _put(self, name: str, step: int) -> None:
         output = self[name]
-        self._sinks[name].put(step, output.pending)
+        if name == "sink" and self._sink is not None:
+            self._sink.put(step, output.pending)
+        elif output.pending or output.path.exists():
+            # behind the committed length, so that the same again changes nothing
+            path, rows = output.path, output.pending
+            self._checkpoint.put(path, output.length, rows, output.is_private)
         output.length += len(output.pending)
         if output.is_private:
             output.crc = zlib.crc32(output.pending, output.crc)
@@ -321,8 +301,8 @@ class Outputs:
 
 # Where the bytes of a step go: a file that grows, a folder of parts, or standard output.
 #
-# Each is a `Sink`, as a topic is: a step that is put twice stands there once. Standard output
-# can't keep that promise, so a stream that writes to it has no checkpoint to resume from.
+# A step that is put twice stands there once, as in a topic or table. Standard output can't keep
+# that promise, so a stream that writes to it has no checkpoint to resume from.
 
 
 @dataclass
@@ -338,23 +318,6 @@ class Output:
     length: int = 0
     crc: int = 0
     pending: bytes = b""
-
-
-class FileSink:
-    """A file that ends with what was put last, behind what is committed."""
-
-    def __init__(self, output: Output, checkpoint: Checkpoint) -> None:
-        self._output = output
-        self._checkpoint = checkpoint
-
-    def put(self, step: int, rows: bytes) -> None:
-        """Writes behind the committed length, so that the same again changes nothing."""
-        output = self._output
-        if rows or output.path.exists():
-            self._checkpoint.put(output.path, output.length, rows, output.is_private)
-
-    def close(self) -> None:
-        """Nothing is left open between two steps."""
 
 
 class PartsSink:

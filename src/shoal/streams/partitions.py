@@ -2,7 +2,7 @@
 of the group that it is assigned to.
 
 Promise: every promise of the policy holds in each partition's output. A person is in one partition
-(`streams/kafka_partition.py` refuses anything else), so the promises also hold for all
+(`streams/kafka_group.py` refuses anything else), so the promises also hold for all
 partitions together: classes of different partitions that show the same cells share nobody.
 A partition's rows do not depend on how many processes share the work, nor on which of them died.
 """
@@ -10,34 +10,40 @@ A partition's rows do not depend on how many processes share the work, nor on wh
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.errors import CheckpointError, InputError
 from shoal.policy.policy import Policy
 from shoal.streams import kafka
-from shoal.streams.checkpoint import CURRENT, SharedStream
-from shoal.streams.kafka_group import (
-    Arrived,
-    Group,
-    Member,
-    TransactionLost,
-    gone,
-    partitions_of_topic,
+from shoal.streams.certify import (
+    NOTHING,
+    union_certificate,
+    write_certificate,
 )
-from shoal.streams.kafka_partition import Keyed, PartitionFeed
-from shoal.streams.options import StreamOptions
-from shoal.streams.partition import PartitionRun
-from shoal.streams.publishing import fixed_by, hash_of
-from shoal.streams.sharding_options import findings_of_parts, union_certificate
-from shoal.streams.status import is_stop
+from shoal.streams.checkpoint import (
+    CURRENT,
+    SharedCheckpoint,
+    SharedStream,
+)
+from shoal.streams.kafka import Arrived, TransactionLost
+from shoal.streams.kafka_group import (
+    Group,
+    Keyed,
+    Mark,
+    PartitionFeed,
+    Writer,
+    gone,
+)
+from shoal.streams.options import StreamOptions, findings_of_parts
+from shoal.streams.publishing import Publishing, fixed_by, hash_of
+from shoal.streams.stream_status import is_stop
 
 TELL_EVERY = 2.0  # seconds between two lines of progress
 ASK_EVERY = 1.0  # seconds between two looks at whether all partitions have ended
@@ -52,14 +58,14 @@ def stream_partitions(
     Ends when every partition has ended, whoever published it. Returns the certificate of all
     partitions, and their histories one after another. Raises as `stream_file` does.
     """
-    partitions = partitions_of_topic(options.source)
+    partitions = kafka.partitions_of_topic(options.source)
     _require_fit(options, policy, partitions)
     assert options.checkpoint is not None
     group = Group(options.source, options.sink)
     try:
         shared = _shared_stream(options, policy, group, partitions)
         share = Share(options, policy, group, shared, clock)
-        with share.joined():
+        with share.leaving():
             share.work(progress)
         return share.certified()
     finally:
@@ -74,7 +80,7 @@ def _require_fit(options: StreamOptions, policy: Policy, partitions: int) -> Non
             f"source '{options.source}': has {partitions} partitions, each a stream of its own;"
             " publish into a topic with as many partitions (-o kafka://...), with --checkpoint"
         )
-    elif (found := partitions_of_topic(options.sink)) != partitions:
+    elif (found := kafka.partitions_of_topic(options.sink)) != partitions:
         has = f"has {found} partition{'s' if found > 1 else ''}" if found else "is not there"
         findings.append(
             f"output '{options.sink}': {has}, the source has {partitions}; name a topic with as"
@@ -193,27 +199,20 @@ class Share:
     ) -> None:
         self._options, self._policy, self._group = options, policy, group
         self._shared, self._clock = shared, clock
-        self._own = replace(options, trace=None, dead_letters=None)
         self._runs: dict[int, PartitionRun] = {}
-        self._member: Member | None = None
+        self._member = group.joined(self._open, self._drop)
         self._last_line = self._last_asked = clock()
         self._lost_since: float | None = None
 
     def _run(self, partition: int) -> PartitionRun:
         feed = _feed(self._shared, self._policy, self._group, partition)
-        return PartitionRun(self._own, self._policy, feed, partition, self._clock)
-
-    @property
-    def _joined_member(self) -> Member:
-        assert self._member is not None
-        return self._member
+        return PartitionRun(self._options, self._policy, feed, partition, self._clock)
 
     # joining and leaving
 
     @contextmanager
-    def joined(self) -> Iterator[None]:
-        """Joins the group; when stopped or failed, leaves at once and says so in the status."""
-        self._member = self._group.joined(self._open, self._drop)
+    def leaving(self) -> Iterator[None]:
+        """Leaves the group at the end; when stopped or failed, at once, and the status says so."""
         try:
             yield
         except BaseException as cause:
@@ -224,8 +223,8 @@ class Share:
             self._member.close()
             if not is_stop(cause):
                 raise
-            for partition in own:
-                self._certify(partition)
+            for run in self._committed(own):
+                run.certify()
             raise KeyboardInterrupt from None
         self._runs.clear()
         self._member.close()
@@ -238,7 +237,7 @@ class Share:
                 " so people have moved between them; begin a new stream, into a new topic"
             )
         self._runs.pop(partition, None)
-        writer = self._group.writer(partition, self._joined_member)
+        writer = self._group.writer(partition, self._member)
         run = self._run(partition)
         found = self._group.committed(partition)
         first, end = self._group.bounds(partition)
@@ -256,7 +255,7 @@ class Share:
                     " records, into a new topic"
                 )
             run.go_on(mark)
-        run.write_with(writer)
+        run.writer = writer
         self._runs[partition] = run
         return run.offset
 
@@ -265,7 +264,7 @@ class Share:
 
         By default, brokers forget the offsets of a group that has had no member for a week.
         """
-        if run.tried_before or self._group.sink_holds_rows(run.partition):
+        if run.shared.newest_step > 0 or self._group.sink_holds_rows(run.partition):
             raise CheckpointError(
                 f"group '{self._group.name}': the broker has no offset for partition"
                 f" {run.partition}, but rows were published from it; publish into a new topic, with"
@@ -280,9 +279,8 @@ class Share:
 
     def work(self, progress: Progress) -> None:
         """Steps until every partition has ended."""
-        member = self._joined_member
         while not self._all_ended():
-            arrived = member.poll()
+            arrived = self._member.poll()
             for partition in list(self._runs):
                 if not self._advanced(partition, arrived.get(partition)):
                     break
@@ -290,8 +288,8 @@ class Share:
 
     def _advanced(self, partition: int, arrived: Arrived | None) -> bool:
         """Does one step of a partition; False where this process left the group and rejoined."""
-        run, member = self._runs[partition], self._joined_member
-        if run.has_ended:
+        run, member = self._runs[partition], self._member
+        if run.counters.closed:
             if arrived is not None:
                 member.pause(partition)
             return True
@@ -321,7 +319,7 @@ class Share:
 
     def _all_ended(self) -> bool:
         """Whether every partition has ended; asks the broker at most once in ASK_EVERY seconds."""
-        if self._options.follow or any(not run.has_ended for run in self._runs.values()):
+        if self._options.follow or any(not run.counters.closed for run in self._runs.values()):
             return False
         now = self._clock()
         if now - self._last_asked < ASK_EVERY:
@@ -340,39 +338,126 @@ class Share:
         progress(
             f"partitions {own}: {sum(c.read for c in counters)} records,"
             f" {sum(c.published for c in counters)} published,"
-            f" {sum(run.core.waiting for run in self._runs.values())} waiting,"
+            f" {sum(c.waiting for c in counters)} waiting,"
             f" {sum(c.bad for c in counters)} set aside"
         )
 
     # reporting
 
-    def _committed_run(self, partition: int) -> PartitionRun | None:
-        """A partition as it was last committed, to read only."""
-        found = self._group.committed(partition)
-        if found is None:
-            return None
-        run = self._run(partition)
-        run.look_at(found[1])
-        return run
-
-    def _certify(self, partition: int) -> None:
-        run = self._committed_run(partition)
-        if run is not None:
-            run.certify()
+    def _committed(self, partitions: Iterable[int]) -> Iterator[PartitionRun]:
+        """These partitions as they were last committed, to read only."""
+        for partition in partitions:
+            found = self._group.committed(partition)
+            if found is not None:
+                run = self._run(partition)
+                run.look_at(found[1])
+                yield run
 
     def certified(self) -> tuple[Certificate, np.ndarray]:
         """Writes the certificate of each partition and of all into the checkpoint; returns that of
         all, and the histories.
         """
-        found = [self._committed_run(one) for one in range(self._shared.partitions)]
-        runs = [run for run in found if run is not None]
+        runs = list(self._committed(range(self._shared.partitions)))
         for run in runs:
             run.certify()
         partitioner = {"partitioner": self._shared.partitioner}
-        parts = [run.part for run in runs]
+        parts = {run.partition: run.counters for run in runs}
         core = runs[0].core
         certificate = union_certificate(parts, core, self._policy, "partition", partitioner)
-        path = Path(self._options.certificate_path)
-        with files.atomic_write(str(path)) as draft:
-            draft.write_text(certificate.to_json())
+        write_certificate(certificate, self._options.certificate_path)
         return certificate, np.concatenate([run.counters.history_array() for run in runs])
+
+
+# One partition: a stream of its own, committed by transactions.
+#
+# One step: take the new messages > publish what is due > measure it > save a snapshot > commit the
+# rows, the offset and the snapshot's digest in one transaction of the broker. Before that commit
+# nothing counts: a snapshot that the broker does not name is never read.
+
+
+class PartitionRun(Publishing):
+    """Publishes one partition for as long as it is assigned to this process."""
+
+    def __init__(
+        self,
+        options: StreamOptions,
+        policy: Policy,
+        feed: PartitionFeed,
+        partition: int,
+        clock: Callable[[], float],
+    ) -> None:
+        assert options.checkpoint is not None
+        self.partition = partition
+        self._topic_feed = feed
+        folder = options.checkpoint / f"partition-{partition}"
+        self.shared = SharedCheckpoint(folder, options.durable)
+        self.shared.make()
+        own = replace(options, checkpoint=folder)
+        super().__init__(own, policy, feed, self.shared, clock)
+        self.writer: Writer | None = None
+        self._digest: str | None = None  # of the last snapshot that was committed
+        self._is_begun = False
+
+    def _outputs_that_stay(self) -> dict[str, str]:
+        # neither folder nor broker: other machines may use other names for them
+        return {"sink": self._options.sink.rsplit("/", 1)[-1], "partition": str(self.partition)}
+
+    # opening
+
+    def begin(self, first: int) -> None:
+        """Starts at an offset, where no step was ever committed."""
+        self._topic_feed.go_to({"offset": first, "records": 0})
+        self.status.begin(self._step, self.counters)
+
+    def go_on(self, mark: Mark) -> None:
+        """Resumes from the snapshot that the broker names, and puts what it committed in place."""
+        state = self.look_at(mark)
+        self.outputs["dead_letters"].pending = state["dead_letters"].tobytes()
+        self.outputs.put(self._step)  # whether it stood there or not
+        self._digest, self._is_begun = mark.digest, True
+        self.status.begin(self._step, self.counters)
+
+    def look_at(self, mark: Mark) -> dict[str, Any]:
+        """Restores a snapshot; raises CheckpointError where it is missing or does not fit."""
+        state = self.shared.load_step(mark.step, mark.digest)
+        self._resume_from(state)
+        return state
+
+    # working
+
+    @property
+    def offset(self) -> int:
+        """The offset after the last message that was taken in."""
+        return int(self._topic_feed.place["offset"])
+
+    def advance(self, arrived: Arrived | None, may_end: bool) -> None:
+        """Takes in new messages and commits what follows from them, if anything does; raises
+        TransactionLost where that was not committed.
+        """
+        if not self._is_begun:  # from here on the broker knows that the stream exists
+            self._commit()
+            self._is_begun = True
+        if arrived is not None:
+            self._topic_feed.add(arrived)
+        piece = self._topic_feed.read()
+        self._advance(replace(piece, at_end=piece.at_end and may_end))
+
+    def _commit(self) -> None:
+        assert self.writer is not None
+        self._step += self._is_begun
+        rows = self.outputs.taken_rows()
+        # whatever the transaction does not hold can be put after a crash
+        letters = np.frombuffer(self.outputs["dead_letters"].pending, dtype=np.uint8)
+        digest = self.shared.save(self._step, {**self._snapshot(), "dead_letters": letters})
+        mark = Mark(self._step, digest, self.counters.closed)
+        self.writer.commit(rows, self.offset, mark)
+        self.outputs.put(self._step)
+        self.shared.forget(self._step, {digest, self._digest or digest})
+        self._digest = digest
+        self.status.commit(self._step, self.counters)
+
+    # reporting
+
+    def certify(self) -> None:
+        """Writes the certificate of this partition alone, so far, into the partition's folder."""
+        write_certificate(self._certificate(NOTHING), self._options.certificate_path)

@@ -41,11 +41,10 @@ class BoundToStream(StreamPromises):
 
     Where people have several records, clusters that show the same cells may share people, and what
     each keeps their union may break. So (`by_cells`) clusters of equal cells are judged as the one
-    class that
-    readers see: members are remembered by cells, and cells that were published and whose members
-    are forgotten are not made again. Those are known by a mark in a table of bounded size: cells
-    that happen to have the same mark are not made again either, so memory is flat and the error is
-    on the safe side.
+    class that readers see: members are remembered by cells, and cells that were published and whose
+    members are forgotten are not made again. Those are known by a mark in a table of bounded size:
+    cells that happen to have the same mark are not made again either, so memory is flat and the
+    error is on the safe side.
     """
 
     def __init__(self, measures: Measures, sensitive: Sensitive, space: Space) -> None:
@@ -236,11 +235,8 @@ class BoundToStream(StreamPromises):
         """All of it as it was."""
         if not self._recheck:
             return
-        self._live, self._marks, self._members = (
-            dict(state["live"].iter_rows()),
-            state["marks"].copy(),
-            {},
-        )
+        self._live, self._members = dict(state["live"].iter_rows()), {}
+        self._marks = state["marks"].copy()
         if state["members"].height:
             parts = state["members"].partition_by("\0cells", as_dict=True, maintain_order=True)
             for (cell,), part in parts.items():
@@ -275,10 +271,8 @@ def within_share(
     stay as can. A cluster in which fewer than 1 / share people are loses all of them.
     """
     everybody = np.unique(np.concatenate([people, before]), return_inverse=True)[1].reshape(-1)
-    who, known = (
-        everybody[: len(people)],
-        np.bincount(everybody[len(people) :], minlength=len(everybody) + 1),
-    )
+    who = everybody[: len(people)]
+    known = np.bincount(everybody[len(people) :], minlength=len(everybody) + 1)
     pairs, pair, asks = np.unique(
         labels.astype(np.int64) << 32 | who, return_inverse=True, return_counts=True
     )
@@ -294,10 +288,8 @@ def within_share(
         """
         return np.clip(most[cluster] - owned, 0, asks)
 
-    fits, over = (
-        np.zeros(clusters, np.int64),
-        np.full(clusters, int((owned + asks).max(initial=0)) + 1),
-    )
+    fits = np.zeros(clusters, np.int64)
+    over = np.full(clusters, int((owned + asks).max(initial=0)) + 1)
     # the more each may own the larger the cluster, but never faster: halving finds it
     while (fits + 1 < over).any():
         middle = (fits + over) // 2

@@ -24,14 +24,13 @@ from shoal.data.table import Table
 from shoal.errors import CheckpointError, InputError
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
-from shoal.streams.certify import stream_certificate
-from shoal.streams.checkpoint import Checkpoint
+from shoal.streams.certify import StreamCounters, stream_certificate
+from shoal.streams.checkpoint import UNFIT, Checkpoint
 from shoal.streams.core import Batch, StreamCore, state_below
-from shoal.streams.gate import Gate
+from shoal.streams.gate import Passed
 from shoal.streams.options import StreamOptions
 from shoal.streams.outputs import Outputs
-from shoal.streams.progress import StreamCounters
-from shoal.streams.status import StatusWriter
+from shoal.streams.stream_status import StatusWriter
 from shoal.version import VERSION
 
 MOST_TIMES = 100  # times of arrival that are distinguished within a deadline
@@ -59,8 +58,7 @@ class Publishing(ABC):
         table = None if self._reference is None else Table(self._reference.frame)
         self.core = StreamCore(policy, feed.names, table)
         self.outputs = Outputs(options, checkpoint, self.core.schema)
-        self._gate = Gate(self.core.schema, self.core.measures)
-        self._counters = StreamCounters()
+        self.counters = StreamCounters()
         self.status = StatusWriter(options, self.core)
         self._step = 0
         self._arrival_times: list[tuple[float, int]] = []
@@ -70,14 +68,25 @@ class Publishing(ABC):
 
     # stopping and resuming
 
-    def _require_same_stream(self, state: dict[str, Any]) -> None:
-        """Raises CheckpointError if a snapshot belongs to another stream."""
+    def _resume_from(self, state: dict[str, Any]) -> None:
+        """Goes on where a snapshot was taken; raises CheckpointError if it belongs to another
+        stream or does not fit.
+        """
         if state.get("policy") != self._fingerprint:
             raise CheckpointError(
                 f"checkpoint '{self._checkpoint.folder}': was made under another policy, or for"
                 " other columns, outputs or versions; use what it was started with, or begin a"
                 " new one in another folder"
             )
+        try:
+            self._take_up(state)
+        except UNFIT:
+            raise self._checkpoint.damaged from None
+
+    def _take_up(self, state: dict[str, Any]) -> None:
+        self._feed.go_to(state["place"])
+        self._restore(state)
+        self._restore_arrivals(state)
 
     def _snapshot(self) -> dict[str, Any]:
         """What every subclass commits with a step."""
@@ -89,19 +98,18 @@ class Publishing(ABC):
             "place": self._feed.place,
             "came": [(now - at, seq) for at, seq in self._arrival_times],
             "at": time.time(),
-            "tally": asdict(self._counters),
+            "tally": asdict(self.counters),
+            **self.outputs.snapshot(),
             **{f"core/{name}": value for name, value in self.core.snapshot().items()},
-            **{f"gate/{name}": value for name, value in self._gate.snapshot().items()},
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
         self.core.restore(state_below("core/", state))
-        self._gate.restore(state_below("gate/", state))
         TypeAdapter(StreamCounters).validate_json(json.dumps(state["tally"]), strict=True)
-        self._counters = StreamCounters(**state["tally"])
+        self.counters = StreamCounters(**state["tally"])
         self._step = int(state["step"])
-        self._read_before = self._counters.read
-        self.outputs.restore_lengths(state)
+        self._read_before = self.counters.read
+        self.outputs.restore(state)
 
     def _restore_arrivals(self, state: dict[str, Any]) -> None:
         """When the records arrived that still wait: a deadline runs on while no process does."""
@@ -112,9 +120,6 @@ class Publishing(ABC):
             self._arrival_times = []
         elif self.core.waiting and not self._arrival_times:  # no deadline was asked before
             self._arrival_times = [(now, self.core.arrived - 1)]
-
-    def _begin_status(self) -> None:
-        self.status.begin(self._step, self._counters, self._gate, self.core.waiting)
 
     def _hash_of_what_stays(self) -> str:
         """What may not change between two runs of one stream."""
@@ -146,7 +151,7 @@ class Publishing(ABC):
         if piece.at_end:
             batches.append(self.core.flush())
             self.outputs.add_rows(b"")  # the names of the columns, though no row may follow
-            self._counters.closed = True
+            self.counters.closed = True
         return [batch for batch in batches if batch is not None]
 
     def _take_in(self, piece: Piece) -> Batch | None:
@@ -158,7 +163,7 @@ class Publishing(ABC):
         lines = [json.dumps({"record": at, "reason": why}) + "\n" for at, why in bad]
         self.outputs["dead_letters"].pending += "".join(lines).encode()
         positions = np.append(piece.position, [at for at, _ in piece.bad]).astype(np.int64)
-        self._counters.came(positions, np.array([at for at, _ in bad], dtype=np.int64))
+        self.counters.came(positions, np.array([at for at, _ in bad], dtype=np.int64))
         return batch
 
     def _note_arrival(self, now: float, deadline: float) -> None:
@@ -175,29 +180,29 @@ class Publishing(ABC):
             due = self._arrival_times.pop(0)[1]
         return self.core.expire(due) if due >= 0 else None
 
-    def _do(self, batches: list[Batch]) -> None:
-        """One step: write, measure, commit, put."""
+    def _advance(self, piece: Piece) -> bool:
+        """One step, if anything follows from a piece: write, measure, commit, put."""
+        batches = self._batches_of(piece)
         for batch in batches:
             self._write(batch)
-        self._commit()
+        is_step = bool(len(piece.position) or piece.bad or batches or piece.at_end)
+        if is_step:
+            self._commit()
+        return is_step
 
     def _write(self, batch: Batch) -> None:
         """Packs a batch, and measures what its readers will read of it."""
         content = self.outputs.format.pack(batch.frame)
-        losses = np.zeros(0)
+        passed = Passed()
         if batch.frame.height:
-            rows = self.outputs.format.read_back(content)
-            truth = self.core.true_values(batch)
-            losses = self._gate.measure(
-                rows, batch.people, truth, batch.release, batch.new, batch.live
-            )
+            passed = self.core.measure(batch, self.outputs.format.read_back(content))
         self.outputs.add_rows(content)
         if "people" in self.outputs:
             self.outputs["people"].pending += batch.people.tobytes()
         if "trace" in self.outputs:
-            self.outputs["trace"].pending += trace_lines(batch, self._counters.published)
-        self._counters.add(batch, losses)
-        self.status.add(batch)
+            self.outputs["trace"].pending += trace_lines(batch, self.counters.published)
+        self.counters.add(batch, passed)
+        self.status.waited(int((batch.decided.emitted - batch.decided.seq).max(initial=0)))
 
     @abstractmethod
     def _commit(self) -> None:
@@ -206,12 +211,11 @@ class Publishing(ABC):
     # reporting
 
     def _certificate(
-        self, measured: dict[str, Any], read_and_written: dict[str, Any]
+        self, read_and_written: dict[str, Any], whole: dict[str, Any] | None = None
     ) -> Certificate:
-        """read_and_written: the certificate's `input` and `output`."""
-        counters, waiting = self._counters, self.core.waiting
+        """As `stream_certificate` says."""
         return stream_certificate(
-            measured, self._policy, counters, waiting, read_and_written, self._started
+            self.core, self._policy, self.counters, read_and_written, self._started, whole
         )
 
 

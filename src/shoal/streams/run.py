@@ -35,17 +35,17 @@ from shoal.protocols import Source
 from shoal.streams import kafka
 from shoal.streams.certify import (
     output_of,
-    release_by_release,
     require_whole_kept,
     whole_stream,
+    write_certificate,
 )
-from shoal.streams.checkpoint import UNFIT, Checkpoint
-from shoal.streams.kafka_group import partitions_of_topic
+from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.options import StreamOptions
+from shoal.streams.partitions import TELL_EVERY, stream_partitions
 from shoal.streams.publishing import Publishing
-from shoal.streams.status import is_stop
+from shoal.streams.sharded import stream_sharded
+from shoal.streams.stream_status import is_stop
 
-TELL_EVERY = 2.0  # seconds between two lines of progress
 IDLE = 0.2  # seconds between two looks at a source that has nothing
 
 
@@ -63,8 +63,6 @@ def stream_file(
     """
     engine = engines.asked()
     if engine is not None:
-        from shoal.streams.sharded import stream_sharded
-
         with os_errors_as_input_errors("stream", _remedy(options)):
             return stream_sharded(options, policy, engine, progress=progress)
     options.check()
@@ -73,9 +71,7 @@ def stream_file(
     with ExitStack() as stack:
         stack.enter_context(os_errors_as_input_errors("stream", _remedy(options)))
         stack.enter_context(sole_writer(options.outputs))
-        if kafka.is_topic(options.source) and partitions_of_topic(options.source) > 1:
-            from shoal.streams.partitions import stream_partitions
-
+        if kafka.is_topic(options.source) and kafka.partitions_of_topic(options.source) > 1:
             return stream_partitions(options, policy, progress=progress, clock=clock)
         feed: Source
         if kafka.is_topic(options.source):
@@ -83,10 +79,11 @@ def stream_file(
         else:
             feed = feed_of(options.source, options.follow, options.record_lines, policy.fields)
         stack.callback(feed.close)
-        run = stack.enter_context(_run(options, policy, feed, clock))
+        opened = _one_time_run if options.checkpoint is None else _resumable_run
+        run = stack.enter_context(opened(options, policy, feed, clock))
         stack.callback(run.outputs.close)
         run.run_to_end(progress)
-        return run.close(progress), run.history
+        return run.close(progress), run.counters.history_array()
 
 
 def _remedy(options: StreamOptions) -> str:
@@ -97,28 +94,12 @@ def _remedy(options: StreamOptions) -> str:
 
 
 @contextmanager
-def _run(
+def _resumable_run(
     options: StreamOptions, policy: Policy, feed: Source, clock: Callable[[], float]
 ) -> Iterator[Run]:
-    """The run at its beginning or where the checkpoint stopped."""
-    if options.checkpoint is not None:
-        with _resumable_run(options, options.checkpoint, policy, feed, clock) as run:
-            yield run
-        return
-    with _one_time_run(options, policy, feed, clock) as run:
-        yield run
-
-
-@contextmanager
-def _resumable_run(
-    options: StreamOptions,
-    folder: Path,
-    policy: Policy,
-    feed: Source,
-    clock: Callable[[], float],
-) -> Iterator[Run]:
-    """A run with a checkpoint; when interrupted, it certifies what is committed."""
-    checkpoint = Checkpoint(folder, options.durable)
+    """A run from where its checkpoint stopped; when interrupted, it certifies what is committed."""
+    assert options.checkpoint is not None
+    checkpoint = Checkpoint(options.checkpoint, options.durable)
     with checkpoint.held():
         _require_columns(options, checkpoint, feed.names)
         run = Run(options, policy, feed, checkpoint, clock)
@@ -167,20 +148,10 @@ def _require_columns(options: StreamOptions, checkpoint: Checkpoint, names: list
 class Run(Publishing):
     """One run of a stream that its checkpoint commits."""
 
-    def __init__(
-        self,
-        options: StreamOptions,
-        policy: Policy,
-        feed: Source,
-        checkpoint: Checkpoint,
-        clock: Callable[[], float],
-    ) -> None:
-        super().__init__(options, policy, feed, checkpoint, clock)
-        self._identity = secrets.token_hex(8)
-        self._input: str | None = None
-        self._joined: Path | None = None  # one table of all parts, at the end
-        self._since = clock()
-        self._last_line = 0.0
+    _identity = ""  # where rows go to a topic or table: by which these know the stream
+    _input: str | None = None
+    _joined: Path | None = None  # one table of all parts, at the end
+    _since = _last_line = 0.0  # of the run, and its last line of progress
 
     # resuming
 
@@ -188,39 +159,32 @@ class Run(Publishing):
         """Resumes from the checkpoint; raises CheckpointError where it is another stream's."""
         state = self._checkpoint.load()
         if state is None:
+            self._identity = secrets.token_hex(8)
             self.outputs.connect(self._identity, self._step)
             self.outputs.require_untouched()
-            self._begin_status()
+            self.status.begin(self._step, self.counters)
             return
-        self._require_same_stream(state)
-        try:
-            self._take_up(state)
-        except UNFIT:
-            raise self._checkpoint.damaged from None
-        self._begin_status()
+        self._resume_from(state)
+        self.status.begin(self._step, self.counters)
 
     def _take_up(self, state: dict[str, Any]) -> None:
-        self._feed.go_to(state["place"])
+        super()._take_up(state)
         self._identity = str(state["identity"])
-        self.outputs.connect(self._identity, int(state["step"]))
-        self._restore(state)
+        self.outputs.connect(self._identity, self._step)
         self.outputs.put_segment(self._step, state)
-        self._restore_arrivals(state)
 
     # working
 
     def run_to_end(self, progress: Progress) -> None:
         """Steps until the source ends."""
-        if self._counters.closed:
+        if self.counters.closed:
             self._require_no_more()
             return
-        at_end = False
+        self._since, at_end = self._clock(), False
         while not at_end:
             piece = self._feed.read()
             at_end = piece.at_end
-            batches = self._batches_of(piece)
-            if len(piece.position) or piece.bad or batches or at_end:
-                self._do(batches)
+            if self._advance(piece):
                 self._tell(progress)
             else:
                 time.sleep(IDLE)
@@ -252,7 +216,7 @@ class Run(Publishing):
         self._checkpoint.commit(state)
         self.outputs.put(self._step)
         self.outputs.remove_segment(self._step - 1)
-        self.status.commit(self._step, self._counters, self._gate, self.core.waiting)
+        self.status.commit(self._step, self.counters)
 
     # closing
 
@@ -265,11 +229,12 @@ class Run(Publishing):
                 self.outputs.format.join_parts(
                     self.outputs["sink"].path, self.core.nothing, self._joined
                 )
-            is_whole = self._options.whole and self._is_readable and self._counters.published
+            can_be_read = self._options.to_file or self._options.to_table
+            is_whole = self._options.whole and can_be_read and self.counters.published
             certificate = self._measured(progress) if is_whole else self.so_far()
             if self._options.checkpoint is None:
                 require_whole_kept(certificate)
-            if self._options.checkpoint is None and self._counters.bad:
+            if self._options.checkpoint is None and self.counters.bad:
                 with files.atomic_write(str(self._options.bad_records)) as draft:
                     shutil.copyfile(self.outputs["dead_letters"].path, draft)
             self._certify(certificate)
@@ -293,13 +258,9 @@ class Run(Publishing):
         if self._options.to_table:
             self.outputs.certify(certificate.to_json())
         elif not self._options.to_standard_output:
-            with files.atomic_write(self._certificate_path) as draft:
-                draft.write_text(certificate.to_json())
-            remove_stale_signature(self._certificate_path)
-
-    @property
-    def _certificate_path(self) -> str:
-        return self._options.certificate_path
+            path = self._options.certificate_path
+            write_certificate(certificate, path)
+            remove_stale_signature(path)
 
     @property
     def _published(self) -> Path:
@@ -311,7 +272,7 @@ class Run(Publishing):
         form = self._options.format
         published = self._options.sink if self._options.to_table else self._published
         measured, digest = whole_stream(self.core, published, form, people, progress)
-        return self._certificate(measured, self._read_and_written(digest))
+        return self._certificate(self._read_and_written(digest), measured)
 
     def so_far(self) -> Certificate:
         """What was measured release by release."""
@@ -319,13 +280,7 @@ class Run(Publishing):
         digest = files.file_sha256(self._published) if is_file else None
         if self._options.to_table:
             digest = files.read(self._options.sink).sha256
-        measured = release_by_release(self.core, self._gate)
-        return self._certificate(measured, self._read_and_written(digest))
-
-    @property
-    def _is_readable(self) -> bool:
-        """Whether what was published can be read again, as a whole."""
-        return self._options.to_file or self._options.to_table
+        return self._certificate(self._read_and_written(digest))
 
     def _read_and_written(self, digest: str | None) -> dict[str, Any]:
         render = self.core.schema.render
@@ -334,19 +289,10 @@ class Run(Publishing):
             "output": output_of(self._options, self._published, digest, render),
         }
 
-    @property
-    def history(self) -> np.ndarray:
-        """As `StreamCounters.history_array`."""
-        return self._counters.history_array()
-
     def _tell(self, progress: Progress) -> None:
         now = self._clock()
         if now - self._last_line < TELL_EVERY:
             return
         self._last_line = now
-        read = self._counters.read - self._read_before
-        rate = read / max(now - self._since, 1e-9)
-        loss = self._gate.loss / max(self._gate.rows, 1)
-        # only the end can settle it, but until then the order can still be changed
-        stars = ", nothing but stars so far" if self._gate.shows_nothing else ""
-        progress(self._counters.line(rate, self.core.waiting, loss) + stars)
+        read = self.counters.read - self._read_before
+        progress(self.counters.line(read / max(now - self._since, 1e-9)))

@@ -21,14 +21,11 @@ import numpy as np
 
 from shoal.errors import CheckpointError
 from shoal.policy.policy import Policy
-from shoal.streams.batch_folder import NAMED, digest
+from shoal.streams.certify import StreamCounters
 from shoal.streams.checkpoint import CURRENT, SHOWN, UNFIT, Checkpoint, SharedCheckpoint
-from shoal.streams.core import Batch
-from shoal.streams.gate import Gate
 from shoal.streams.options import StreamOptions
-from shoal.streams.progress import StreamCounters
 from shoal.streams.publishing import Publishing
-from shoal.streams.shard_files import ShardFeed, Share, Split
+from shoal.streams.shard_files import NAMED, ShardFeed, Share, Split, digest
 
 PURPOSE = 4
 """Distinguishes the seeds of shards from what else is drawn from a policy's seed."""
@@ -45,43 +42,26 @@ class Rows:
     size: int
     sha256: str
 
+    def entry(self, name: str) -> dict[str, Any]:
+        """What the manifest says of it."""
+        return {"name": name, "records": self.records, "bytes": self.size, "sha256": self.sha256}
+
 
 @dataclass(frozen=True)
 class ShardState:
     """What the driver keeps of a shard since the beginning of the stream.
 
-    step: the batch that brought its last records. digest: of the snapshot behind that. least, rows,
-    suppressed, loss: as the gate's.
+    step: the batch that brought its last records, 0 before the first. digest: of the snapshot
+    behind that.
     """
 
-    step: int
-    digest: str
-    counters: StreamCounters
-    waiting: int
-    least: int | None
-    rows: int
-    suppressed: int
-    loss: float
-
-    def gate(self, like: Gate) -> Gate:
-        """What was measured. like: a gate of the same schema and promises."""
-        return Gate(
-            like.schema,
-            like.measures,
-            least=self.least,
-            rows=self.rows,
-            suppressed=self.suppressed,
-            loss=self.loss,
-        )
-
-    def as_values(self) -> dict[str, Any]:
-        """As a checkpoint keeps it."""
-        return asdict(self)
+    step: int = 0
+    digest: str = ""
+    counters: StreamCounters = field(default_factory=StreamCounters)
 
     @classmethod
     def of_values(cls, values: dict[str, Any]) -> ShardState:
-        counters = StreamCounters(**values["counters"])
-        return cls(**{**values, "counters": counters})
+        return cls(values["step"], values["digest"], StreamCounters(**values["counters"]))
 
 
 @dataclass(frozen=True)
@@ -95,18 +75,19 @@ class Step:
     state: ShardState
     rows: Rows | None
     letters: bytes
-    longest: int
+    longest: float
 
 
 @dataclass(frozen=True)
 class ShardTask:
-    """One batch of one shard. number: of the batch. before: the snapshot to resume from, by its
-    step and digest; None at the beginning.
+    """One batch of one shard. number: of the batch. step, digest: of the snapshot to resume from,
+    as in `ShardState`.
     """
 
     shard: int
     number: int
-    before: tuple[int, str] | None
+    step: int
+    digest: str
     shares: tuple[Share, ...]
     at_end: bool
 
@@ -161,7 +142,6 @@ class ShardRun(Publishing):
         )
         own_policy = shard_policy(policy, task.shard)
         super().__init__(own, own_policy, feed, self._shared, time.monotonic)
-        self._longest = 0
         self._found: Step | None = None
 
     def _outputs_that_stay(self) -> dict[str, str]:
@@ -172,25 +152,15 @@ class ShardRun(Publishing):
         """Resumes from the snapshot that the driver names; raises CheckpointError if it is missing
         or does not fit.
         """
-        if self._task.before is None:
+        if not self._task.step:
             return
-        state = self._shared.load_step(*self._task.before)
-        self._require_same_stream(state)
-        try:
-            self._restore(state)
-        except UNFIT:
-            raise self._shared.damaged from None
+        self._resume_from(self._shared.load_step(self._task.step, self._task.digest))
 
     def step(self) -> Step:
         """Takes in the batch; what it releases was measured from the bytes that are kept."""
-        self._do(self._batches_of(self._feed.read()))
+        self._advance(self._feed.read())
         assert self._found is not None
         return self._found
-
-    def _write(self, batch: Batch) -> None:
-        super()._write(batch)
-        waited = batch.decided.emitted - batch.decided.seq
-        self._longest = max(self._longest, int(waited.max(initial=0)))
 
     def _commit(self) -> None:
         """Writes what the driver commits: a file of rows, and the snapshot to resume from."""
@@ -198,19 +168,9 @@ class ShardRun(Publishing):
         letters = self.outputs["dead_letters"]
         bad, letters.pending = letters.pending, b""
         rows = self._kept_rows()
-        digest = self._shared.save(self._step, {**self._snapshot(), "lengths": {}, "crcs": {}})
-        gate = self._gate
-        state = ShardState(
-            self._step,
-            digest,
-            self._counters,
-            self.core.waiting,
-            gate.least,
-            gate.rows,
-            gate.suppressed,
-            gate.loss,
-        )
-        self._found = Step(self._task.shard, state, rows, bad, self._longest)
+        digest = self._shared.save(self._step, self._snapshot())
+        state = ShardState(self._step, digest, self.counters)
+        self._found = Step(self._task.shard, state, rows, bad, self.status.longest)
 
     def _kept_rows(self) -> Rows | None:
         """The rows of the step in one file, whose bytes show what was measured."""
@@ -247,10 +207,10 @@ def _snapshot_name(state: ShardState) -> str:
     return f"snapshot-{state.step}-{state.digest[:SHOWN]}"
 
 
-def forget_steps(checkpoint: Path, shard: int, state: ShardState | None) -> None:
+def forget_steps(checkpoint: Path, shard: int, state: ShardState) -> None:
     """Removes what no commit names of a shard: the state of earlier steps, and of lost ones."""
     folder = shard_folder(checkpoint, shard)
-    kept = None if state is None else _snapshot_name(state)
+    kept = _snapshot_name(state)
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.name.startswith(("snapshot-", "rows-")) and path.name != kept:
             path.unlink(missing_ok=True)
@@ -266,7 +226,7 @@ def forget_unbegun(checkpoint: Path) -> None:
 # What the checkpoint of a stream in shards commits with every batch.
 
 
-FORMAT = "shoal.sharded-stream/1"
+FORMAT = "shoal.sharded-stream/2"
 
 
 @dataclass
@@ -275,7 +235,7 @@ class Committed:
 
     fixed: the hash of what may not change. types: of the columns, once a file was read. taken:
     name, size and hash of each file that was read, in order. records: how many these have. states:
-    of each shard; None before its first record. files: what the manifest says of each. pending:
+    of each shard. files: what the manifest says of each. pending:
     rows of the last batch, by their name in the output; where they lie below the checkpoint.
     letters: lines about the bad records of the last batch, which stand at `letters_at`.
     """
@@ -290,7 +250,7 @@ class Committed:
     taken: list[tuple[str, int, str]] = field(default_factory=list)
     records: int = 0
     closed: bool = False
-    states: list[ShardState | None] = field(default_factory=list)
+    states: list[ShardState] = field(default_factory=list)
     files: list[dict[str, Any]] = field(default_factory=list)
     pending: dict[str, str] = field(default_factory=dict)
     letters: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
@@ -298,7 +258,7 @@ class Committed:
 
     def __post_init__(self) -> None:
         if not self.states:
-            self.states = [None] * self.shards
+            self.states = [ShardState()] * self.shards
 
     @classmethod
     def load(cls, checkpoint: Checkpoint) -> Committed | None:
@@ -314,10 +274,7 @@ class Committed:
                 " another folder"
             )
         try:
-            states = [
-                None if values is None else ShardState.of_values(values)
-                for values in content.pop("states")
-            ]
+            states = [ShardState.of_values(values) for values in content.pop("states")]
             taken = [(str(name), int(size), str(sha)) for name, size, sha in content.pop("taken")]
             return cls(**content, states=states, taken=taken)
         except UNFIT:
@@ -325,12 +282,14 @@ class Committed:
 
     def packed_values(self) -> dict[str, Any]:
         """As a checkpoint keeps it."""
-        states = [None if one is None else one.as_values() for one in self.states]
+        states = [asdict(one) for one in self.states]
         return {**vars(self), "format": FORMAT, "states": states}
 
-    def require_same(self, folder: Path, source: str, sink: str, shards: int | None) -> None:
+    def require_same(self, folder: Path, options: StreamOptions) -> None:
         """Raises CheckpointError where the stream was begun with other folders or shards."""
-        if (self.source, self.sink) != (source, sink):
+        named = tuple(str(Path(name).resolve()) for name in (options.source, options.sink))
+        shards = options.shards
+        if (self.source, self.sink) != named:
             raise CheckpointError(
                 f"checkpoint '{folder}': was started with another source or output; use the same"
                 " ones, or name another folder"
@@ -376,16 +335,8 @@ class Committed:
             states[step.shard] = step.state
             if step.rows is not None:
                 name = NAMED.format(batch=batch, shard=step.shard)
-                rows = step.rows
-                entries.append(
-                    {
-                        "name": name,
-                        "records": rows.records,
-                        "bytes": rows.size,
-                        "sha256": rows.sha256,
-                    }
-                )
-                pending[name] = rows.path
+                entries.append(step.rows.entry(name))
+                pending[name] = step.rows.path
         letters = b"".join(step.letters for step in steps)
         return replace(
             self,

@@ -1,5 +1,5 @@
-"""A folder of files as the source of a stream in shards: which shard a person is in, and the
-records of each shard in the order of files and records.
+"""Folders of files as source and sink of a stream in shards: which shard a person is in, the
+records of each shard in the order of files and records, and the batches in the output.
 
 A person's shard follows from a keyed hash of their name and from nothing else, so everybody is in
 one shard only, in whatever file their records are.
@@ -7,18 +7,27 @@ one shard only, in whatever file their records are.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import os
-from collections.abc import Mapping, Sequence
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from shoal.connectors.feeds import feed_of
-from shoal.connectors.files import format_of
+from shoal.connectors.files import format_of, umask
+from shoal.connectors.folder_manifest import MANIFEST
+from shoal.connectors.outputs import remove_stale_signature
+from shoal.connectors.sweeping import draft_beside
 from shoal.data.person_names import names_of
+from shoal.data.regular_files import sync
 from shoal.data.schema import Fields
 from shoal.data.shared_room import new_file
 from shoal.data.stream import Piece
@@ -65,14 +74,11 @@ class Sharding:
             names = pl.select(pl.concat_str(cells, separator="\x1f")).to_series()
         if not len(names):
             return np.zeros(0, dtype=np.int64)
-        people = names.unique()
-        shard = [self._of_one(name) for name in people.to_list()]
+        people, key = names.unique(), f"shoal.shard/1:{self.seed}".encode()
+        hashed = [hmac.digest(key, name.encode(), "sha256") for name in people.to_list()]
+        shard = [int.from_bytes(one[:8]) % self.shards for one in hashed]
         found = names.replace_strict(people, pl.Series(shard, dtype=pl.Int64))
         return found.cast(pl.Int64).to_numpy()
-
-    def _of_one(self, name: str) -> int:
-        key = f"shoal.shard/1:{self.seed}".encode()
-        return int.from_bytes(hmac.digest(key, name.encode(), "sha256")[:8]) % self.shards
 
 
 @dataclass(frozen=True)
@@ -133,7 +139,12 @@ def new_files(folder: str, taken: Mapping[str, int], most: int) -> tuple[list[Ne
             " them back, and give new records in new files"
         )
     fresh = sorted((one for one in files if one.name not in taken), key=lambda one: one.name)
-    _require_one_format(folder, fresh)
+    kinds = {format_of(one.path) for one in fresh}
+    if len(kinds) > 1:
+        raise InputError(
+            f"source '{folder}': holds files of {len(kinds)} formats ({', '.join(sorted(kinds))});"
+            " give files of one"
+        )
     size = 0
     batch: list[NewFile] = []
     for one in fresh:
@@ -150,15 +161,6 @@ def _require_utf8(folder: str, found: Sequence[NewFile]) -> None:
     if odd:
         raise InputError(
             f"source '{folder}': {odd} of its files have names that are not UTF-8; rename them"
-        )
-
-
-def _require_one_format(folder: str, found: Sequence[NewFile]) -> None:
-    kinds = {format_of(one.path) for one in found}
-    if len(kinds) > 1:
-        raise InputError(
-            f"source '{folder}': holds files of {len(kinds)} formats ({', '.join(sorted(kinds))});"
-            " give files of one"
         )
 
 
@@ -277,3 +279,98 @@ class ShardFeed:
 
     def close(self) -> None:
         """Nothing is held open."""
+
+
+# The released folder, which grows by batches: files of Parquet, and a manifest that names them.
+#
+# A batch is put once it is committed elsewhere: each file takes its name by one rename, then the
+# new manifest does. Until then readers refuse the folder, as it holds files that were not named.
+# Whoever is killed in between puts the same again.
+
+
+NAMED = "batch-{batch:06d}-shard-{shard:04d}.parquet"
+NAME = re.compile(r"batch-\d{6,}-shard-\d{4,}\.parquet")
+
+
+class BatchFolder:
+    """The folder. Entries: what the manifest says of each file that was committed."""
+
+    def __init__(self, output: str, draft: Path) -> None:
+        """draft: a private folder beside it, in which files are made."""
+        self.path, self._draft = Path(output), draft
+
+    def require_untouched(self) -> None:
+        """Raises CheckpointError where a new stream would go into a folder that holds something."""
+        if self.path.exists() and not (self.path.is_dir() and not any(self.path.iterdir())):
+            raise CheckpointError(
+                f"output '{self.path}': exists, but the checkpoint is new; name a new folder, or"
+                " the checkpoint that it belongs to"
+            )
+
+    def require_as_left(self, entries: list[dict[str, Any]]) -> None:
+        """Raises CheckpointError where a file that was put is not there, or has another size."""
+        sizes = {one.name: one.stat().st_size for one in self._content()}
+        changed = sum(sizes.get(entry["name"]) != entry["bytes"] for entry in entries)
+        if changed:
+            raise CheckpointError(
+                f"output '{self.path}': {changed} of its files changed or went since the stream"
+                " wrote them; put them back, or begin a new checkpoint and a new folder"
+            )
+
+    def require_no_later(self, entries: list[dict[str, Any]]) -> None:
+        """Raises CheckpointError where batches were put that the checkpoint does not know: it is an
+        older copy, and would publish their people a second time.
+        """
+        known = {entry["name"] for entry in entries}
+        later = sum(one.name not in known for one in self._content() if NAME.fullmatch(one.name))
+        if later:
+            raise CheckpointError(
+                f"output '{self.path}': holds {later} files of batches that the checkpoint does not"
+                " know, so that is an older copy; restore the newest one, or begin a new checkpoint"
+                " and a new folder"
+            )
+
+    def _content(self) -> list[Path]:
+        return [one for one in self.path.iterdir() if one.is_file()] if self.path.is_dir() else []
+
+    def put(self, source: Path, entry: dict[str, Any]) -> None:
+        """Puts a committed file in its place; raises CheckpointError where it is not as it was
+        committed.
+        """
+        copy = self._draft / str(entry["name"])
+        shutil.copyfile(source, copy)
+        with open(copy, "rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != entry["sha256"]:
+                raise CheckpointError(
+                    f"checkpoint: its file '{source.name}' is damaged; begin a new one in another"
+                    " folder"
+                )
+        self._take_place(copy)
+
+    def certify(self, certificate: str) -> None:
+        """The manifest, which lets readers see what was put."""
+        copy = self._draft / MANIFEST
+        copy.write_text(certificate, encoding="utf-8")
+        self._take_place(copy)
+        remove_stale_signature(self.path / MANIFEST)
+
+    def _take_place(self, copy: Path) -> None:
+        self.path.mkdir(exist_ok=True)
+        copy.chmod(0o666 & ~umask())
+        sync(copy)
+        os.replace(copy, self.path / copy.name)
+        sync(self.path)
+
+
+@contextmanager
+def batch_folder(output: str) -> Iterator[BatchFolder]:
+    """The folder for its one writer. What a dead one left beside it is deleted."""
+    with draft_beside(Path(output), output, is_folder=True) as draft:
+        yield BatchFolder(output, draft)
+
+
+def digest(entries: list[dict[str, Any]]) -> str:
+    """One SHA-256 of all files: that of the lines that sha256sum prints about them."""
+    by_name = sorted(entries, key=lambda entry: str(entry["name"]))
+    lines = "".join(f"{entry['sha256']}  {entry['name']}\n" for entry in by_name)
+    return hashlib.sha256(lines.encode()).hexdigest()

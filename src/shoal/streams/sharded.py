@@ -2,7 +2,7 @@
 
 Every person is in one shard (`streams/shard_files.py`), and each shard is a stream of its own:
 its rows are those of one process that publishes its records alone. So every promise holds in each
-shard, and in all of them together (`union.py`).
+shard, and in all of them together (`union_certificate`).
 
 One batch: list the new files > a task a file sorts its records by shard > a task a shard takes them
 in, measures what leaves and writes it down (`shard.py`) > one rename commits the files that were
@@ -14,7 +14,7 @@ put again.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -31,19 +31,23 @@ from shoal.data.shared_room import SharedRoom
 from shoal.data.table import Table
 from shoal.errors import CheckpointError, InputError
 from shoal.policy.policy import Policy
-from shoal.streams.batch_folder import NAMED, BatchFolder, batch_folder, digest
-from shoal.streams.certify import release_by_release, stream_certificate
+from shoal.streams.certify import (
+    NOTHING,
+    StreamCounters,
+    all_counted,
+    stream_certificate,
+    union_certificate,
+    write_certificate,
+)
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.core import StreamCore
-from shoal.streams.gate import Gate
-from shoal.streams.options import StreamOptions
-from shoal.streams.progress import StreamCounters
+from shoal.streams.options import StreamOptions, require_fit
 from shoal.streams.publishing import fixed_by, hash_of
 from shoal.streams.shard import (
     FORM,
     Advance,
     Committed,
-    ShardState,
+    Rows,
     ShardTask,
     Step,
     forget_steps,
@@ -53,23 +57,18 @@ from shoal.streams.shard import (
     shard_policy,
 )
 from shoal.streams.shard_files import (
+    BatchFolder,
     NewFile,
     Sharding,
     Split,
     Splitter,
+    batch_folder,
     column_names,
+    digest,
     new_files,
     shares_of,
 )
-from shoal.streams.sharding_options import (
-    NOTHING,
-    Part,
-    all_counted,
-    all_measured,
-    require_fit,
-    union_certificate,
-)
-from shoal.streams.status import StatusWriter
+from shoal.streams.stream_status import StatusWriter
 
 BATCH_BYTES = 256 << 20
 """Of the files that one batch reads, unless the first alone is larger."""
@@ -101,7 +100,6 @@ def stream_sharded(
         stack.callback(forget_unbegun, checkpoint.folder)
         output = stack.enter_context(batch_folder(sink))
         run = ShardedRun(options, policy, engine, checkpoint, output)
-        run.resume()
         run.run_to_end(progress)
         return run.certified(), run.history
 
@@ -119,28 +117,24 @@ class ShardedRun:
     ) -> None:
         self._options, self._policy = options, policy
         self._engine, self._checkpoint, self._output = engine, checkpoint, output
-        self._state: Committed | None = None
+        found = Committed.load(checkpoint)
+        if found is None:
+            self._state = self._begun()
+        else:
+            self._state = found
+            self._take_up()
 
     @cached_property
     def _room(self) -> SharedRoom:
         """Starts the workers, whose files lie beside the output."""
         return self._engine.room(self._options.sink)
 
-    # resuming
+    # beginning and resuming
 
-    def resume(self) -> None:
+    def _take_up(self) -> None:
         """Resumes from the checkpoint; raises CheckpointError where it is another stream's."""
-        found = Committed.load(self._checkpoint)
-        if found is None:
-            self._output.require_untouched()
-            return
-        found.require_same(
-            self._checkpoint.folder,
-            str(Path(self._options.source).resolve()),
-            str(Path(self._options.sink).resolve()),
-            self._options.shards,
-        )
-        self._state = found
+        found = self._state
+        found.require_same(self._checkpoint.folder, self._options)
         if found.fixed != self._fixed(found.names):
             raise CheckpointError(
                 f"checkpoint '{self._checkpoint.folder}': was made under another policy, or for"
@@ -156,7 +150,7 @@ class ShardedRun:
         return hash_of(
             {
                 **fixed_by(self._policy),
-                "reference": self._reference_hash,
+                "reference": None if self._reference is None else self._reference.sha256,
                 "columns": names,
                 "record_lines": self._options.record_lines,
             }
@@ -167,35 +161,43 @@ class ShardedRun:
         named = self._options.reference or self._policy.reference
         return None if named is None else files.read(named)
 
-    @property
-    def _reference_hash(self) -> str | None:
-        return None if self._reference is None else self._reference.sha256
-
     @cached_property
     def _core(self) -> StreamCore:
         """Of no shard: what all of them have in common."""
-        assert self._state is not None
-        table = None if self._reference is None else Table(self._reference.frame)
-        return StreamCore(self._policy, self._state.names, table)
+        return self._core_of(self._state.names)
 
-    def _begun(self, first: NewFile) -> Committed:
-        """A new stream's state; raises InputError where policy, columns and method don't fit."""
-        if self._options.shards is None:
+    def _core_of(self, names: list[str]) -> StreamCore:
+        table = None if self._reference is None else Table(self._reference.frame)
+        return StreamCore(self._policy, names, table)
+
+    def _begun(self) -> Committed:
+        """A new stream's state, once the source has a file; raises InputError where policy, columns
+        and method don't fit.
+        """
+        self._output.require_untouched()
+        options = self._options
+        while not (batch := new_files(options.source, {}, BATCH_BYTES)[0]):
+            if not options.follow:
+                raise InputError(
+                    f"source '{options.source}': holds no file; name a folder of files, or say"
+                    " --follow to wait for some"
+                )
+            time.sleep(IDLE)
+        if options.shards is None:
             raise InputError(
                 "--shards: is missing; say in how many shards a new stream is published, such as 4"
             )
-        names = column_names(first.path, self._options.record_lines, self._policy.fields)
-        self._state = Committed(
-            source=str(Path(self._options.source).resolve()),
-            sink=str(Path(self._options.sink).resolve()),
+        names = column_names(batch[0].path, options.record_lines, self._policy.fields)
+        self._core_of(names)
+        for shard in range(options.shards):  # tasks make none: not all may see this place
+            shard_folder(self._checkpoint.folder, shard).mkdir(mode=0o700, exist_ok=True)
+        return Committed(
+            source=str(Path(options.source).resolve()),
+            sink=str(Path(options.sink).resolve()),
             fixed=self._fixed(names),
-            shards=self._options.shards,
+            shards=options.shards,
             names=names,
         )
-        _ = self._core
-        for shard in range(self._options.shards):  # tasks make none: not all may see this place
-            shard_folder(self._checkpoint.folder, shard).mkdir(mode=0o700, exist_ok=True)
-        return self._state
 
     # working
 
@@ -203,44 +205,36 @@ class ShardedRun:
         """Batch after batch, until the folder has no new file; raises CheckpointError where files
         came after the stream had ended.
         """
-        with ExitStack() as stack:
-            if self._state is not None:
-                stack.enter_context(self._told())
+        with self._told():
             while True:
-                taken = {} if self._state is None else self._state.taken_sizes
+                taken = self._state.taken_sizes
                 batch, has_more = new_files(self._options.source, taken, BATCH_BYTES)
-                if self._state is not None and self._state.closed:
-                    self._require_no_more(batch)
-                    return
+                if self._state.closed:
+                    if not batch:
+                        return
+                    raise CheckpointError(
+                        f"checkpoint '{self._checkpoint.folder}': its stream has ended, and the"
+                        " source has new files since; begin a new one for them, and use --follow"
+                        " for a folder that grows"
+                    )
                 if not batch and self._options.follow:
                     time.sleep(IDLE)
                     continue
-                if self._state is None:
-                    if not batch:
-                        raise InputError(
-                            f"source '{self._options.source}': holds no file; name a folder of"
-                            " files, or say --follow to wait for some"
-                        )
-                    self._begun(batch[0])
-                    stack.enter_context(self._told())
                 at_end = not has_more and not self._options.follow
-                progress(f"publishing batch {self._known.batch + 1}, of {len(batch)} files")
+                progress(f"publishing batch {self._state.batch + 1}, of {len(batch)} files")
                 self._do(batch, at_end)
-                progress(self._line())
+                counters = self._counters
+                progress(
+                    f"batch {self._state.batch}: {counters.read} records in {self._state.shards}"
+                    f" shards, {counters.published} published, {counters.waiting} waiting,"
+                    f" {counters.bad} set aside"
+                )
                 if at_end:
                     return
 
-    def _require_no_more(self, batch: list[NewFile]) -> None:
-        if batch:
-            raise CheckpointError(
-                f"checkpoint '{self._checkpoint.folder}': its stream has ended, and the source has"
-                " new files since; begin a new one for them, and use --follow for a folder that"
-                " grows"
-            )
-
     def _do(self, batch: list[NewFile], at_end: bool) -> None:
         """One batch: sort, publish, commit, put."""
-        state = self._known
+        state = self._state
         sharding = Sharding(self._policy.subject, state.shards, self._policy.model.seed)
         lines, folder = self._options.record_lines, self._room.folder
         assert folder is not None
@@ -258,20 +252,15 @@ class ShardedRun:
                 Path(split.path).unlink(missing_ok=True)
         self._commit(splits, types, steps, at_end)
 
-    @property
-    def _known(self) -> Committed:
-        assert self._state is not None
-        return self._state
-
     def _tasks(self, splits: list[Split], at_end: bool) -> list[ShardTask]:
         """One for each shard that has records, or that ends."""
-        state = self._known
+        state = self._state
         shares = shares_of(splits, state.records) if splits else [()] * state.shards
         number = state.batch + 1
         return [
-            ShardTask(shard, number, _mark(state.states[shard]), shares[shard], at_end)
-            for shard in range(state.shards)
-            if shares[shard] or at_end
+            ShardTask(shard, number, before.step, before.digest, own, at_end)
+            for shard, (before, own) in enumerate(zip(state.states, shares, strict=True))
+            if own or at_end
         ]
 
     # committing
@@ -281,29 +270,25 @@ class ShardedRun:
     ) -> None:
         for step in steps:
             require_seen(self._checkpoint.folder, step)
-        self._state = self._known.after(splits, types, steps, at_end)
-        if at_end and not self._state.files:
-            self._add_empty_file()
+        if at_end and not self._state.files and not any(step.rows for step in steps):
+            steps = [replace(steps[0], rows=self._no_rows()), *steps[1:]]
+        self._state = self._state.after(splits, types, steps, at_end)
         self._checkpoint.commit(self._state.packed_values())
         self._put()
         self._status.waited(max((step.longest for step in steps), default=0))
-        self._status.commit(self._state.batch, self._counters, self._gate, self._waiting)
+        self._status.commit(self._state.batch, self._counters)
 
-    def _add_empty_file(self) -> None:
-        """A release of no row still names its columns."""
-        folder = shard_folder(self._checkpoint.folder, 0)
-        path = folder / f"rows-{self._known.batch}{FORM}"
+    def _no_rows(self) -> Rows:
+        """A file in shard 0: a release of no row still names its columns."""
+        folder = self._checkpoint.folder
+        path = shard_folder(folder, 0) / f"rows-{self._state.batch + 1}{FORM}"
         files.write(self._core.nothing, path, FORM)
-        name = NAMED.format(batch=self._known.batch, shard=0)
-        size, sha256 = path.stat().st_size, files.file_sha256(path)
-        entry = {"name": name, "records": 0, "bytes": size, "sha256": sha256}
-        below = str(path.relative_to(self._checkpoint.folder))
-        self._known.files.append(entry)
-        self._known.pending[name] = below
+        below = str(path.relative_to(folder))
+        return Rows(below, 0, path.stat().st_size, files.file_sha256(path))
 
     def _put(self) -> None:
         """Puts what is committed where it belongs, whether it stands there or not."""
-        state, folder = self._known, self._checkpoint.folder
+        state, folder = self._state, self._checkpoint.folder
         by_name = {entry["name"]: entry for entry in state.files}
         for name, below in state.pending.items():
             if (folder / below).is_file():  # else it was put by an earlier run
@@ -327,7 +312,7 @@ class ShardedRun:
     @contextmanager
     def _told(self) -> Iterator[None]:
         """Writes how the stream does, and what each shard did when it is stopped."""
-        self._status.begin(self._known.batch, self._counters, self._gate, self._waiting)
+        self._status.begin(self._state.batch, self._counters)
         with self._status.reporting():
             try:
                 yield
@@ -336,32 +321,13 @@ class ShardedRun:
                 raise
 
     @property
-    def _parts(self) -> list[Part]:
-        return parts_of(self._known.states, self._core)
-
-    @property
     def _counters(self) -> StreamCounters:
-        return all_counted([part.counters for part in self._parts])
-
-    @property
-    def _gate(self) -> Gate:
-        return all_measured([part.gate for part in self._parts])
-
-    @property
-    def _waiting(self) -> int:
-        return sum(part.waiting for part in self._parts)
+        return all_counted([one.counters for one in self._state.states])
 
     @property
     def history(self) -> np.ndarray:
         """The histories of all shards, as `StreamCounters.history_array`."""
-        return np.concatenate([part.counters.history_array() for part in self._parts])
-
-    def _line(self) -> str:
-        counters = self._counters
-        return (
-            f"batch {self._known.batch}: {counters.read} records in {self._known.shards} shards,"
-            f" {counters.published} published, {self._waiting} waiting, {counters.bad} set aside"
-        )
+        return np.concatenate([one.counters.history_array() for one in self._state.states])
 
     def certified(self) -> Certificate:
         """Writes the certificate of each shard into the checkpoint; returns that of all."""
@@ -369,14 +335,30 @@ class ShardedRun:
         return self._certificate()
 
     def _certificate(self) -> Certificate:
-        return certificate_of_all(self._known, self._core, self._policy, self._output.path)
+        """What was measured in all shards, and which files of the output they are in."""
+        state, output = self._state, self._output.path
+        entries = sorted(state.files, key=lambda entry: str(entry["name"]))
+        # a folder of one format is described as a file of it
+        sink = describe_file(output, f"{output}{FORM}", digest(entries), self._core.schema.render)
+        read_and_written = {
+            "input": {"sha256": state.source_digest if state.closed else None},
+            "output": {**sink, "files": entries},
+        }
+        parts = {shard: one.counters for shard, one in enumerate(state.states)}
+        return union_certificate(parts, self._core, self._policy, "shard", {}, read_and_written)
 
     def _certify_shards(self) -> None:
-        certify_shards(self._parts, self._core, self._policy, self._checkpoint.folder)
-
-
-def _mark(state: ShardState | None) -> tuple[int, str] | None:
-    return None if state is None else (state.step, state.digest)
+        """Writes the certificate of each shard into its folder."""
+        for shard, state in enumerate(self._state.states):
+            certificate = stream_certificate(
+                self._core,
+                shard_policy(self._policy, shard),
+                state.counters,
+                NOTHING,
+                time.process_time(),
+            )
+            folder = shard_folder(self._checkpoint.folder, shard)
+            write_certificate(certificate, folder / "certificate.json")
 
 
 def _one_kind(splits: list[Split], known: dict[str, str]) -> dict[str, str]:
@@ -394,49 +376,3 @@ def _one_kind(splits: list[Split], known: dict[str, str]) -> dict[str, str]:
             ]
         )
     return wanted
-
-
-# The certificates of a stream in shards: of each shard, and of all, which is the manifest.
-
-
-def parts_of(states: Sequence[ShardState | None], core: StreamCore) -> list[Part]:
-    """What each shard did. core: of any shard."""
-    nothing = Gate(core.schema, core.measures)
-    return [
-        Part(shard, StreamCounters(), nothing, 0)
-        if state is None
-        else Part(shard, state.counters, state.gate(nothing), state.waiting)
-        for shard, state in enumerate(states)
-    ]
-
-
-def certificate_of_all(
-    state: Committed, core: StreamCore, policy: Policy, output: Path
-) -> Certificate:
-    """What was measured in all shards, and which files of the output they are in."""
-    entries = sorted(state.files, key=lambda entry: str(entry["name"]))
-    # a folder of one format is described as a file of it
-    sink = describe_file(output, f"{output}{FORM}", digest(entries), core.schema.render)
-    files = {
-        "input": {"sha256": state.source_digest if state.closed else None},
-        "output": {**sink, "files": entries},
-    }
-    return union_certificate(parts_of(state.states, core), core, policy, "shard", {}, files)
-
-
-def certify_shards(
-    parts: Sequence[Part], core: StreamCore, policy: Policy, checkpoint: Path
-) -> None:
-    """Writes the certificate of each shard into its folder."""
-    for part in parts:
-        certificate = stream_certificate(
-            release_by_release(core, part.gate),
-            shard_policy(policy, part.number),
-            part.counters,
-            part.waiting,
-            NOTHING,
-            time.process_time(),
-        )
-        path = shard_folder(checkpoint, part.number) / "certificate.json"
-        with files.atomic_write(str(path)) as draft:
-            draft.write_text(certificate.to_json())

@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import polars as pl
 
 from shoal.connectors import engines
+from shoal.connectors.frames import Frame, FrameT, like, table_of
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
-from shoal.errors import InputError
+from shoal.errors import CheckpointError, InputError
+from shoal.policy.binding.columns import check_people
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.streams import run
+from shoal.streams.checkpoint import UNFIT, packed, unpacked
+from shoal.streams.core import Batch, StreamCore, state_below
 from shoal.streams.options import StreamOptions
-
-if TYPE_CHECKING:
-    from shoal.connectors.frames import Frame, FrameT
-
-
-MOST_BAD = 20  # bad records of a batch that a message names
+from shoal.streams.publishing import MOST_BAD
 
 
 def stream(
@@ -38,8 +40,6 @@ def stream(
     the policy leaves domains or values to be learnt from data, or where t-closeness is asked; else
     that of the policy, if it names one. Raises InputError where something does not fit.
     """
-    from shoal.policy.policy import Policy
-
     asked = Policy.of(policy)
     if method is not None or parameters or asked.model.method is None:
         asked = asked.with_method(
@@ -64,8 +64,7 @@ class Stream:
         policy.require_answers()
         self.policy = policy
         self._reference = reference
-        self._core: Any = None
-        self._gate: Any = None
+        self._core: StreamCore | None = None
         self._like: Any = None
         self._ended = False
 
@@ -75,21 +74,18 @@ class Stream:
         A batch without records is a quiet moment. Raises InputError, and takes none of them, where
         a record does not fit the policy, or comes after `flush`.
         """
-        from shoal.connectors.frames import like, table_of
-        from shoal.policy.binding.columns import check_people
-
         if self._ended:
             raise InputError(
                 "stream: has ended with flush, so nothing can follow; begin a new one for these"
                 " records"
             )
         frame = table_of(batch, allow_empty=True).frame
-        self._begin(frame.columns)
+        core = self._begun(frame.columns)
         nameless = check_people(frame, self.policy)
         if nameless:
             raise InputError.from_findings(nameless)
         self._like = batch
-        findings = self._core.unfit_records(frame)
+        findings = core.unfit_records(frame)
         if findings:
             reasons = [f"record {row}: {why}" for row, why in sorted(findings.items())]
             reasons[0] = reasons[0].replace(":", " (the first is 0):", 1)
@@ -99,19 +95,15 @@ class Stream:
                 else []
             )
             raise InputError.from_findings(reasons[:MOST_BAD] + more)
-        import numpy as np
-
-        out, _ = self._core.push(frame, self._core.arrived + np.arange(frame.height))
-        return like(batch, self._checked(out))
+        out, _ = core.push(frame, core.arrived + np.arange(frame.height))
+        return like(batch, _measured(core, out))
 
     def flush(self) -> Any:
         """The end of the stream: the remaining rows, as the kind of frame pushed last."""
-        from shoal.connectors.frames import like
-
         if self._core is None:
             raise InputError("stream: nothing was pushed; push records before the end")
         self._ended = True
-        out = self._checked(self._core.flush())
+        out = _measured(self._core, self._core.flush())
         return out if self._like is None else like(self._like, out)
 
     @property
@@ -121,22 +113,16 @@ class Stream:
 
     def snapshot(self) -> bytes:
         """Everything that is needed to go on in another process, private records included."""
-        from shoal.streams.checkpoint import packed
-
         if self._core is None:
             raise InputError("stream: nothing was pushed; there is nothing to save")
         core = {f"core/{name}": value for name, value in self._core.snapshot().items()}
-        gate = {f"gate/{name}": value for name, value in self._gate.snapshot().items()}
         state = {"names": self._core.names, "policy": self._policy_text(), "ended": self._ended}
-        return packed({**state, **core, **gate})
+        return packed({**state, **core})
 
     def restore(self, snapshot: bytes) -> None:
         """Resumes where the snapshot was taken, under the same policy; raises CheckpointError
         otherwise.
         """
-        from shoal.errors import CheckpointError
-        from shoal.streams.checkpoint import UNFIT, unpacked
-
         damaged = CheckpointError("stream: the snapshot is damaged; take up an earlier one")
         try:
             state = unpacked(snapshot)
@@ -148,13 +134,7 @@ class Stream:
             )
         self._core = None
         try:
-            self._begin(state["names"])
-            self._core.restore(
-                {n.removeprefix("core/"): v for n, v in state.items() if n.startswith("core/")}
-            )
-            self._gate.restore(
-                {n.removeprefix("gate/"): v for n, v in state.items() if n.startswith("gate/")}
-            )
+            self._begun(state["names"]).restore(state_below("core/", state))
             self._ended = bool(state["ended"])
         except UNFIT:
             self._core = None
@@ -163,11 +143,7 @@ class Stream:
     def _policy_text(self) -> str:
         return self.policy.model.model_dump_json()
 
-    def _begin(self, names: list[str]) -> None:
-        from shoal.connectors.frames import table_of
-        from shoal.streams.core import StreamCore
-        from shoal.streams.gate import Gate
-
+    def _begun(self, names: list[str]) -> StreamCore:
         if self._core is None:
             reference = (
                 self.policy.reference_table
@@ -175,21 +151,18 @@ class Stream:
                 else table_of(self._reference)
             )
             self._core = StreamCore(self.policy, list(names), reference)
-            self._gate = Gate(self._core.schema, self._core.measures)
         elif sorted(names) != sorted(self._core.names):
             raise InputError(
                 "stream: this batch has other columns than the first; give every batch the same"
             )
-
-    def _checked(self, batch: Any) -> Any:
-        if batch is None:
-            return self._core.nothing
-        true = self._core.true_values(batch)
-        self._gate.measure(batch.frame, batch.people, true, batch.release, batch.new, batch.live)
-        return batch.frame
+        return self._core
 
 
-__all__ = ["Stream", "stream"]
+def _measured(core: StreamCore, batch: Batch | None) -> pl.DataFrame:
+    if batch is None:
+        return core.nothing
+    core.measure(batch, batch.frame)
+    return batch.frame
 
 
 # A stream from a source into a sink, from Python: as the command, with a checkpoint.

@@ -9,17 +9,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.data import certificate_shape as shape
 from shoal.data.regular_files import path_text
-from shoal.errors import CheckpointError
+from shoal.errors import CheckpointError, PromiseError
+from shoal.version import VERSION
+
+if TYPE_CHECKING:
+    from shoal.streams.certify import StreamCounters
+    from shoal.streams.core import StreamCore
+    from shoal.streams.options import StreamOptions
 
 SCHEMA = "shoal.stream-status/1"
 NAME = "status.json"
@@ -32,6 +39,7 @@ SOONEST = 5.0  # seconds; nobody is silent before
 RISING = 1.25  # times the loss since the start
 RUNNING, ENDED, STOPPED, BROKEN, FAILED = "running", "ended", "stopped", "broken", "failed"
 MOSTLY_ASIDE = "records set aside"
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 COUNTS = ("came", "published", "decided", "reused", "loss")
 
 
@@ -62,7 +70,7 @@ class StreamLog:
             ]
             gaps = [float(gap) for gap in kept["gaps"]]
             return cls(float(kept["started"]), minutes, events, gaps)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except _UNREADABLE:
             return cls(now)
 
     def note(self, kind: str, now: float, count: int | None = None) -> None:
@@ -208,15 +216,7 @@ def stream_status(checkpoint: str | Path, *, now: float | None = None) -> Stream
             f"checkpoint '{checkpoint}': has no {NAME}; name the folder of a stream's --checkpoint"
             " that has committed something"
         ) from None
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ):
+    except (*_UNREADABLE, OverflowError):
         raise CheckpointError(
             f"checkpoint '{checkpoint}': its {NAME} can't be read or is of another version; the"
             " next commit of its stream replaces it"
@@ -257,3 +257,132 @@ def _alarms(content: Mapping[str, Any], now: float) -> list[Alarm]:
 
 def _counted(event: Mapping[str, Any]) -> dict[str, int]:
     return {"count": int(event["count"])} if "count" in event else {}
+
+
+# What a run writes at each commit.
+
+
+class StatusWriter:
+    """Follows a run; without a checkpoint there is nothing to watch, and it writes nothing."""
+
+    def __init__(self, options: StreamOptions, core: StreamCore) -> None:
+        policy = core.policy
+        self._folder = options.checkpoint
+        self._promises = [
+            {"model": model.model, "attributes": list(model.attributes), "asked": model.asked}
+            for model in policy.build_promises()
+        ]
+        self._method = policy.method_name
+        self._allowed = policy.parameters_for("stream").get("delta")
+        self._log = StreamLog(time.time())
+        self._done = dict.fromkeys(COUNTS, 0.0)
+        self._bad = 0
+        self.longest = 0.0
+        self._content: dict[str, Any] = {}
+
+    def begin(self, step: int, counters: StreamCounters) -> None:
+        """Takes up what an earlier run of the stream left. step: of the last commit, or 0."""
+        is_resumed = step > 0
+        now = time.time()
+        if is_resumed and self._folder is not None:
+            self._log = StreamLog.read(self._folder, now)
+        self._done, self._bad = _totals(counters), counters.bad
+        if not counters.closed:
+            self._log.note("resumed" if is_resumed else "begun", now)
+        if is_resumed and self._folder is not None:
+            # a run that was killed left the status of the commit before
+            self._content = self._counted(step, counters)
+            write_status(self._folder, self._content)
+
+    def waited(self, longest: float) -> None:
+        """The longest wait of records that leave in the step that is about to be committed."""
+        self.longest = max(self.longest, float(longest))
+
+    def commit(self, step: int, counters: StreamCounters) -> None:
+        """The status after a commit. step: its number."""
+        if self._folder is None:
+            return
+        now, totals = time.time(), _totals(counters)
+        done = {name: totals[name] - self._done[name] for name in totals}
+        self._log.commit(now, done, self.longest)
+        if counters.bad > self._bad:
+            self._log.note("set aside", now, counters.bad - self._bad)
+        self._done, self._bad, self.longest = totals, counters.bad, 0.0
+        if counters.closed:
+            self._log.note(ENDED, now)
+        self._content = self._counted(step, counters)
+        write_status(self._folder, self._content)
+
+    @contextmanager
+    def reporting(self) -> Iterator[None]:
+        """Says how a run was stopped; what the status counts is what was committed last."""
+        try:
+            yield
+        except BaseException as cause:
+            self.stopped(cause)
+            raise
+
+    def stopped(self, cause: BaseException) -> None:
+        """Says why a run ended before its source did."""
+        if self._folder is None or not self._content:
+            return
+        state = STOPPED if is_stop(cause) else FAILED
+        state = BROKEN if isinstance(cause, PromiseError) else state
+        now = time.time()
+        self._log.note(state, now)
+        verdict = self._content["verdict"] | {"holds": state != BROKEN}
+        self._content |= {"at": now, "state": state, "verdict": verdict, "log": self._log.content()}
+        write_status(self._folder, self._content)
+
+    def _counted(self, step: int, counters: StreamCounters) -> dict[str, Any]:
+        now, decided = time.time(), counters.decided
+        return {
+            "shoal": VERSION,
+            "at": now,
+            "state": ENDED if counters.closed else RUNNING,
+            "commits": step,
+            "method": self._method,
+            "verdict": {
+                "holds": True,  # each release was measured before it left
+                "releases": counters.releases,
+                "least_class": counters.least,
+                "promises": self._promises,
+            },
+            "records": {
+                "came": counters.read,
+                "published": counters.published,
+                "waiting": counters.waiting,
+                "suppressed": counters.kinds["suppress"],
+                "held": counters.kinds["hold"],
+                "dropped": counters.kinds["drop"],
+                "set_aside": counters.bad,
+            },
+            "mostly_aside": counters.mostly_aside,
+            "clusters": counters.clusters,
+            "loss": counters.mean_loss,
+            "wait": {
+                "allowed": self._allowed,
+                "longest": counters.longest,
+                "mean": counters.mean_delay,
+            },
+            "reuse": counters.kinds["reuse"] / decided if decided else None,
+            "recent": self._log.recent(now),
+            "usual_gap": self._log.usual_gap,
+            "log": self._log.content(),
+        }
+
+
+def is_stop(cause: BaseException) -> bool:
+    """Whether a user stopped the run; compiled code wraps a KeyboardInterrupt in a SystemError."""
+    return isinstance(cause, KeyboardInterrupt) or isinstance(cause.__cause__, KeyboardInterrupt)
+
+
+def _totals(counters: StreamCounters) -> dict[str, float]:
+    """By `COUNTS`, since the beginning of the stream."""
+    return {
+        "came": float(counters.read),
+        "published": float(counters.published),
+        "decided": float(counters.decided),
+        "reused": float(counters.kinds["reuse"]),
+        "loss": counters.loss,
+    }

@@ -13,7 +13,7 @@ from shoal.data.ledger_view import CARRIED, CLOSED, LOCKSTEP, RETIRED, TOGETHER,
 from shoal.data.matrix import Matrix
 from shoal.errors import InputError
 from shoal.ledgers.methods.sticky import Sticky, in_company
-from shoal.ledgers.placing import partition_table
+from shoal.ledgers.planned_release import partition_table
 from shoal.testing import OnlyK
 from sticky_cases import simulated
 from thorough import LONG

@@ -58,7 +58,7 @@ def resume(stopped):
     state = checkpoint.load()
 
     def put() -> None:
-        run.outputs.restore_lengths(state)
+        run.outputs.restore(state)
         run.outputs.put_segment(state["step"], state)
 
     yield put

@@ -16,11 +16,17 @@ from shoal.streams.checkpoint import (
     NAME,
     SharedCheckpoint,
     SharedStream,
-    partition_folder,
 )
 from shoal.streams.kafka import Topic
-from shoal.streams.kafka_group import Arrived, Mark
-from shoal.streams.kafka_partition import NOT_ITS_KEY, Keyed, PartitionFeed, murmur2, partitions_of
+from shoal.streams.kafka_group import (
+    NOT_ITS_KEY,
+    Arrived,
+    Keyed,
+    Mark,
+    PartitionFeed,
+    murmur2,
+    partitions_of,
+)
 from shoal.streams.options import StreamOptions
 from shoal.streams.partitions import _require_fit
 from stream_cases import policy_of
@@ -179,7 +185,7 @@ def test_somebody_else_s_mark_is_not_taken_for_ours(text):
 
 @pytest.fixture
 def shared(tmp_path) -> SharedCheckpoint:
-    checkpoint = SharedCheckpoint(partition_folder(tmp_path, 2), durable=False)
+    checkpoint = SharedCheckpoint(tmp_path / "partition-2", durable=False)
     checkpoint.make()
     return checkpoint
 

@@ -108,32 +108,6 @@ def nearest(near, leaf, subject_ids, picks, k, rule, base, parent, first, last, 
     return pool.labels, clusters
 
 
-@outer
-def around(near, leaf, subject_ids, t, k, base, parent, first, last, cost):
-    """Which records make a cluster of k people with record t: the nearest of k - 1 others.
-
-    Returns (n,) bool. There must be k people. Ties go to the earlier record.
-    """
-    points = StreamPoints(near, leaf)
-    trees = StreamTrees(base, parent, first, last, cost)
-    n = records_in(points)
-    ids = np.arange(n)
-    heap = np.empty(max(k - 1, 1), np.int64)
-    people = subject_ids.max() + 1 if len(subject_ids) > 0 else 0
-    best = np.empty(people, np.int64)
-    found = Neighbours(np.empty(n, np.int32), np.empty(0, np.int64), best, heap)
-    distances_from(t, points, n, leaf_losses(trees), trees, found.dist)
-    if len(subject_ids) > 0:
-        size = nearest_people(t, n, ids, subject_ids, found, k - 1)
-    else:
-        size = nearest_records(t, n, ids, subject_ids, found, k - 1)
-    chosen = np.zeros(n, np.bool_)
-    chosen[t] = True
-    for h in range(size):
-        chosen[record_of(heap[h])] = True
-    return chosen
-
-
 # Records that no cluster has yet
 
 

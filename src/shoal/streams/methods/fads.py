@@ -319,12 +319,8 @@ class FadsPublisher:
         least.
         """
         near, leaf = self._space.scaled_positions(records.values), self._space.leaf(records.values)
-        people, picks, costs = (
-            person_codes(records.people),
-            rng.permutation(len(records)),
-            self._space.costs,
-        )
-        k, nobody = self._promises.k, np.zeros(0, np.int32)
+        people, picks = person_codes(records.people), rng.permutation(len(records))
+        k, nobody, costs = self._promises.k, np.zeros(0, np.int32), self._space.costs
         if self._parameters.neighbour == "knn":
             rule = (
                 nearest_clusters.BY_NEAREST
