@@ -171,6 +171,14 @@ class PartPromises(Promises):
         return {name: replace(column, codes=column.codes[self._rows]) for name, column in whole}
 
     @property
+    def closeness(self) -> tuple[Closeness, ...]:
+        """As of the whole table, for these records."""
+        return tuple(
+            replace(target, column=replace(target.column, codes=target.column.codes[self._rows]))
+            for target in self._promises.closeness
+        )
+
+    @property
     def qids(self) -> tuple[AnonymityRequirement, ...]:
         return self._promises.qids
 

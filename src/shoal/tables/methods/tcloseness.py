@@ -27,6 +27,7 @@ promises, exchanging is kept short and the narrower classes are annealed (`searc
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -36,11 +37,13 @@ from shoal.data.matrix import Matrix
 from shoal.data.parameters import parameter
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
+from shoal.errors import InfeasibleError
 from shoal.protocols import Partitioner, Promises
 from shoal.search.efforts import Effort
 from shoal.search.points import BLOCK, SCALE, blocks_of, in_blocks, merged, points_of, principal
+from shoal.search.refinement import refine
 from shoal.search.repair import repair
-from shoal.search.segments import loss_of, require_people
+from shoal.search.segments import costs_of, loss_of, require_people
 from shoal.search.targets import Targets, least_size, targets_of
 from shoal.tables.kernels import (
     around_extremes,
@@ -49,6 +52,7 @@ from shoal.tables.kernels import (
 )
 from shoal.tables.methods.lattice_peeling import LatticePeeling
 from shoal.tables.methods.rounded_partition import RoundedPartition
+from shoal.tables.twins import by_twins, cut_apart, has_twins, is_large, short_search
 
 TRADE_OFF, MUST = 5e3, 5e7
 """What an excess of 1 weighs, in mean squared errors of a record: at first, and where it has to go.
@@ -63,6 +67,11 @@ NEAR = 1.1
 FEW, SAMPLE, SPARE = 4, 2_000, 8
 """In short: near classes and rounds; records of a sample, and how much larger than there classes
 are on all records, one part in so many.
+"""
+
+LOOSE, TOGETHER = 0.3, 3_000
+"""Large tables are cut for k first where less than this share of classes then fails, and exchange
+so many classes at a time.
 """
 
 SETTLED = 500
@@ -112,6 +121,18 @@ class TClosenessByExchange(Partitioner):
         there.
         """
         require_people(matrix, promises)
+        if self.aim == "spans" and is_large(matrix, promises):
+            labels = self._k_first(matrix, promises, rng, progress)
+            if labels is not None:
+                return labels
+        if self.aim == "spans" and has_twins(matrix, promises):
+            with suppress(InfeasibleError):  # too little of the table may stand for all of it
+                return by_twins(
+                    matrix,
+                    promises,
+                    rng,
+                    lambda part, asked: self.search(part, asked, rng, progress),
+                )
         refines = self.aim == "spans" and AUTO.anneals(matrix, promises)
         progress("exchanging records between classes")
         exchanged = self._exchanged(matrix, promises, rng, brief=refines)
@@ -131,6 +152,40 @@ class TClosenessByExchange(Partitioner):
                 if loss <= NEAR * min(losses)
             ]
         return min(found, key=lambda p: loss_of(matrix, p))
+
+    def _k_first(
+        self,
+        matrix: Matrix,
+        promises: Promises,
+        rng: np.random.Generator,
+        progress: Progress,
+    ) -> Partition | None:
+        """Classes cut for k alone, whose records are exchanged until t holds; None where t is so
+        tight that too many classes fail.
+        """
+        ends = np.array([0, matrix.records])
+        order, starts = cut_apart(
+            matrix, np.arange(matrix.records), ends, promises.k, costs_of(matrix)
+        )
+        count = len(starts) - 1
+        labels = np.empty(matrix.records, dtype=np.int32)
+        labels[order] = np.repeat(np.arange(count, dtype=np.int32), np.diff(starts))
+        if promises.holds(labels, count).mean() < 1 - LOOSE:
+            return None
+        points = principal(points_of(matrix, self.scale))
+        targets = targets_of(promises, matrix.records)
+        nobody = np.zeros(0, dtype=np.int32)
+        for first in range(0, count, TOGETHER):
+            rows = np.sort(order[starts[first] : starts[min(first + TOGETHER, count)]])
+            near = np.ascontiguousarray(points[:, rows])
+            search = _ExchangeSearch(
+                self, near, nobody, promises.k, targets.take(rows), rng, brief=True
+            )
+            labels[rows] = search.repaired(labels[rows] - np.int32(first)) + first
+        found = repair(matrix, Partition.of(labels), promises)
+        return refine(
+            matrix, found, promises, short_search(matrix, resizes=True), rng, tell=progress
+        )
 
     def _exchanged(
         self, matrix: Matrix, promises: Promises, rng: np.random.Generator, brief: bool
@@ -196,7 +251,7 @@ class _ExchangeSearch:
             size = self._size_on_sample()
             size += size // SPARE
         size, labels = self._smallest(size)
-        return self._repaired(labels) if labels is not None else np.zeros(records, dtype=np.int32)
+        return self.repaired(labels) if labels is not None else np.zeros(records, dtype=np.int32)
 
     def _size_on_sample(self) -> int:
         """The size at which classes of a sample of the records come near enough."""
@@ -252,7 +307,7 @@ class _ExchangeSearch:
             count += int(own.max()) + 1
         return labels
 
-    def _repaired(self, labels: np.ndarray) -> np.ndarray:
+    def repaired(self, labels: np.ndarray) -> np.ndarray:
         """Steps 3 and 4: exchange until nothing is gained, dissolving the worst classes while any
         fails.
         """

@@ -1,0 +1,155 @@
+"""Large tables under t-closeness: twins, dealing beside a naive one, and cutting for k first."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from peer_cases import hierarchy_of
+from shoal.data.classes import Classes, SensitiveColumn
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.privacy.k_anonymity import KAnonymity
+from shoal.privacy.promises import BoundPromises
+from shoal.privacy.t_closeness import TCloseness
+from shoal.search.segments import costs_of, loss_of
+from shoal.tables import twins
+from shoal.tables.kernels.deal import deal
+from shoal.tables.methods import tcloseness
+from shoal.tables.methods.tcloseness import TClosenessByExchange
+
+TREE = hierarchy_of([[None] * 3, [None] * 3, [None] * 3])
+OURS = TClosenessByExchange(aim="spans")
+
+
+def bound(
+    n: int, seed: int, t: float, distance: str, values: int = 4, has_tree: bool = False
+) -> tuple[Matrix, BoundPromises]:
+    """A table whose sensitive value follows from its quasi-identifiers but for chance."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 9, (n, 3))
+    value = (codes[:, 0] + rng.integers(0, values, n)) * values // (9 + values)
+    column = SensitiveColumn("s", value.astype(np.int32), values, distance)
+    matrix = Matrix.from_columns(codes, [8.0, TREE if has_tree else 8.0, 8.0])
+    everybody = Classes(np.zeros(n, np.int32), 1, None, {"s": column})
+    return matrix, BoundPromises([KAnonymity(3), TCloseness(("s",), t)], everybody)
+
+
+@given(st.integers(1, 4), st.integers(2, 7), st.lists(st.integers(1, 3), min_size=1), st.data())
+@settings(max_examples=60, deadline=None)
+def test_each_class_is_dealt_as_many_records_of_each_stratum(families, shares, amounts, data):
+    of_family = [data.draw(st.permutations(amounts)) for _ in range(families)]
+    size = sum(amounts)
+    n = families * size * shares
+    codes = np.array(
+        [data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)) for _ in range(2)],
+        dtype=np.int32,
+    )
+    matrix = Matrix.from_columns(codes.T, [5.0, 5.0])
+    members = np.random.default_rng(0).permutation(n)
+    before = members.copy()
+    starts = np.arange(families + 1) * size * shares
+    strata = np.arange(families + 1) * len(amounts)
+    flat = np.array([amount for family in of_family for amount in family])
+    deal(codes, costs_of(matrix), members, starts, strata, flat, shares)
+    at = 0
+    for family in of_family:
+        stratum = {}
+        for number, amount in enumerate(family):
+            for record in before[at : at + amount * shares]:
+                stratum[int(record)] = number
+            at += amount * shares
+        run = members[at - size * shares : at]
+        assert sorted(run) == sorted(stratum)
+        for dealt in run.reshape(shares, size):
+            assert Counter(stratum[int(r)] for r in dealt) == dict(enumerate(family))
+    expected = [naive_deal(codes, before, of_family[0], shares)] if families == 1 else []
+    for dealt in expected:
+        assert [sorted(map(int, one)) for one in members.reshape(shares, size)] == dealt
+
+
+def naive_deal(codes, members, amounts, shares):
+    """The classes of one family, each as its records in ascending order."""
+
+    def halved(strata: list[list[int]], classes: int) -> list[list[int]]:
+        if classes == 1:
+            return [sorted(r for stratum in strata for r in stratum)]
+        low = classes // 2
+        found = []
+        for j in range(len(codes)):
+            ordered = [sorted(stratum, key=lambda r: codes[j][r]) for stratum in strata]
+            ends = [len(stratum) // classes * low for stratum in strata]
+            sides = (
+                [one[:end] for one, end in zip(ordered, ends, strict=True)],
+                [one[end:] for one, end in zip(ordered, ends, strict=True)],
+            )
+            found.append((sum(map(loss, sides)), j, sides))
+        _, _, (left, right) = min(found, key=lambda one: one[:2])
+        return halved(left, low) + halved(right, classes - low)
+
+    def loss(side: list[list[int]]) -> float:
+        rows = [r for stratum in side for r in stratum]
+        return len(rows) * sum(float(np.ptp(column[rows])) / 5 for column in codes)
+
+    strata, at = [], 0
+    for amount in amounts:
+        strata.append([int(r) for r in members[at : at + amount * shares]])
+        at += amount * shares
+    return halved(strata, shares)
+
+
+@given(st.integers(0, 99), st.sampled_from([0.2, 0.4]), st.booleans())
+@settings(max_examples=20, deadline=None)
+def test_twins_keep_every_promise_and_record(seed, t, has_tree):
+    matrix, promises = bound(400, seed, t, "equal", has_tree=has_tree)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twins, "UNITS", 130)
+        found = twins.by_twins(
+            matrix,
+            promises,
+            np.random.default_rng(seed),
+            lambda part, asked: OURS.partition(part, asked, np.random.default_rng(0)),
+        )
+    assert (found.labels >= 0).all()
+    assert promises.holds(found.labels, found.count).all()
+
+
+@pytest.mark.parametrize(("distance", "t"), [("equal", 0.3), ("ordered", 0.25), ("ordered", 0.6)])
+def test_a_large_table_loses_no_more_and_is_the_same_again(monkeypatch, distance, t):
+    matrix, promises = bound(3000, 5, t, distance)
+    plainly = OURS.partition(matrix, promises, np.random.default_rng(0))
+    monkeypatch.setattr(twins, "ASKED_RECORDS", 2_000)
+    monkeypatch.setattr(twins, "UNITS", 1_000)
+    monkeypatch.setattr(twins, "MOST_LEFT", 10)
+    found, again = (OURS.partition(matrix, promises, np.random.default_rng(0)) for _ in range(2))
+    assert promises.holds(found.labels, found.count).all()
+    assert loss_of(matrix, found) <= 1.15 * loss_of(matrix, plainly)
+    assert (found.labels == again.labels).all()
+
+
+def test_what_has_twins(monkeypatch):
+    monkeypatch.setattr(twins, "ASKED_RECORDS", 100)
+    monkeypatch.setattr(twins, "UNITS", 50)
+    monkeypatch.setattr(twins, "MOST_LEFT", 20)
+    assert twins.has_twins(*bound(400, 0, 0.3, "equal"))
+    assert not twins.has_twins(*bound(100, 0, 0.3, "equal"))  # small
+    assert not twins.has_twins(*bound(400, 0, 0.3, "ordered"))
+    assert not twins.has_twins(*bound(400, 0, 0.3, "equal", values=200))  # too many are left
+    matrix, promises = bound(400, 0, 0.3, "equal")
+    several = Matrix.from_columns(matrix.codes, [8.0] * 3, np.arange(400) // 2)
+    assert not twins.has_twins(several, promises)
+
+
+def test_a_table_that_is_cut_for_k_first_needs_few_repairs(monkeypatch):
+    monkeypatch.setattr(twins, "ASKED_RECORDS", 100)
+    matrix, promises = bound(1000, 1, 0.9, "ordered")
+    searched = []
+    monkeypatch.setattr(tcloseness.TClosenessByExchange, "_exchanged", searched.append)
+    found = OURS.partition(matrix, promises, np.random.default_rng(0))
+    assert not searched  # nothing was spread over the values
+    assert isinstance(found, Partition)
+    assert found.count > 1000 // 3 * 0.9
