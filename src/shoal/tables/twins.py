@@ -76,8 +76,8 @@ def by_twins(
     found = search(matrix.take(chosen), part)
     labels = _dealt(matrix, units, values[chosen], found, costs)
     _join(labels, left, matrix, promises.closeness, m)
-    labels = _polished(matrix, Partition.of(labels), values, promises.k, rng)
-    return repair(matrix, labels, promises)
+    polished = _polished(matrix, Partition.of(labels), values, promises.k, rng)
+    return repair(matrix, polished, promises)
 
 
 def _members(matrix: Matrix) -> int:
