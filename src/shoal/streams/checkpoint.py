@@ -37,7 +37,7 @@ try:
 except ImportError:  # not on Windows, where nothing keeps two processes apart
     fcntl = None  # type: ignore[assignment]
 
-FORMAT = "shoal.checkpoint/2"
+FORMAT, EARLIER = "shoal.checkpoint/2", "shoal.checkpoint/1"
 CURRENT = "CURRENT"
 
 
@@ -188,7 +188,7 @@ def unpacked(content: bytes) -> dict[str, Any]:
     if int(checksum) != zlib.crc32(head):
         raise ValueError("the head is damaged")
     described = json.loads(head)
-    if described["format"] != FORMAT:
+    if described["format"] not in (FORMAT, EARLIER):
         raise ValueError("another format")
     state: dict[str, Any] = {}
     at = 0
@@ -204,7 +204,17 @@ def unpacked(content: bytes) -> dict[str, Any]:
             state[name] = pl.read_ipc(io.BytesIO(part))
         else:
             state[name] = np.frombuffer(part, dtype=entry["array"]).reshape(entry["shape"]).copy()
+    if described["format"] == EARLIER and "gate/known" in state:
+        return _with_counters(state)
     return state
+
+
+def _with_counters(state: dict[str, Any]) -> dict[str, Any]:
+    """A snapshot of the earlier format, whose gate stood apart and counted for itself."""
+    state["core/known"] = state.pop("gate/known")
+    counted = {"least": "least", "loss": "loss", "starred": "suppressed"}
+    tally = {name: state.pop(f"gate/{old}") for name, old in counted.items()}
+    return state | {"tally": state["tally"] | tally}
 
 
 # The checkpoint of a stream that several processes work on, in a folder that all of them read.

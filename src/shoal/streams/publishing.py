@@ -234,8 +234,9 @@ def _refused(bad: list[tuple[int, str]]) -> InputError:
 
 def fixed_by(policy: Policy) -> dict[str, Any]:
     """What a policy settles for as long as its stream goes on."""
+    # a bound on what is unpacked changes no record
     return {
-        "policy": policy.model.model_dump(mode="json"),
+        "policy": policy.model.model_dump(mode="json", exclude={"read": {"unpacked"}}),
         "shuffled": sorted(policy.model.render.model_fields_set),
         "hierarchies": [files.file_sha256(name) for name in policy.files],
     }

@@ -60,8 +60,17 @@ class ShardState:
     counters: StreamCounters = field(default_factory=StreamCounters)
 
     @classmethod
-    def of_values(cls, values: dict[str, Any]) -> ShardState:
-        return cls(values["step"], values["digest"], StreamCounters(**values["counters"]))
+    def of_values(cls, values: dict[str, Any] | None) -> ShardState:
+        """As a checkpoint keeps it; those of format 1 have none before a shard's first record, and
+        what the gate counted beside the counters.
+        """
+        if values is None:
+            return cls()
+        counted = values["counters"]
+        if "suppressed" in values:
+            gate = {"starred": values["suppressed"], "least": values["least"]}
+            counted = {**counted, **gate, "loss": values["loss"]}
+        return cls(values["step"], values["digest"], StreamCounters(**counted))
 
 
 @dataclass(frozen=True)
@@ -226,7 +235,7 @@ def forget_unbegun(checkpoint: Path) -> None:
 # What the checkpoint of a stream in shards commits with every batch.
 
 
-FORMAT = "shoal.sharded-stream/2"
+FORMAT, EARLIER = "shoal.sharded-stream/2", "shoal.sharded-stream/1"
 
 
 @dataclass
@@ -268,7 +277,7 @@ class Committed:
         content = checkpoint.load()
         if content is None:
             return None
-        if content.pop("format", None) != FORMAT:
+        if content.pop("format", None) not in (FORMAT, EARLIER):
             raise CheckpointError(
                 f"checkpoint '{checkpoint.folder}': belongs to a stream without an engine; name"
                 " another folder"

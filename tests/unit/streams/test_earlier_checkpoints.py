@@ -1,0 +1,48 @@
+"""Streams that were begun by earlier versions go on: their state lies in `earlier`, as they left it.
+
+`earlier` was made by c4463511 of this repository: 200 records of the sample `purchases` (seed 3),
+then Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from shoal.policy.policy import Policy
+from shoal.samples import purchases
+from shoal.streams.checkpoint import Checkpoint
+from shoal.streams.publishing import Publishing, fixed_by, hash_of
+
+EARLIER = Path(__file__).parent / "earlier"
+
+
+@pytest.fixture
+def stopped(tmp_path, monkeypatch) -> Path:
+    shutil.copytree(EARLIER, tmp_path / "work")
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "work"
+
+
+def test_what_a_policy_settles_is_hashed_as_before():
+    found = hash_of(fixed_by(Policy.load(EARLIER / "policy.yaml")))
+    assert found == "9ec381bb99d290675d7c9aab3fef03a018443b71b2a02e191a159b14c2cf4f19"
+
+
+def test_a_stream_of_an_earlier_version_goes_on(stopped, shoal, monkeypatch):
+    before = Path("out.csv").read_text()
+    # it names the folder and the version of Polars, neither of which is here
+    begun = Checkpoint(Path("state")).load()["policy"]
+    monkeypatch.setattr(Publishing, "_hash_of_what_stays", lambda self: begun)
+    purchases.generate(400, 3).write_csv("in.csv")
+    command = ("in.csv", "-p", "policy.yaml", "-o", "out.csv", "--checkpoint", "state")
+    done = shoal("stream", *command, "-q")
+    assert done.status == 0, done.err
+    rows = Path("out.csv").read_text()
+    assert rows.startswith(before)
+    assert pl.read_csv("out.csv").height == 400
+    audited = shoal("verify", "out.csv", "-q")
+    assert audited.status == 0, audited.err
