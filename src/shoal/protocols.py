@@ -136,7 +136,7 @@ class Promises(ABC):
         return False
 
     def restricted_to(self, kept: np.ndarray) -> Promises:
-        """The same promises with these records for the whole table; kept: (n,) bool."""
+        """The promises with these records for the whole table; kept: (n,) bool."""
         return self
 
 
@@ -226,7 +226,7 @@ class SearchingPartitioner(Partitioner, Protocol):
         rng: np.random.Generator,
         progress: Callable[[str], None],
     ) -> Partition:
-        """As `partition`; progress takes the name of each stage."""
+        """The classes of the records; progress takes the name of each stage."""
 
 
 @runtime_checkable

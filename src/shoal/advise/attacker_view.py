@@ -80,7 +80,7 @@ def attacker_views(
     *,
     progress: Progress = no_progress,
 ) -> PreparedViews:
-    """The same, prepared once for looks at many rows."""
+    """Views of a release, prepared once for looks at many rows."""
     policy = Policy.of(policy)
     source = read_source(original, policy, progress)
     progress("reading the release")

@@ -67,7 +67,7 @@ def propose_file(
     explain: bool = False,
     progress: Progress = no_progress,
 ) -> Proposal:
-    """As `propose_policy`, for a table in a file."""
+    """A proposed policy for a table in a file, with the evidence for every role."""
     asked = _Asked.of(k, read, hierarchies, base, explain)
     return _proposal(read_undeclared(data_path, asked.read, progress)[0], asked, progress)
 

@@ -141,7 +141,7 @@ def _exact(
 def _window(
     counts: ClassValues, label: np.ndarray, values: np.ndarray, near: Near
 ) -> tuple[np.ndarray, np.ndarray]:
-    """As `mode`, for numbers: people near one guess, the lowest where several do as well.
+    """The guess that most people are near to, for numbers: the lowest of several that do as well.
 
     A guess can be raised until its window begins at a value that somebody has, and loses nobody; so
     the greatest guess near each value of the class is tried.

@@ -204,7 +204,7 @@ def _create(path: Path, content: bytes, mode: int) -> None:
 
 
 def _fingerprint(key: Any) -> str:
-    """As `openssl pkey -pubin -outform DER | openssl dgst -sha256 -binary | base64` prints it."""
+    """What `openssl pkey -pubin -outform DER | openssl dgst -sha256 -binary | base64` prints."""
     _, serialization, _ = _library()
     der = key.public_bytes(
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo

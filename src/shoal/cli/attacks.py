@@ -210,14 +210,14 @@ class Named:
     ] = None
 
     def with_files(self, context: typer.Context) -> Beside:
-        """The same with the files behind each --with."""
+        """These options with the files that stand behind each --with."""
         behind = context.meta.get(_META, [])
         return Beside(self.with_, self.attacker, self.same, tuple(behind))
 
 
 @dataclass(frozen=True)
 class Beside(Named):
-    """The same with what stands behind each --with: files by their parameter."""
+    """What a release is judged together with, and the files behind each --with by parameter."""
 
     behind: Sequence[dict[str, str]] = ()
 

@@ -174,7 +174,7 @@ class _Rows:
 
 
 def _ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The same, the next one read and hashed while one is parsed, if two threads may work."""
+    """Each piece, the next one read and hashed while one is parsed, if two threads may work."""
     if cores.threads() == 1:
         yield from pieces
         return

@@ -315,7 +315,7 @@ def check_quotes(content: bytes | Path, path: str, separator: str) -> None:
 
 
 def check_quotes_in(text: bytes | mmap.mmap, path: str, separator: str) -> None:
-    """The same of a text that begins with the names."""
+    """Raises InputError for such a quote in a text that begins with the names."""
     if text.find(b'"') < 0:
         return
     rows = np.zeros(MOST_LISTED, dtype=np.int64)

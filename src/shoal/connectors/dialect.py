@@ -109,7 +109,7 @@ def is_written_in(content: bytes, encoding: str) -> bool:
 
 
 def as_utf8(content: bytes | Path, path: str, reading: Reading) -> tuple[bytes | Path, str, bool]:
-    """The same text in UTF-8, its encoding, and whether a mark of it stands before the text.
+    """The text in UTF-8, its former encoding, and whether a mark of it stands before the text.
 
     Raises InputError with the first line that is not in the encoding that was named.
     """

@@ -275,8 +275,8 @@ class TextFeed:
         return frame, places, bad, int(place[-1]) + 1 if len(place) else 0
 
     def _readable(self, text: bytes, found: Found) -> Found:
-        """The same, with records that are not text, or whose odd cells can't be split, named as
-        such.
+        """The parsed records; those that are not text, or whose odd cells can't be split, are named
+        as such.
         """
         kinds = found.kinds.copy()
         try:

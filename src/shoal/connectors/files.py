@@ -92,7 +92,7 @@ def format_of(path: str) -> str:
 
 
 def format_to_read(path: str | Path) -> str:
-    """As `format_of`, of a table that is read: a file that is not there has no format."""
+    """The format of a table that is read; a file that is not there has none."""
     path = str(path)
     if not database.is_address(path):
         _refuse_unknown_scheme(path, "input", "read")

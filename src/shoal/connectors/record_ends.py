@@ -164,7 +164,7 @@ def _quotes_of(word: np.uint64) -> np.uint64:
 
 @inner
 def _last_quotes(text: np.ndarray, start: int) -> np.uint64:
-    """The same for the bytes behind the last whole word."""
+    """The highest bit of every quote among the bytes behind the last whole word."""
     marks = np.uint64(0)
     for i in range(start, len(text)):
         if text[i] == QUOTE:

@@ -134,7 +134,7 @@ class Certificate(Mapping[str, Any]):
 
     @property
     def is_kept(self) -> bool:
-        """As `holds`, but of a certificate from anywhere: False where it does not say so."""
+        """Whether everything holds, of a certificate from anywhere: False where it does not say."""
         promises, faults = self.get("promises"), self.get("faults") or {}
         if not isinstance(promises, list) or not isinstance(faults, Mapping) or not promises:
             return False
@@ -154,7 +154,7 @@ class Certificate(Mapping[str, Any]):
         return Certificate({**self._content, **more})
 
     def warned(self, *more: ReleaseWarning) -> Certificate:
-        """The same with more warnings behind its own."""
+        """The certificate with more warnings behind its own."""
         return self.extended(warnings=[one.report() for one in (*self.warnings, *more)])
 
     def to_json(self) -> str:

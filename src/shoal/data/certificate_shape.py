@@ -69,7 +69,7 @@ SHA256 = matching("a SHA-256, 64 hexadecimal digits", "[0-9a-f]{64}")
 
 
 def nullable(rule: Rule) -> Rule:
-    """The same, or null."""
+    """What the rule asks for, or null."""
 
     def either(found: Any, path: str) -> Iterator[str]:
         if found is not None:

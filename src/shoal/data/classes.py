@@ -45,7 +45,7 @@ class SensitiveColumn:
     in_table: np.ndarray | None = None
 
     def with_missing_as_one(self) -> SensitiveColumn:
-        """The same with one place for all texts that stand for no value, behind all others.
+        """The column with one place for all texts that stand for no value, behind all others.
 
         For promises that count values or know how far apart they are: a second text for no value
         does not count as another value.
@@ -124,7 +124,7 @@ class Classes:
     population: Mapping[str, Population] = field(default_factory=dict)
 
     def only(self, kept: np.ndarray, subjects: np.ndarray | None) -> Classes:
-        """The same for some of the records. kept: (n,) bool; subjects: theirs, numbered densely."""
+        """The classes of some records. kept: (n,) bool; subjects: theirs, numbered densely."""
         sensitive = {
             name: replace(column, codes=column.codes[kept])
             for name, column in self.sensitive.items()

@@ -183,7 +183,7 @@ def as_is(column: Column, cells: pl.Series) -> ShownColumn:
 def hidden_where(
     column: ShownColumn, starred: Codes, mark: str | None, records: int
 ) -> ShownColumn:
-    """The same, the mark (no value where it is None) in the records that are starred."""
+    """The column with the mark (no value where it is None) in the records that are starred."""
     cells = column.cells.cast(pl.String) if mark is not None else column.cells
     last = len(cells)
     shown = pl.concat([cells, pl.Series([mark], dtype=cells.dtype)])
@@ -282,7 +282,7 @@ def _ends_of_runs(
 def _ends_by_label(
     attribute: EncodedAttribute, labels: np.ndarray, classes: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The same, record by record."""
+    """Least and greatest rank of each class, found record by record."""
     lo = np.full(classes, np.iinfo(np.int32).max, dtype=np.int32)
     hi = np.full(classes, -1, dtype=np.int32)
     for rows in blocks(len(labels)):

@@ -90,7 +90,7 @@ def formula_sentences(frame: pl.DataFrame) -> Iterator[str]:
 
 
 def formula_sentences_of(table: Table) -> Iterator[str]:
-    """The same of a table that may be held as codes alone."""
+    """What to tell the publisher of a table that may be held as codes alone."""
     counts = {}
     for name in table.names:
         cells, records = table.texts(name)

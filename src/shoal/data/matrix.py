@@ -110,7 +110,7 @@ class Matrix:
         return int(self.subjects.max()) + 1 if self.records else 0
 
     def take(self, rows: np.ndarray) -> Matrix:
-        """The same for some of the records, people numbered densely."""
+        """The matrix of some of the records, people numbered densely."""
         subjects = self.subjects
         if subjects is not None:
             subjects = np.unique(subjects[rows], return_inverse=True)[1].astype(np.int32)

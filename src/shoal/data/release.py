@@ -55,7 +55,7 @@ class PublishedColumn:
     ends: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
     def with_values(self, values: np.ndarray, whole: float) -> PublishedColumn:
-        """The same with what lies behind every mean, for a column that shows its means alone.
+        """The column with what lies behind every mean, where it shows its means alone.
 
         values: (n,) true values, NaN for none. whole: width of the domain.
         """
@@ -305,7 +305,7 @@ def _side_by_side(columns: tuple[PublishedColumn, ...]) -> Iterator[tuple[np.nda
 
 
 def _together(columns: tuple[PublishedColumn, ...], room: int) -> tuple[np.ndarray, int]:
-    """The same of some columns, which could show so many things."""
+    """What some columns show together. room: how many things they could show."""
     if len(columns) == 1:
         return columns[0].codes, room
     records = len(columns[0].codes)

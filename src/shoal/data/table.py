@@ -190,7 +190,7 @@ def encode_text(series: pl.Series) -> Column:
 
 
 def _encode_few(text: pl.Series, was_number: bool) -> Column:
-    """The same of few texts, for which Polars takes longer to start than Python to finish."""
+    """Codes of few texts, for which Polars takes longer to start than Python to finish."""
     texts = text.to_list()
     cells = sorted(set(texts))  # by code point, which is the order of Polars' bytes
     index_of = {cell: index for index, cell in enumerate(cells)}
@@ -199,7 +199,7 @@ def _encode_few(text: pl.Series, was_number: bool) -> Column:
 
 
 def _encode_categories(series: pl.Series) -> Column:
-    """The same from categories, whose own numbers depend on what was read before."""
+    """Codes of categories, whose own numbers depend on what was read before."""
     # chunk by chunk, as it was read: no second copy of the whole column
     numbers = [chunk.to_numpy() for chunk in series.to_physical().get_chunks()]
     seen, texts = _distinct(series, numbers)

@@ -112,7 +112,7 @@ class _AtFirst:
 def _uncompiled(
     function: FunctionType, known: dict[FunctionType, FunctionType]
 ) -> Callable[..., Any]:
-    """The same function, and plain functions for all kernels that it calls."""
+    """The function as plain Python, and so all kernels that it calls."""
     if function not in known:
         names = dict(function.__globals__)
         known[function] = FunctionType(function.__code__, names, function.__name__)

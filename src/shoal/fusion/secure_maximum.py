@@ -37,7 +37,7 @@ _HEAD = struct.Struct("<cHqI")  # kind, number of the other party, MPyC's progra
 
 
 def plain_maximum(bids: Sequence[Sequence[int]]) -> tuple[int, int]:
-    """The same in the clear: the winner and its number of steps; 0 steps where nobody bids."""
+    """In the clear, the winner and its number of steps; 0 steps where nobody bids."""
     heads = [plan[0] for plan in bids]
     winner = heads.index(max(heads))
     best_other = max([0, *(head for p, head in enumerate(heads) if p != winner)])

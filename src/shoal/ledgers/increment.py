@@ -326,7 +326,7 @@ def with_tokens(frame: pl.DataFrame, policy: Policy, ledger: Ledger) -> pl.DataF
 
 
 def tokens_of(frame: pl.DataFrame, policy: Policy, key: bytes) -> pl.DataFrame:
-    """The same under any key; the policy has a subject."""
+    """The subject column as tokens under any key; the policy has a subject."""
     assert policy.subject is not None
     names = frame[policy.subject]
     absent = {"", *policy.model.missing_values}

@@ -117,7 +117,7 @@ def republish_file(
     allow_leaks: bool = False,
     progress: Progress = no_progress,
 ) -> Republication[Frame]:
-    """As `republish`, with the new records in a file; the same file is not published twice."""
+    """Append the records of a file as the next release; a file is not published twice."""
     check_table(output, Path(ledger_path), increment_path)
     progress("reading the increment")
     source = read_increment(increment_path, policy)
@@ -132,7 +132,7 @@ def republish_source(
     progress: Progress = no_progress,
     output: str | None = None,
 ) -> Republication[Frame]:
-    """As `republish`, with records that were read already; the same hash is not published twice."""
+    """Append records that were read already; a hash is not published twice."""
     started = time.process_time()
     check_table(output, ledger_path)
     policy.require_answers()

@@ -116,7 +116,7 @@ def what_if_file(
     *,
     progress: Progress = no_progress,
 ) -> list[Prospect]:
-    """As `what_if`, with the new records in a file."""
+    """What each method of re-publication would do with the records of a file."""
     progress("reading the increment")
     return _prospects(read_increment(increment_path, policy), policy, Path(ledger_path), progress)
 
@@ -237,7 +237,7 @@ def rehearse(
 def rehearse_files(
     paths: Sequence[str], policy: Policy, *, progress: Progress = no_progress
 ) -> list[Rehearsal]:
-    """As `rehearse`, with the increments in files."""
+    """What `sticky` would have published of increments in files."""
     return _rehearsed([read_increment(path, policy) for path in paths], policy, progress)
 
 

@@ -90,7 +90,7 @@ class Agreement:
     def with_overrides(
         self, method: str | None, settings: dict[str, Any], k: int | None, seed: int | None
     ) -> Agreement:
-        """The same agreement with another method, parameters, k or seed, where one is given."""
+        """The agreement with another method, parameters, k or seed, where one is given."""
         changes: dict[str, Any] = {}
         if method is not None or settings:
             known = self.model.method

@@ -475,7 +475,7 @@ def subject_findings(model: PolicyModel) -> Iterator[str]:
 
 
 def _with_plain_numbers(content: Any) -> Any:
-    """The same with Python's numbers for NumPy's, which no policy file could hold."""
+    """The content with Python's numbers for NumPy's, which no policy file could hold."""
     if isinstance(content, dict):
         return {key: _with_plain_numbers(value) for key, value in content.items()}
     if isinstance(content, list):

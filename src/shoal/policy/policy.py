@@ -145,7 +145,7 @@ class Policy:
         return Table(files.read(self.reference, reading=reading_beside(self.model.read)).frame)
 
     def with_reference(self, path: str | None) -> Policy:
-        """The same policy with another reference, if one is given; path: from here."""
+        """The policy with another reference, if one is given; path: from here."""
         return self if path is None else self._with(reference=str(Path(path).resolve()))
 
     @property
@@ -153,7 +153,7 @@ class Policy:
         return [name for name, a in self.model.attributes.items() if a.role == "quasi"]
 
     def with_k(self, k: int) -> Policy:
-        """The same policy with another k: in its k-anonymity promises, or in a new one."""
+        """The policy with another k: in its k-anonymity promises, or in a new one."""
         promises = [dict(promise) for promise in self.model.promises]
         for promise in promises:
             if "k" in promise and not promise.get("population"):
@@ -163,7 +163,7 @@ class Policy:
         return self._with(promises=promises)
 
     def with_method(self, name: str | None, settings: Mapping[str, Any] | None = None) -> Policy:
-        """The same policy with another method, or with some of its parameters changed.
+        """The policy with another method, or with some of its parameters changed.
 
         Where it names no method and a thorough search is asked for, that is one which may change
         the number of classes. Raises InputError where parameters do not fit a method that nobody
@@ -202,7 +202,7 @@ class Policy:
             ) from None
 
     def with_default_method(self, schema: Schema, encoded: EncodedTable) -> Policy:
-        """The same policy; where nobody named a method, with that which loses less on such a table.
+        """The policy; where nobody named a method, with the one that loses less on such a table.
 
         Exchange between classes where t-closeness is asked; else lattice peeling where some
         quasi-identifier has a hierarchy of more than one step or many records are equal, else the
@@ -233,7 +233,7 @@ class Policy:
         return encoded.distinct_share < (MANY_EQUAL if not large else SOME_EQUAL)
 
     def with_shuffled_rows(self) -> Policy:
-        """The same policy, its rows shuffled unless it says otherwise, as in a series."""
+        """The policy, its rows shuffled unless it says otherwise, as in a series."""
         if "order" in self.model.render.model_fields_set:
             return self
         return self._with(
@@ -241,7 +241,7 @@ class Policy:
         )
 
     def with_files(self, read: Mapping[str, Any], write: Mapping[str, Any]) -> Policy:
-        """The same policy with some keys of its blocks `read` and `write` changed."""
+        """The policy with some keys of its blocks `read` and `write` changed."""
         if not read and not write:
             return self
         return self._with(

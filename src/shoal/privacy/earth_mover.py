@@ -167,7 +167,7 @@ class TreeDistance:
         return cost
 
     def _counts_below(self, counts: ValueCounts, level: np.ndarray) -> ValueCounts:
-        """The same counts by node of one depth; in depth-first order nodes stay sorted."""
+        """The counts by node of one depth; in depth-first order nodes stay sorted."""
         nodes = level[counts.value]
         kept = np.flatnonzero(nodes >= 0)
         nodes, class_of, count = nodes[kept], counts.class_of[kept], counts.count[kept]

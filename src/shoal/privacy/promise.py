@@ -128,7 +128,7 @@ class Promise(ABC):
         return self.holds
 
     def judged_against(self, table: Classes, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
-        """As `judge`, for some of the classes of a table; compared with the whole of it."""
+        """What `judge` finds of some of a table's classes, compared with the whole table."""
         return self.judge(classes)
 
     def closeness(self, table: Classes) -> tuple[Closeness, ...]:

@@ -78,7 +78,7 @@ class BoundPromises(Promises):
         )
 
     def restricted_to(self, kept: np.ndarray) -> BoundPromises:
-        """The same promises with these records for the whole table."""
+        """The promises with these records for the whole table."""
         return BoundPromises(
             self._models, replace(self.template, labels=np.where(kept, self.template.labels, -1))
         )

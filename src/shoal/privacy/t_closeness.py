@@ -101,7 +101,7 @@ class TCloseness(Promise):
         return self.judged_against(classes, classes)
 
     def judged_against(self, table: Classes, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
-        """As `judge`, compared with a table whose values have the same codes.
+        """Distance and whether it holds for each class, compared with a table of the same codes.
 
         With `joint`, that is the same table, or one whose combinations have codes in both already.
         """
@@ -124,7 +124,7 @@ class TCloseness(Promise):
         return lambda classes: self._judge(classes, distances)[1]
 
     def extended(self, table: Classes) -> Classes:
-        """The same with combinations of values as a sensitive column, where they are compared."""
+        """The table with combinations of values as a sensitive column, where they are compared."""
         if not self.joint:
             return table
         columns = [

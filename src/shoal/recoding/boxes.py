@@ -76,7 +76,7 @@ KEY_VARIABLE = "SHOAL_PSEUDONYM_KEY"
 
 
 def pseudonyms(series: pl.Series) -> pl.Series:
-    """The same 32 hexadecimal digits for the same identifier, HMAC-SHA-256 under the owner's key.
+    """32 hexadecimal digits for each identifier: its HMAC-SHA-256 under the owner's key.
 
     The key comes from the environment, never from the policy, which is shared. Raises InputError
     where it is absent or shorter than 16 characters.

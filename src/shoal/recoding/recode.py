@@ -172,7 +172,7 @@ class Starring:
         return frame
 
     def _safely_starred(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The same, without the sensitive values of starred records if a promise fails with
+        """The frame, without the sensitive values of starred records if a promise fails with
         them, or they are `withheld`.
         """
         starred = self._starred(frame)

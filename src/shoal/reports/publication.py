@@ -214,7 +214,7 @@ def fuse(
 
 
 def _warned(done: publication.Publication[FrameT]) -> Publication[FrameT]:
-    """The same with pages and figures; warns the caller of what the certificate warns about."""
+    """A result with pages and figures; warns the caller of what the certificate warns about."""
     for warning in done.certificate.warnings:
         warnings.warn(warning, stacklevel=3)
     return Publication(

@@ -74,7 +74,7 @@ def write_sample(name: str, n: int, seed: int, output: str) -> list[str]:
 def _write_parts(
     generator: ModuleType, n: int, seed: int, output: Path, stem: str, kind: str
 ) -> list[str]:
-    """The same people as several owners hold them: a table each, and their agreement."""
+    """The people as several owners hold them: a table each, and their agreement."""
     tables = {}
     for owner, frame in generator.generate_parts(n, seed).items():
         tables[owner] = f"{stem}.{owner}{output.name.removeprefix(stem)}"

@@ -152,7 +152,7 @@ def _together(blocks: list[np.ndarray]) -> np.ndarray:
 
 
 def _standardised(block: np.ndarray) -> np.ndarray:
-    """The same with variance 1 summed over the coordinates; zeros where nothing varies."""
+    """The block with variance 1 summed over the coordinates; zeros where nothing varies."""
     centred = block - block.mean(axis=1, keepdims=True) if block.shape[1] else block
     variance = float((centred**2).sum()) / max(block.shape[1], 1)
     return centred / np.sqrt(variance) if variance > 0 else np.zeros_like(block)

@@ -32,7 +32,7 @@ class Asked:
     share: np.ndarray
 
     def take(self, rows: np.ndarray) -> Asked:
-        """The same for some of the records."""
+        """What is asked of classes of some of the records."""
         values = np.ascontiguousarray(self.values[rows])
         return replace(self, targets=self.targets.take(rows), values=values)
 

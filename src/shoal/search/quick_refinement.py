@@ -32,7 +32,7 @@ def refine_quickly(
     resizes: bool,
     rng: np.random.Generator,
 ) -> Partition:
-    """As `refine` where classes promise only k, in about the time that finding them took.
+    """Classes that promise only k, refined in about the time that finding them took.
 
     On large tables only records that may gain are searched.
     """
@@ -59,7 +59,7 @@ def refine_quickly(
 
 
 def search_of_many(matrix: Matrix, k: int, resizes: bool) -> Search:
-    """As `quick_search`, but with about as many tries however many records there are."""
+    """A quick search with about as many tries however many records there are."""
     search = quick_search(matrix, k, resizes)
     share = MANY_RECORDS / matrix.records / (1 + k / 100)  # large classes take longer to try
     if search.rebuilds:
@@ -79,7 +79,7 @@ def _refine_capped(
     search: Search,
     rng: np.random.Generator,
 ) -> Partition:
-    """As `refine`, with a first temperature from which so short a search can cool down."""
+    """Refines from a first temperature from which a short search can cool down."""
     most = max(HOTTEST * mean_loss(matrix, partition), COLDEST)
     return refine(matrix, partition, promises, search.no_hotter(most), rng)
 

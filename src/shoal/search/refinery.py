@@ -181,7 +181,7 @@ class Search:
     above: float = 0.0
 
     def no_hotter(self, most: float) -> Search:
-        """The same search, starting at most at the temperature `most` and falling as steeply."""
+        """The search, starting at most at the temperature `most` and falling as steeply."""
         if self.hot <= most:
             return self
         return replace(self, hot=most, cold=self.cold * most / self.hot)

@@ -87,7 +87,7 @@ def _as_read(matrix: Matrix, partition: Partition) -> Partition:
 
 
 def merge_failing(matrix: Matrix, partition: Partition, hold: Hold) -> Partition:
-    """As `repair`, for whatever has to hold in every class."""
+    """The partition with every class that fails `hold` merged away."""
     labels, count = partition.labels, partition.count
     failing = ~hold(labels, count)
     if not failing.any():

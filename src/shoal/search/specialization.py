@@ -388,7 +388,7 @@ class Candidates:
         return None
 
     def _most_per_loss(self, among: Sequence[Candidate]) -> tuple[Candidate, int, Done] | None:
-        """The same for a score that depends on the anonymity lost, which every step changes."""
+        """The best step by a score that depends on the anonymity lost, which every step changes."""
         scored = []
         for candidate in sorted(among):
             after = self.state.least_after(candidate)

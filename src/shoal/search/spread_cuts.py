@@ -26,7 +26,7 @@ Once = Callable[[np.ndarray, Room], Parts]
 """Moves the records of a node, columns (d + 1, m) int32, so that its parts are runs of them."""
 
 ToEnd = Callable[[np.ndarray, Room], np.ndarray]
-"""The same until classes are runs: where each starts, and m."""
+"""Cuts until classes are runs: where each starts, and m."""
 
 
 @dataclass(frozen=True)

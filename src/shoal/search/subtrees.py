@@ -39,7 +39,7 @@ def cut(
     grain: int | None = None,
     room: Room = IN_MEMORY,
 ) -> np.ndarray:
-    """As `rounded_cut.cut` of one node that holds every record, on as many threads as may work.
+    """Cuts one node that holds every record, on as many threads as may work.
 
     room: where what is needed beside the columns finds a place. Under a limit, nodes are cut depth
     first, and those that don't fit into half of it one after another, so that what is at work stays

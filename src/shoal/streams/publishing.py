@@ -213,7 +213,7 @@ class Publishing(ABC):
     def _certificate(
         self, read_and_written: dict[str, Any], whole: dict[str, Any] | None = None
     ) -> Certificate:
-        """As `stream_certificate` says."""
+        """The certificate of all that was published."""
         return stream_certificate(
             self.core, self._policy, self.counters, read_and_written, self._started, whole
         )

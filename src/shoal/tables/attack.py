@@ -157,7 +157,7 @@ def published_again(target: AttackedRelease, policy: Policy) -> AttackedRelease:
 
 
 def with_stated_method(policy: Policy, released_path: str) -> Policy:
-    """The same policy; where it names no method, with the one that published the file.
+    """The policy; where it names no method, with the one that published the file.
 
     That is what the certificate beside the file says, if it is about this very file. Where it is
     not, or where a plan was applied, the policy stays as it is.

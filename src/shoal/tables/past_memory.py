@@ -77,7 +77,7 @@ class CodedTarget:
 
 
 def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) -> Certificate:
-    """As `publish_file`; the certificate of what was written."""
+    """Publishes a file past memory; the certificate of what was written."""
     _require_writable(target.path, room)
     kind, progress = files.format_of(target.path), target.progress
     if kind not in (*DELIMITED, ".parquet"):

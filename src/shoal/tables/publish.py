@@ -70,7 +70,7 @@ class Request:
 def publication(
     frame: FrameT, policy: PolicyLike | None, request: Request, columns: Columns
 ) -> Publication[FrameT]:
-    """The same; what there is to warn about stands in its certificate."""
+    """A release of a frame; what there is to warn about stands in its certificate."""
     started = time.process_time()
     if policy is None and columns:
         _refuse_without_method(request)

@@ -39,7 +39,7 @@ MOST_LEFT = 500
 """One record in so many may be left over at most."""
 
 PRICED = 512
-"""As `EXACT_ROWS` of the rounded partition."""
+"""Records on which a node is priced at most."""
 
 NEAR_TABLE = 200_000
 """Up to here, near records are looked for in three orders, beyond in one."""

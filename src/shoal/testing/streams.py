@@ -242,7 +242,7 @@ def _check_clusters(
 def _check_same(
     name: str, one: list[Emissions], other: list[Emissions], chunk: int, restarts: bool
 ) -> None:
-    """The same decisions, however they were divided into emissions."""
+    """Decisions are equal, however they were divided into emissions."""
     how = f"chunks of {chunk}" + (" and restarts" if restarts else "")
     assert bool(one) == bool(other), f"{name}: {how} change what is published"
     for field in FIELDS if one else ():

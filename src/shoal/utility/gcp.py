@@ -38,7 +38,7 @@ class GlobalCertaintyPenalty(OfCells):
         return None if np.isnan(mean) else mean / cells.records
 
     def per_attribute(self, release: Release) -> dict[str, float | None]:
-        """The same for each quasi-identifier by itself, by name."""
+        """The penalty of each quasi-identifier by itself, by name."""
         return loss_by_attribute(self.part(release))
 
 

@@ -68,7 +68,7 @@ async def table(request: Request) -> Response:
 
 
 async def _not_opened(request: Request, form: Form, refused: Refused) -> Response:
-    """The same form with what was chosen, and why the table can't be opened."""
+    """The form with what was chosen, and why the table can't be opened."""
     server, named = request.app.state.server, one(form, "path")
     context = await open_screen(server, str(Path(named).parent) if named else "")
     context |= {

@@ -66,7 +66,7 @@ class Desk:
             return await self._asked({"look": name, **asked})
 
     def kept(self, name: str, stamp: Any = None, **asked: Any) -> asyncio.Task[dict[str, Any]]:
-        """The same look, asked once and then remembered, for as long as `stamp` is the same."""
+        """A look that is asked once and then remembered, for as long as `stamp` stays."""
         key = json.dumps([name, stamp, asked], sort_keys=True, default=str)
         task = self._known.get(key)
         if task is None or (task.done() and (task.cancelled() or task.exception())):

@@ -470,7 +470,7 @@ def _of_tables(ours: set[str], theirs: set[str]) -> tuple[int, int]:
 
 
 def _of_ledger(ledger: ReleaseBeside, names: set[str]) -> tuple[int, int]:
-    """The same of people whose names are hidden, and those of a table."""
+    """How many people with hidden names are taken for others, of a ledger and a table."""
     assert ledger.token is not None
     token, known = ledger.token, set(ledger.subjects)
     strange = [name for name in names if token(name) not in known]

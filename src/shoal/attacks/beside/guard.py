@@ -198,7 +198,7 @@ class OldCells:
         return cls(guard, k, of_record, total - inside, cells[pairs.items], pairs.classes)
 
     def taken(self, kept: np.ndarray) -> OldCells:
-        """The same of some of the records, (n,) bool; the others count as being elsewhere."""
+        """The cells of some of the records, (n,) bool; the others count as being elsewhere."""
         gone = self.cells[~kept & (self.cells >= 0)]
         more = np.bincount(gone, minlength=len(self.elsewhere))
         return replace(self, cells=self.cells[kept], elsewhere=self.elsewhere + more)
@@ -286,7 +286,7 @@ class OldCells:
         return not few_absent and not ((new > 0) & (new < self.k)).any()
 
     def report_of(self, audited: AuditResult) -> dict[str, Any]:
-        """The same of what is to be published, in the order of its records."""
+        """What is to be published beside the others, in the order of its records."""
         assert audited.truth is not None
         published = replace(self, cells=audited.truth.aligned(self.cells))
         return published.report(audited.release.classes.labels)

@@ -207,7 +207,7 @@ def _by_size(places: Links, fits: Links) -> np.ndarray:
 
 
 def _by_bits(places: Links, fits: Links, first: np.ndarray) -> np.ndarray:
-    """As `fitting` for items all of whose classes many fit: their bit sets, intersected.
+    """The items that fit, where many fit every class: bit sets, intersected.
 
     There are at most `LARGE` times as many such classes as an item of `fits` has of them.
     """

@@ -56,7 +56,7 @@ def counts_by_class(
 
 
 def values_by_class(classes: np.ndarray, values: np.ndarray) -> dict[int, dict[int, int]]:
-    """The same as dictionaries: count by value by class."""
+    """By class, how often each value occurs."""
     counts: dict[int, dict[int, int]] = {}
     columns = (column.tolist() for column in counts_by_class(classes, values))
     for c, value, count in zip(*columns, strict=True):

@@ -45,12 +45,12 @@ class Identities:
         return np.zeros(len(self.records), dtype=bool) if self.changed is None else self.changed
 
     def take(self, rows: np.ndarray) -> Identities:
-        """The same for some of the rows, in that order."""
+        """The identities of some of the rows, in that order."""
         parts = (self.records, self.subjects, self.invented, self.changed)
         return Identities(*(None if part is None else part[rows] for part in parts))  # type: ignore[arg-type]
 
     def numbered(self, following: int) -> tuple[Identities, int]:
-        """The same, new records numbered from `following` on; and the number after the last."""
+        """Identities, new records numbered from `following` on; and the number after the last."""
         new = (self.records < 0) & self.is_real
         records = self.records.copy()
         records[new] = following + np.arange(int(new.sum()))

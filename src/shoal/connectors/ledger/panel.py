@@ -129,7 +129,7 @@ class PanelState:
 
 
 def _with_room(rounds: np.ndarray, release: int) -> np.ndarray:
-    """The same bits, with a word for this release."""
+    """The bits of all rounds, with a word for this release."""
     missing = (release - 1) // _BITS + 1 - rounds.shape[1]
     wider = np.zeros((len(rounds), max(missing, 0)), dtype=np.uint64)
     return np.concatenate([rounds, wider], axis=1)
@@ -180,7 +180,7 @@ class DeferredRecords:
         return np.zeros(self.records, dtype=np.int32) if self.waited is None else self.waited
 
     def after(self, deadline: int, arrivals: tuple[int, ...]) -> DeferredRecords:
-        """The same once this increment is over: who waited so long before leaves."""
+        """Who still waits once this increment is over: whoever waited to the deadline leaves."""
         stays = self.increments_waited < deadline
         return replace(
             self,

@@ -50,7 +50,7 @@ class Paths:
         return cls(tuple(distinct.to_list()), codes, lengths)
 
     def without_repeats(self) -> Paths:
-        """The same with each path once, where it first stands."""
+        """Each path once, where it first stands."""
         if not len(self) or len(np.unique(self.leaf_codes)) == len(self):
             return self
         first = np.sort(np.unique(self.codes, axis=0, return_index=True)[1])

@@ -101,7 +101,7 @@ def _quoted_cells(text: str) -> tuple[pl.Series, np.ndarray]:
 
 
 def _plain_cells(text: str) -> tuple[pl.Series, np.ndarray]:
-    """The same for text without quotes, several times as fast."""
+    """All cells and the cells of each row of text without quotes, several times as fast."""
     lines = pl.Series([text.replace("\r\n", "\n").replace("\r", "\n")]).str.split("\n").explode()
     rows = lines.str.split(separator_of(text))
     rows = rows.filter((rows.list.len() > 1) | (lines.str.strip_chars() != ""))

@@ -151,7 +151,7 @@ class Sticky(Republisher):
     def _parted(
         self, increment: Matrix, view: LedgerView, promises: Promises, k: int, published: Round
     ) -> Round:
-        """The same, with groups in two where they are whole and have drifted apart."""
+        """The groups published again, in two where they are whole and have drifted apart."""
         groups, panel = published
         if not self.split or panel.mode == TOGETHER or not (groups >= 0).any():
             return published

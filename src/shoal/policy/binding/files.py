@@ -79,7 +79,7 @@ def read_beside(path: str, policy: Policy, what: str) -> Table:
 
 
 def table_beside(table: Table, policy: Policy, what: str) -> Table:
-    """The same of a table that was read already."""
+    """Another table of people that was read already; raises InputError."""
     try:
         return original_table(table, policy)
     except InputError as wrong:
@@ -97,7 +97,7 @@ def original_frame(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 
 def original_table(table: Table, policy: Policy) -> Table:
-    """The same of a table."""
+    """A table that was read already, numbers with points and dates in ISO; raises InputError."""
     return _same_or(table, original_frame(without_nobody(table.frame)[0], policy))
 
 
@@ -212,7 +212,7 @@ def published_frame(frame: pl.DataFrame, policy: Policy) -> tuple[pl.DataFrame, 
 
 
 def published_table(table: Table, policy: Policy) -> tuple[Table, int | None]:
-    """The same of a table; one that is held as codes alone was read as it is needed."""
+    """A released table without its derived columns; one of codes alone was read as it is needed."""
     if isinstance(table, CodedTable):
         return table, None
     frame, contradicted = published_frame(table.frame, policy)
@@ -397,7 +397,7 @@ def with_second(source: SourceFile, second: SourceFile, name: str) -> SourceFile
 
 
 def read_both(path: str, name: str, read: Callable[[str], SourceFile]) -> SourceFile:
-    """The same of a path, each of the two read by the same function."""
+    """Both files at a path as one table, read by the same function."""
     return with_second(read(path), read(second_of(path)), name)
 
 

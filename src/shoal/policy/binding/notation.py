@@ -74,7 +74,7 @@ def read_original(frame: pl.DataFrame, policy: Policy) -> tuple[pl.DataFrame, li
 def read_published(
     frame: pl.DataFrame, policy: Policy, sources: Mapping[str, str]
 ) -> tuple[pl.DataFrame, list[str]]:
-    """The same of a release, whose cells may be intervals, means or nodes."""
+    """A release with decimal points and ISO dates; its cells may be intervals, means or nodes."""
     return _read(frame, policy, policy.notation.written, policy.render, sources)
 
 

@@ -28,5 +28,5 @@ def with_person(table: Table, policy: Policy) -> Table:
 
 
 def frame_with_person(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """The same of a frame."""
+    """A frame with its column of people, where several columns name them together."""
     return with_person(Table(frame), policy).frame

@@ -139,7 +139,7 @@ ASKED = 3
 
 @outer
 def anneal_promised(classes, promises, near, bound, shape, table, temperatures, block):
-    """As `annealing.anneal`; returns the moves made. promises: `ClassPromises`."""
+    """Anneals where every move is asked for promises, `ClassPromises`; returns the moves made."""
     random = block[:1]
     first = np.int64(block[1])
     end = np.int64(block[2])

@@ -132,7 +132,7 @@ def _find_neighbours(i, a, first, end, near, classes, made):
 
 @inner
 def _move(s, a, b, classes, made, shape, table):
-    """As `move`, and noted in the log."""
+    """Moves a record, and notes it in the log."""
     made.log[made.counts[1], 0] = a
     made.log[made.counts[1], 1] = b
     made.counts[1] += 1

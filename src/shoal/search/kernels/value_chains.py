@@ -159,7 +159,7 @@ def cost_in_order(head, later, extra, size, s, targets):
 
 @inner
 def cost_in_tree(head, later, extra, size, s, counts, targets):
-    """As `cost_in_order`, on tree s."""
+    """The cost of a chain on tree s, together with record `extra` unless it is -1."""
     codes, first = targets.codes, targets.layout[s, FIRST]
     cost = np.int64(0)
     for step in range(3):  # count every node above a record, add what each costs once, clear

@@ -98,7 +98,7 @@ def _exclude_person(taken, total, pool, remaining):
 )
 @outer
 def grown_near(near, leaf, subject_ids, picks, k, reach, base, parent, first, last, cost):
-    """As `grown`, but a cluster grows only among the picked record's `reach * k` nearest people.
+    """Clusters that grow only among the picked record's `reach * k` nearest people.
 
     Each of them by the nearest record; all who are left where they are fewer.
     """

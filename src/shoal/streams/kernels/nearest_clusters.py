@@ -214,7 +214,7 @@ def nearest_records(t, count, ids, subject_ids, found, most):
 
 @inner
 def nearest_people(t, count, ids, subject_ids, found, most):
-    """As `nearest_records`, each person by the nearest record, or by the one of least rank."""
+    """Keys of the nearest people, each by the nearest record, or that of least rank; how many."""
     dist, rank, best, heap = found.dist, found.rank, found.best, found.heap
     for person in range(len(best)):
         best[person] = NO_KEY

@@ -150,7 +150,7 @@ class FullDomain(Recoder):
         rounds: int,
         clock: _Clock,
     ) -> Cut | None:
-        """The same search among the suppressed records; None where it would save nobody."""
+        """A search among the suppressed records; None where it would save nobody."""
         rest = np.flatnonzero(suppressed)
         part, asked = matrix.take(rest), PartPromises(promises, rest, len(suppressed))
         if part.people < promises.k:

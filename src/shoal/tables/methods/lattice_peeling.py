@@ -111,7 +111,7 @@ class LatticePeeling(Partitioner):
             raise InputError(f"method '{self.name}': parameter 'vectors' must be at least 1")
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
-        """As `search`, while nobody watches."""
+        """The classes that `search` finds."""
         return self.search(matrix, promises, rng, no_progress)
 
     def search(
@@ -316,7 +316,7 @@ def _peel(
 def _held(
     labels: np.ndarray, count: int, promises: Promises, targets: Targets | None
 ) -> np.ndarray:
-    """As `Promises.holds`, which few of many groups have to be asked about."""
+    """Whether each group holds; `Promises.holds` is asked about few of many."""
     if targets is None:
         return promises.holds(labels, count)
     near = np.flatnonzero(~targets.too_far(labels, count))
@@ -454,7 +454,7 @@ def _distinct(ranks: np.ndarray, radices: list[int]) -> tuple[np.ndarray, np.nda
 
 
 def _side_by_side(matrix: Matrix, partition: Partition) -> Partition:
-    """The same classes, numbered so that near ones have near numbers: by halving at the medians of
+    """The classes, numbered so that near ones have near numbers: by halving at the medians of
     their middles.
 
     Refining looks for partners among near numbers only.

@@ -87,7 +87,7 @@ class Mondrian(Partitioner):
     def cut_columns(
         self, columns: np.ndarray, matrix: Matrix, promises: Promises, room: Room
     ) -> np.ndarray:
-        """As `partition` for k alone, on columns that may lie in files."""
+        """Cuts for k alone, on columns that may lie in files."""
         node = _Node(matrix, self._rule, promises.k)
         if isinstance(room, SharedRoom):
             most = room.most_records(columns.shape[1], 2 * spread_cuts.BYTES * len(columns))

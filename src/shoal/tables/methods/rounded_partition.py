@@ -210,7 +210,7 @@ class RoundedPartition(Partitioner):
         return self.refine == "none" and (self.rare == "mixed" or not over_trees)
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
-        """As `search`, while nobody watches."""
+        """The classes that `search` finds."""
         return self.search(matrix, promises, rng, no_progress)
 
     def search(
@@ -293,7 +293,7 @@ class RoundedPartition(Partitioner):
     def cut_columns(
         self, columns: np.ndarray, matrix: Matrix, promises: Promises, room: Room
     ) -> np.ndarray:
-        """As `search` for k alone, on columns that may lie in files; nothing is refined."""
+        """Cuts for k alone, on columns that may lie in files; nothing is refined."""
         costs = self._prepared(columns, matrix)
         return self._cut_all(columns, promises.k, costs, room)
 

@@ -107,7 +107,7 @@ class TClosenessByExchange(Partitioner):
     block: int = field(default=1 << 15, metadata=BLOCK)
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
-        """As `search`, while nobody watches."""
+        """The classes that `search` finds."""
         return self.search(matrix, promises, rng, no_progress)
 
     def search(
