@@ -32,7 +32,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding.columns import check_columns
-from shoal.policy.binding.files import Source, original_table, read_source
+from shoal.policy.binding.files import Source, original_table, read_source, table_given
 from shoal.policy.binding.table import bind
 from shoal.policy.interchange import reading_of
 from shoal.policy.loading import read_options
@@ -70,7 +70,7 @@ def profile(
         written = Table(file.frame)
         dialect = None if file.dialect is None else asdict(file.dialect)
     else:
-        written = table_of(source)
+        written = table_of(source) if given is None else table_given(source, given)
     check_header(written)
     said = options.model_dump(exclude_unset=True)
     found = notation_in(written, said)

@@ -26,7 +26,7 @@ import polars as pl
 
 from shoal.connectors import record_ends
 from shoal.connectors.delimited import is_utf8, with_outer_names
-from shoal.connectors.files import STANDARD, XLSX, check_plain, format_to_read
+from shoal.connectors.files import STANDARD, XLSX, format_to_read, plain
 from shoal.connectors.parquet_parts import is_many
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
@@ -497,7 +497,7 @@ class TableFeed:
         """The next records."""
         with library_errors_as(self._incomplete):
             frame = self._table.slice(self._at, SLICE).collect()
-        check_plain(frame, f"source '{self._path}'")
+        frame = plain(frame, f"source '{self._path}'")
         position = np.arange(self._at, self._at + frame.height)
         self._at += frame.height
         return Piece(frame, position, [], not frame.height)

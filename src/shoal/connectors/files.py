@@ -51,6 +51,8 @@ FORMATS = (
 )
 DATABASES = (".db", ".sqlite", ".sqlite3")
 STANDARD = "-"
+FARTHEST_DAY = 95_000_000
+"""Days from 1970, on either side, that can be written."""
 ROW_GROUP = 1 << 20
 """Records of a row group, whether a table is written at once or block by block."""
 
@@ -151,7 +153,7 @@ def read_as(
 
         return SourceFile(*read_table(database.parse(str(path))))
     if parquet_parts.is_many(path):
-        return _read_parts(path)
+        return _read_parts(path, reading)
     require_regular(path, "file", or_pipe=kind not in (*TYPED, XLSX))
     try:
         if is_pipe(path):  # can be read only once
@@ -170,7 +172,7 @@ def _read_regular(
 ) -> SourceFile:
     """A table in a regular file, its hash left out."""
     if kind in TYPED:
-        return SourceFile(_typed(path, kind), "")
+        return SourceFile(_typed(path, kind, reading), "")
     if kind == XLSX:
         from shoal.connectors import workbooks
 
@@ -182,7 +184,7 @@ def _read_regular(
     return _parsed(content, path, kind, categorical, reading, "")
 
 
-def _read_parts(path: str | Path) -> SourceFile:
+def _read_parts(path: str | Path, reading: Reading) -> SourceFile:
     parts = parquet_parts.parts_of(path)
     try:
         with ExitStack() as kept:
@@ -191,7 +193,7 @@ def _read_parts(path: str | Path) -> SourceFile:
             hashes = parquet_parts.hashes(parts)
             if Path(path).is_dir():
                 folder_manifest.check_named(path, [part.name for part in parts], hashes)
-            frames = [_typed(str(part.path), ".parquet") for part in parts]
+            frames = [_typed(str(part.path), ".parquet", reading) for part in parts]
         digest = parquet_parts.digest(parts, hashes)
         return SourceFile(parquet_parts.joined(frames, parts), digest)
     except OSError as failed:
@@ -426,13 +428,12 @@ def _write(
         delimited.write(frame, file, dialect or default_dialect(kind))
 
 
-def _typed(path: str, kind: str) -> pl.DataFrame:
+def _typed(path: str, kind: str, reading: Reading) -> pl.DataFrame:
     incomplete = f"file '{path}': is not a complete {kind[1:]} file; write it again"
     # a name is a name, whatever characters it holds
     with library_errors_as(incomplete), open(path, "rb") as file:
         frame = pl.read_parquet(file) if kind == ".parquet" else pl.read_ipc(file)
-    check_plain(frame, f"file '{path}'")
-    return frame
+    return plain(frame, f"file '{path}'", reading)
 
 
 def _parsed(
@@ -463,25 +464,40 @@ def _json_lines(content: bytes, path: str, reading: Reading) -> pl.DataFrame:
             f"file '{path}': line {bad} is not a JSON object like the others; write one object a"
             " line"
         )
-    # lists and objects in a column that is dropped are nobody's business
-    unused = [n for n, kind in frame.schema.items() if kind.is_nested() and not reading.needs(n)]
-    frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in unused)
-    check_plain(frame, f"file '{path}'")
-    check_keys(content, frame, f"file '{path}'", not unused)
-    return frame
+    table = plain(frame, f"file '{path}'", reading)
+    check_keys(content, table, f"file '{path}'", table is frame)
+    return table
 
 
-def check_plain(frame: pl.DataFrame, where: str) -> None:
-    """Raises InputError where a column holds what has no one text, such as lists or bytes."""
-    odd = [
+def plain(frame: pl.DataFrame, where: str, reading: Reading = AS_FOUND) -> pl.DataFrame:
+    """The frame, without the cells of columns that nobody needs where these have no one text, such
+    as lists or bytes; raises InputError where others have none.
+    """
+    found = [
         name
         for name, dtype in frame.schema.items()
-        if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration)
+        if dtype.is_nested()
+        or dtype in (pl.Binary, pl.Object, pl.Duration)
+        or isinstance(dtype, pl.BaseExtension)
+        or (dtype in (pl.Date, pl.Datetime) and _is_beyond(frame[name]))
     ]
+    odd = [name for name in found if reading.needs(name)]
+    if "" in frame.columns and reading.needs(""):
+        raise InputError(f"{where}: column {frame.columns.index('') + 1} has no name; give it one")
     if odd:
         hold = "column {} holds" if len(odd) == 1 else "columns {} hold"
         quoted = ", ".join(f"'{name}'" for name in odd)
         raise InputError(
-            f"{where}: {hold.format(quoted)} lists, objects, bytes or durations; give plain values,"
-            " of a duration for instance its days"
+            f"{where}: {hold.format(quoted)} lists, objects, bytes, durations or days beyond all"
+            " calendars; give plain values, of a duration for instance its days"
         )
+    empty = [pl.lit(None, pl.String).alias(name) for name in found]
+    return frame.with_columns(empty) if empty else frame
+
+
+def _is_beyond(days: pl.Series) -> bool:
+    """Whether some lie beyond the years that have a text."""
+    unit = getattr(days.dtype, "time_unit", None)  # None of days
+    most = FARTHEST_DAY * {None: 1, "ms": 86_400 * 10**3, "us": 86_400 * 10**6}.get(unit, 10**18)
+    cells = days.to_physical()
+    return any(end is not None and abs(cast(int, end)) > most for end in (cells.min(), cells.max()))

@@ -75,15 +75,16 @@ class Stream:
         A batch without records is a quiet moment. Raises InputError, and takes none of them, where
         a record does not fit the policy, or comes after `flush`.
         """
-        from shoal.connectors.frames import like, table_of
+        from shoal.connectors.frames import like
         from shoal.policy.binding.columns import check_people
+        from shoal.policy.binding.files import table_given
 
         if self._ended:
             raise InputError(
                 "stream: has ended with flush, so nothing can follow; begin a new one for these"
                 " records"
             )
-        frame = table_of(batch, allow_empty=True).frame
+        frame = table_given(batch, self.policy, allow_empty=True).frame
         self._begin(frame.columns)
         nameless = check_people(frame, self.policy)
         if nameless:

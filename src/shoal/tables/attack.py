@@ -21,7 +21,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.files import read_original, read_released
+from shoal.policy.binding.files import read_original, read_released, table_given
 from shoal.policy.binding.past_memory import refuse_whole
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables.second_release import NOT_INSTALLED, replay_of, republisher
@@ -56,7 +56,7 @@ def attack(
         folds,
     )
     asked_of(policy, request)  # what is asked is judged before tables are read
-    table, source = table_of(released), table_of(original)
+    table, source = table_of(released), table_given(original, policy)
     result = audit_table(table, policy, source, progress)
     return attack_audited(result, table, source, policy, request, publish_again, progress)
 
@@ -122,7 +122,7 @@ def attack_file(
 
 def target_of(released: Any, policy: Policy, original: Any) -> AttackedRelease:
     """A released frame as attacks take it."""
-    table, source = table_of(released), table_of(original)
+    table, source = table_of(released), table_given(original, policy)
     return target(audit_table(table, policy, source), table, source, policy, publish_again)
 
 

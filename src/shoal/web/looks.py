@@ -431,7 +431,7 @@ def _every(frames: Iterator[pl.DataFrame], every: int) -> tuple[pl.DataFrame, in
 def _of_parquet(path: str) -> Iterator[pl.DataFrame]:
     try:
         schema = pl.read_parquet_schema(path)
-        files.check_plain(pl.DataFrame(schema=schema), f"file '{path}'")
+        files.plain(pl.DataFrame(schema=schema), f"file '{path}'")
         scanned = pl.scan_parquet(path, glob=False, low_memory=True)
         yield from scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True)
     except pl.exceptions.PolarsError:

@@ -27,7 +27,12 @@ from shoal.connectors.frames import Frame, table_of
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.binding.files import original_table, published_table, read_released
+from shoal.policy.binding.files import (
+    original_table,
+    published_table,
+    read_released,
+    table_given,
+)
 from shoal.policy.policy import Policy, PolicyLike
 
 ReleaseLike: TypeAlias = (
@@ -93,12 +98,14 @@ def source_of_frames(release: ReleaseLike, what: str, progress: Progress) -> Sou
     if len(release) == 4:
         lines = read_trace(str(release[3]))
         table = table_of(released)
-        source = table_of(original).frame
+        source = table_given(original, policy).frame
         read = StreamSource(source, np.arange(source.height), None)
         result = audit_traced(table, policy, read, lines, progress)
         return Source(of_audited(result, table, policy, what, "stream"), what, result)
     table, _ = published_table(table_of(released), policy)
-    result = audit_table(table, policy, original_table(table_of(original), policy), progress)
+    result = audit_table(
+        table, policy, original_table(table_given(original, policy), policy), progress
+    )
     return Source(of_audited(result, table, policy, what), what, result)
 
 

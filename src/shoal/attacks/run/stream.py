@@ -28,6 +28,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.table import Table
+from shoal.policy.binding.files import table_given
 from shoal.policy.policy import Policy, PolicyLike
 
 
@@ -55,7 +56,7 @@ def attack_stream(
     others = tuple(_earlier(each, policy) for each in earlier)
     outside, listed = (None if frame is None else table_of(frame) for frame in (control, external))
     request = asked_of(policy, AttackRequest(asked_attacks(attacks), outside, listed, others))
-    table, source = table_of(released), table_of(original).frame
+    table, source = table_of(released), table_given(original, policy).frame
     read = StreamSource(source, np.arange(source.height), None)
     lines = read_trace(path_text(trace, "trace"))
     result = audit_traced(table, policy, read, lines, progress)
