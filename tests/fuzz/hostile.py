@@ -129,6 +129,9 @@ COMMANDS = [
 ]
 """Each leaf command of the program; `ui` stands for requests to its page, `python` for a frame."""
 
+LONG = ("estimate", "fuse", "reproduce", "warmup")
+"""What takes seconds, and is drawn less often."""
+
 LEFT = {"stream": ("o.", "ck", "s."), "republish": ("led", "o.led"), "audit": ("",), "ui": ("",)}
 """What a verb that fails may leave: a stream what it had committed, a ledger its lock, an audit
 what it found, the page its project."""
@@ -214,6 +217,8 @@ def draw_case(seed: str, folder: Path) -> list[str]:
     """The words of a command; damages files of the folder that it reads."""
     draw = random.Random(seed)
     command = draw.choice(COMMANDS)
+    if command.startswith(LONG) and draw.random() < 0.9:
+        command = draw.choice(COMMANDS)
     if command in ("ui", "python"):
         return [command, seed]
     chosen = {
