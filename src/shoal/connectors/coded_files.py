@@ -63,6 +63,7 @@ def read_coded(path: str | Path, kind: str, reading: Reading, room: Room) -> Cod
 def _read_regular(path: str | Path, kind: str, reading: Reading, room: Room) -> CodedSource:
     if kind == ".parquet":
         with cores.beside(files.file_sha256, path) as hashed:
+            files.require_unfolded([path], kind, f"file '{path}'", reading.unpacked)
             table = _read_parquet(path, room)
             return CodedSource(table, hashed())
     with open(path, "rb") as file:

@@ -15,7 +15,7 @@ import shutil
 import sys
 import tempfile
 from bisect import bisect_left
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,7 +30,7 @@ from shoal.connectors.json_keys import check_keys, objects
 from shoal.connectors.sweeping import DRAFT_BYTES, sweep
 from shoal.data import cores
 from shoal.data.regular_files import is_pipe, require_name, require_regular, sync, unchanged
-from shoal.data.unpacking import unpacked
+from shoal.data.unpacking import CELL, most_unpacked, require_room, unpacked
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError, library_errors_as
 
@@ -172,6 +172,7 @@ def _read_regular(
 ) -> SourceFile:
     """A table in a regular file, its hash left out."""
     if kind in TYPED:
+        require_unfolded([path], kind, f"file '{path}'", reading.unpacked)
         return SourceFile(_typed(path, kind, reading), "")
     if kind == XLSX:
         from shoal.connectors import workbooks
@@ -193,6 +194,8 @@ def _read_parts(path: str | Path, reading: Reading) -> SourceFile:
             hashes = parquet_parts.hashes(parts)
             if Path(path).is_dir():
                 folder_manifest.check_named(path, [part.name for part in parts], hashes)
+            most = [part.path for part in parts]
+            require_unfolded(most, ".parquet", f"folder '{path}'", reading.unpacked)
             frames = [_typed(str(part.path), ".parquet", reading) for part in parts]
         digest = parquet_parts.digest(parts, hashes)
         return SourceFile(parquet_parts.joined(frames, parts), digest)
@@ -426,6 +429,23 @@ def _write(
         workbooks.write(frame, file)
     else:
         delimited.write(frame, file, dialect or default_dialect(kind))
+
+
+def require_unfolded(
+    paths: Sequence[str | Path], kind: str, what: str, allowed: int | None = None
+) -> None:
+    """Raises InputError where Parquet or Arrow files hold far more cells than bytes, by what they
+    say of themselves: a value that repeats is written once. allowed: as in `most_unpacked`.
+    """
+    cells = packed = 0
+    for path in paths:
+        packed += os.stat(path).st_size
+        incomplete = f"{what}: is not a complete {kind[1:]} file; write it again"
+        with library_errors_as(incomplete), open(path, "rb") as file:
+            table = pl.scan_parquet(file) if kind == ".parquet" else pl.scan_ipc(file)
+            rows = table.select(pl.len()).collect().item()
+            cells += rows * len(table.collect_schema())
+    require_room(CELL * cells, most_unpacked(packed, allowed), what)
 
 
 def _typed(path: str, kind: str, reading: Reading) -> pl.DataFrame:

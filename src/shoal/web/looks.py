@@ -430,6 +430,7 @@ def _every(frames: Iterator[pl.DataFrame], every: int) -> tuple[pl.DataFrame, in
 
 def _of_parquet(path: str) -> Iterator[pl.DataFrame]:
     try:
+        files.require_unfolded([path], ".parquet", f"file '{path}'")
         schema = pl.read_parquet_schema(path)
         files.plain(pl.DataFrame(schema=schema), f"file '{path}'")
         scanned = pl.scan_parquet(path, glob=False, low_memory=True)

@@ -132,9 +132,10 @@ def test_keyed_pseudonyms_link_records_without_naming_anybody(monkeypatch):
         "promises": [{"model": "k-anonymity", "k": 3}],
     }
     policy = Policy.from_dict(content)
-    monkeypatch.delenv("SHOAL_PSEUDONYM_KEY", raising=False)
-    with pytest.raises(shoal.InputError, match="SHOAL_PSEUDONYM_KEY"):
-        shoal.publish(frame, policy)
+    for none in ("", " " * 20, f"{' ' * 20}short"):
+        monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", none)
+        with pytest.raises(shoal.InputError, match="SHOAL_PSEUDONYM_KEY"):
+            shoal.publish(frame, policy)
     monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "a secret of the owner")
     first = shoal.publish(frame, policy).data["name"].to_list()
     assert first[0] == first[2] != first[1]
