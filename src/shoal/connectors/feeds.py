@@ -26,8 +26,9 @@ import polars as pl
 
 from shoal.connectors import record_ends
 from shoal.connectors.delimited import is_utf8, with_outer_names
-from shoal.connectors.files import STANDARD, XLSX, format_to_read, plain
+from shoal.connectors.files import STANDARD, XLSX, format_to_read
 from shoal.connectors.parquet_parts import is_many
+from shoal.connectors.typed import plain
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.errors import CheckpointError, InputError, library_errors_as

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast, runti
 import polars as pl
 
 from shoal.connectors.dialect import AS_FOUND, Reading
-from shoal.connectors.files import plain
+from shoal.connectors.typed import plain
 from shoal.data.table import Table
 from shoal.errors import InputError, is_of_a_library
 
