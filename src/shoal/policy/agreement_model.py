@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import cached_property
@@ -155,19 +155,24 @@ def contradictions(model: AgreementModel) -> list[str]:
     ]
 
 
-def _party_findings(model: AgreementModel) -> list[str]:
-    names = model.participants
+def name_findings(names: Sequence[str]) -> list[str]:
+    """What is wrong with the names of parties, each by itself."""
     findings = [
         f"party '{name}': a name is a letter and then letters, digits or '-', {MOST_NAME} at"
         " most, all small"
         for name in names
         if not _NAME.fullmatch(name) or len(name) > MOST_NAME
     ]
-    findings += [
+    return findings + [
         f"party '{name}': a name is not {' or '.join(SUBCOMMANDS)}, the commands of 'shoal party'"
         for name in names
         if name in SUBCOMMANDS
     ]
+
+
+def _party_findings(model: AgreementModel) -> list[str]:
+    names = model.participants
+    findings = name_findings(names)
     findings += [f"party '{name}': is named twice" for name in _repeated(names)]
     is_keyed = model.joining.name == "keyed"
     if is_keyed and (model.helper is None or len(model.parties) < 2):
