@@ -12,12 +12,12 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from shoal.attacks.run.stream import attack_stream
 
 import shoal
 from republish_cases import append, wearers
 from republish_cases import policy as ledger_policy
 from shoal.attacks.run.ledger import audit_ledger
-from shoal.attacks.run.stream import attack_stream
 from shoal.data.progress import no_progress
 from shoal.policy import registry
 from shoal.policy.policy import Policy

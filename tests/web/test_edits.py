@@ -177,3 +177,10 @@ def test_no_edit_changes_the_policy_it_was_given():
     for kind in EDITS:
         edited(kind, forms, POLICY, COLUMNS)
     assert yaml.safe_dump(POLICY) == before
+
+
+@pytest.mark.parametrize("number", ["²", "9" * 5000])
+def test_a_field_that_is_no_number_is_no_internal_error(opened, number):
+    assert opened.post("/table", path="patients.csv", header=number).status < 500
+    assert opened.post("/undo", to=number, base=opened.server.project.policy_sha).status == 404
+    assert opened.edit("role", column=number, role="plain").status == 422

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from shoal.auditor.ledger import terms
-from shoal.connectors.frames import Frame, table_of
+from shoal.connectors.frames import Frame
 from shoal.data.findings import AttributeFinding, Fault
 from shoal.data.hierarchies.diagnostics import diagnose, values_without_leaf
 from shoal.data.hierarchies.table import read_paths
@@ -20,7 +20,7 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.columns import check_columns, input_warnings
-from shoal.policy.binding.files import original_table, read_original
+from shoal.policy.binding.files import original_table, read_original, table_given
 from shoal.policy.binding.table import bind
 from shoal.policy.consistency import contradictions, place_of
 from shoal.policy.loading import read_mapping
@@ -93,7 +93,7 @@ def check(policy: PolicyLike, frame: Frame | None = None) -> list[AttributeFindi
     a policy.
     """
     policy = Policy.of(policy)
-    table = None if frame is None else original_table(table_of(frame), policy)
+    table = None if frame is None else original_table(table_given(frame, policy), policy)
     return _once([*_plain(_method_findings(policy)), *_findings(policy, table)])
 
 

@@ -25,7 +25,7 @@ from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.measure import measure
 from shoal.auditor.verdict import open_question_warnings
 from shoal.connectors import files
-from shoal.connectors.frames import Frame, table_of
+from shoal.connectors.frames import Frame
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
@@ -36,7 +36,7 @@ from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
 from shoal.data.uncompiled import always
 from shoal.errors import InfeasibleError, InputError
-from shoal.policy.binding.files import read_original
+from shoal.policy.binding.files import read_original, table_given
 from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.recoding.recode import find_classes, ordered, recode
@@ -82,7 +82,7 @@ def compare(
     for warning in open_question_warnings(policy):
         warnings.warn(warning, stacklevel=2)
     asked = Points(methods, ks, attack, on_row, skip)
-    return _compared(table_of(frame), policy, asked, progress)
+    return _compared(table_given(frame, policy), policy, asked, progress)
 
 
 def _compared(table: Table, policy: Policy, asked: Points, progress: Progress) -> Comparison:

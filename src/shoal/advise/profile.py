@@ -54,7 +54,7 @@ def profile(
         raise InputError("profile: takes a policy or 'quasi', not both; leave out one of them")
     said = {} if given is None else given.model.read.model_dump(exclude_unset=True)
     options = read_options({**said, **(read or {})})
-    written, dialect = read_undeclared(source, options, progress)
+    written, dialect = read_undeclared(source, options, progress, given)
     check_header(written)
     _check_named(quasi, written.names)
     found = LookedAt.of(written, options, "identify a person", progress)

@@ -26,7 +26,7 @@ from shoal.auditor.without_policy import (
 from shoal.connectors import files
 from shoal.connectors.coded_files import CodedSource
 from shoal.connectors.files import SourceFile
-from shoal.connectors.frames import Frame, table_of
+from shoal.connectors.frames import Frame
 from shoal.connectors.outputs import describe_file, described_second, remove_stale_signature
 from shoal.data import cores
 from shoal.data.certificate import Certificate
@@ -49,6 +49,7 @@ from shoal.policy.binding.files import (
     read_original,
     read_released,
     released_table,
+    table_given,
 )
 from shoal.policy.binding.table import bind_original, bind_release
 from shoal.policy.policy import Policy, PolicyLike
@@ -103,7 +104,7 @@ def audit(
     columns = {"quasi": quasi, "k": k, "subject": subject, "sensitive": sensitive, "l": l, "t": t}
     policy = _policy_of(policy, given_words(columns), original)
     with cores.using(threads):
-        truth = None if original is None else original_table(table_of(original), policy)
+        truth = None if original is None else original_table(table_given(original, policy), policy)
         table, contradicted = published_table(released_table(released, policy), policy)
         certificate = audit_table(table, policy, truth, progress, downstream).certificate
     return with_contradicted(certificate, contradicted)

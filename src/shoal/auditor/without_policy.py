@@ -134,4 +134,4 @@ def listed(names: str | Iterable[str]) -> list[str]:
     """Names of columns; a text is one name. A set is sorted, so that it is always the same list."""
     if isinstance(names, str):
         return [names]
-    return sorted(names) if isinstance(names, Set) else list(names)
+    return sorted(names, key=str) if isinstance(names, Set) else list(names)

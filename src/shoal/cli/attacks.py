@@ -266,7 +266,7 @@ class Beside(Named):
 def _number(key: str, text: str) -> Any:
     if key != "record_lines":
         return text
-    if not text.isdigit() or int(text) < 1:
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
         raise InputError("--record-lines: is a number of lines, 1 or more")
     return int(text)
 

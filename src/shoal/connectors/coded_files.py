@@ -19,6 +19,7 @@ from polars.io.plugins import register_io_source
 from shoal.connectors import delimited, files, parquet_parts
 from shoal.connectors.dialect import DELIMITED, UTF8, Dialect, Reading
 from shoal.connectors.record_ends import PIECE, Pieces
+from shoal.connectors.typed import plain, require_unfolded
 from shoal.data import cores
 from shoal.data.coded_table import Blank, CodedTable
 from shoal.data.regular_files import is_pipe, require_regular, unchanged
@@ -61,6 +62,7 @@ def read_coded(path: str | Path, kind: str, reading: Reading, room: Room) -> Cod
 def _read_regular(path: str | Path, kind: str, reading: Reading, room: Room) -> CodedSource:
     if kind == ".parquet":
         with cores.beside(files.file_sha256, path) as hashed:
+            require_unfolded([path], kind, f"file '{path}'", reading.unpacked)
             table = _read_parquet(path, room)
             return CodedSource(table, hashed())
     if not is_packed(path):
@@ -188,7 +190,7 @@ def _ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
 def _read_parquet(path: str | Path, room: Room) -> CodedTable:
     with library_errors_as(f"file '{path}': is not a complete parquet file; write it again"):
         schema = dict(pl.read_parquet_schema(path))
-        files.check_plain(pl.DataFrame(schema=schema), f"file '{path}'")
+        plain(pl.DataFrame(schema=schema), f"file '{path}'")
         growing = GrowingTable(schema, room)
         dtypes = growing.dtypes()
         texts = [pl.col(name).cast(pl.String).cast(dtypes[name]) for name in schema]

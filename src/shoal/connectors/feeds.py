@@ -26,8 +26,9 @@ import polars as pl
 
 from shoal.connectors import record_ends
 from shoal.connectors.delimited import is_utf8, with_outer_names
-from shoal.connectors.files import STANDARD, XLSX, check_plain, format_to_read
+from shoal.connectors.files import STANDARD, XLSX, format_to_read
 from shoal.connectors.parquet_parts import is_many
+from shoal.connectors.typed import plain
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.errors import CheckpointError, InputError, library_errors_as
@@ -479,7 +480,7 @@ class TableFeed:
         """The next records."""
         with library_errors_as(self._incomplete):
             frame = self._table.slice(self._at, SLICE).collect()
-        check_plain(frame, f"source '{self._path}'")
+        frame = plain(frame, f"source '{self._path}'")
         position = np.arange(self._at, self._at + frame.height)
         self._at += frame.height
         return Piece(frame, position, [], not frame.height)

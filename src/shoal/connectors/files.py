@@ -27,6 +27,7 @@ from shoal.connectors.database import address as database
 from shoal.connectors.dialect import AS_FOUND, DELIMITED, Dialect, Reading, default_dialect
 from shoal.connectors.json_keys import check_keys, objects
 from shoal.connectors.sweeping import draft_beside
+from shoal.connectors.typed import plain, require_unfolded
 from shoal.data import cores
 from shoal.data.regular_files import is_pipe, require_name, require_regular, sync, unchanged
 from shoal.data.unpacking import is_packed, unpacked
@@ -145,7 +146,7 @@ def read_as(
 
         return SourceFile(*read_table(database.parse(str(path))))
     if parquet_parts.is_many(path):
-        return _read_parts(path)
+        return _read_parts(path, reading)
     require_regular(path, "file", or_pipe=kind not in (*TYPED, XLSX))
     try:
         if is_pipe(path):  # can be read only once
@@ -164,7 +165,8 @@ def _read_regular(
 ) -> SourceFile:
     """A table in a regular file, its hash left out."""
     if kind in TYPED:
-        return SourceFile(_typed(path, kind), "")
+        require_unfolded([path], kind, f"file '{path}'", reading.unpacked)
+        return SourceFile(_typed(path, kind, reading), "")
     if kind == XLSX:
         from shoal.connectors import workbooks
 
@@ -175,7 +177,7 @@ def _read_regular(
     return _parsed(content, path, kind, categorical, reading, "")
 
 
-def _read_parts(path: str | Path) -> SourceFile:
+def _read_parts(path: str | Path, reading: Reading) -> SourceFile:
     parts = parquet_parts.parts_of(path)
     try:
         with ExitStack() as kept:
@@ -184,7 +186,9 @@ def _read_parts(path: str | Path) -> SourceFile:
             hashes = parquet_parts.hashes(parts)
             if Path(path).is_dir():
                 folder_manifest.check_named(path, [part.name for part in parts], hashes)
-            frames = [_typed(str(part.path), ".parquet") for part in parts]
+            most = [part.path for part in parts]
+            require_unfolded(most, ".parquet", f"folder '{path}'", reading.unpacked)
+            frames = [_typed(str(part.path), ".parquet", reading) for part in parts]
         digest = parquet_parts.digest(parts, hashes)
         return SourceFile(parquet_parts.joined(frames, parts), digest)
     except OSError as failed:
@@ -399,13 +403,12 @@ def _write(
         delimited.write(frame, file, dialect or default_dialect(kind))
 
 
-def _typed(path: str, kind: str) -> pl.DataFrame:
+def _typed(path: str, kind: str, reading: Reading) -> pl.DataFrame:
     incomplete = f"file '{path}': is not a complete {kind[1:]} file; write it again"
     # a name is a name, whatever characters it holds
     with library_errors_as(incomplete), open(path, "rb") as file:
         frame = pl.read_parquet(file) if kind == ".parquet" else pl.read_ipc(file)
-    check_plain(frame, f"file '{path}'")
-    return frame
+    return plain(frame, f"file '{path}'", reading)
 
 
 def _parsed(
@@ -436,25 +439,6 @@ def _json_lines(content: bytes, path: str, reading: Reading) -> pl.DataFrame:
             f"file '{path}': line {bad} is not a JSON object like the others; write one object a"
             " line"
         )
-    # lists and objects in a column that is dropped are nobody's business
-    unused = [n for n, kind in frame.schema.items() if kind.is_nested() and not reading.needs(n)]
-    frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in unused)
-    check_plain(frame, f"file '{path}'")
-    check_keys(content, frame, f"file '{path}'", not unused)
-    return frame
-
-
-def check_plain(frame: pl.DataFrame, where: str) -> None:
-    """Raises InputError where a column holds what has no one text, such as lists or bytes."""
-    odd = [
-        name
-        for name, dtype in frame.schema.items()
-        if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration)
-    ]
-    if odd:
-        hold = "column {} holds" if len(odd) == 1 else "columns {} hold"
-        quoted = ", ".join(f"'{name}'" for name in odd)
-        raise InputError(
-            f"{where}: {hold.format(quoted)} lists, objects, bytes or durations; give plain values,"
-            " of a duration for instance its days"
-        )
+    table = plain(frame, f"file '{path}'", reading)
+    check_keys(content, table, f"file '{path}'", table is frame)
+    return table

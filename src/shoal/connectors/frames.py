@@ -5,15 +5,17 @@ What streams Arrow, such as a result of DuckDB, is taken too; a polars frame com
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import polars as pl
 
-from shoal.connectors.files import check_plain
+from shoal.connectors.dialect import AS_FOUND, Reading
+from shoal.connectors.typed import plain
 from shoal.data.table import Table
-from shoal.errors import InputError
+from shoal.errors import InputError, is_of_a_library
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -33,48 +35,80 @@ Frame: TypeAlias = "IntoDataFrame | ArrowStream"
 FrameT = TypeVar("FrameT", bound=Frame)
 
 
-def table_of(frame: Frame | Table, allow_empty: bool = False) -> Table:
-    """The frame as a table; raises InputError for another thing, or a frame without records."""
+def table_of(frame: Frame | Table, allow_empty: bool = False, reading: Reading = AS_FOUND) -> Table:
+    """The frame as a table; raises InputError for another thing, or a frame without records.
+
+    reading: which columns are needed; one that is not may hold anything.
+    """
     if isinstance(frame, Table):
         return frame
     eager = _eager(frame)
     _check_names(eager.columns)
     try:
         polars = eager.to_polars()
-    except Exception:
-        # each kind of frame has its own ways to fail, and their texts may hold values
-        raise InputError.from_findings(_mixed_columns(eager)) from None
+    except BaseException as failed:
+        _require_known(failed)
+        polars = _by_columns(eager, reading)
     if not polars.height and not allow_empty:
         raise InputError("frame: holds no records; publish a table with at least k people")
-    check_plain(polars, "frame")
-    return Table(polars)
+    return Table(plain(polars, "frame", reading))
+
+
+def _require_known(failed: BaseException) -> None:
+    """Raises again what no library of frames raised: each has its own ways to fail, and their texts
+    may hold values.
+    """
+    if not isinstance(failed, Exception) and not is_of_a_library(failed):
+        raise failed
 
 
 def _check_names(names: Sequence[object]) -> None:
-    repeated = sorted({str(name) for name in names if names.count(name) > 1})
+    shown = [str(name) for name in names]
+    repeated = sorted(name for name, times in Counter(shown).items() if times > 1)
     if repeated:
         what = "column name" if len(repeated) == 1 else "column names"
         occur = "occurs" if len(repeated) == 1 else "occur"
         raise InputError(
             f"frame: {what} {', '.join(map(repr, repeated))} {occur} twice; rename one"
         )
+    for name in shown:
+        if "\0" in name or name.encode(errors="replace").decode() != name:
+            raise InputError(f"frame: column name {name!r} is no text; rename the column")
 
 
-def _mixed_columns(frame: nw.DataFrame[IntoDataFrame]) -> list[str]:
-    """What to say of the columns that no one type fits, with the first row that differs."""
-    findings = []
-    for name in frame.columns:
+def _by_columns(frame: nw.DataFrame[IntoDataFrame], reading: Reading) -> pl.DataFrame:
+    """Each column by itself, without those that can't be read and that nobody needs.
+
+    Raises InputError with all others, and the first row that differs.
+    """
+    columns, findings = [], []
+    for place, name in enumerate(map(str, frame.columns)):
         try:
-            frame.select(name).to_polars()
-        except Exception:
-            kinds = [(row, _kind(cell)) for row, cell in enumerate(frame[name].to_list(), 1)]
-            filled = [(row, kind) for row, kind in kinds if kind is not None]
-            other = next((row for row, kind in filled if kind is not filled[0][1]), None)
-            where = "" if other is None else f" (row {other})"
-            findings.append(
-                f"frame: column '{name}' mixes kinds of values{where}; give it one kind"
-            )
-    return findings or ["frame: a column mixes kinds of values; give every column one kind"]
+            columns.append(frame[:, [place]].to_polars().to_series().alias(name))
+        except BaseException as failed:
+            _require_known(failed)
+            columns.append(pl.repeat(None, len(frame), dtype=pl.String, eager=True).alias(name))
+            if reading.needs(name):
+                row = _first_other(frame[:, place])
+                findings.append(
+                    f"frame: column '{name}' holds what has no one text; give it plain values"
+                    if row is None
+                    else f"frame: column '{name}' mixes kinds of values (row {row}); give it one"
+                    " kind"
+                )
+    if findings:
+        raise InputError.from_findings(findings)
+    return pl.DataFrame(columns)
+
+
+def _first_other(cells: nw.Series[Any]) -> int | None:
+    """The first row whose cell is of another kind than those before it."""
+    try:
+        kinds = [(row, _kind(cell)) for row, cell in enumerate(cells.to_list(), 1)]
+    except Exception:
+        return None
+    filled = [(row, kind) for row, kind in kinds if kind is not None]
+    return next((row for row, kind in filled if kind is not filled[0][1]), None)
 
 
 def _kind(cell: object) -> type | None:
@@ -121,8 +155,8 @@ def _eager(frame: Frame) -> nw.DataFrame[IntoDataFrame]:
     except nw.exceptions.DuplicateError:
         _check_names([*getattr(frame, "column_names", getattr(frame, "columns", ()))])
         raise InputError("frame: a column name occurs twice; rename one") from None
-    except Exception:  # each library has its own ways to fail, and their texts may hold values
-        pass
+    except BaseException as failed:
+        _require_known(failed)
     raise InputError(
         "frame: is not a pandas, polars or pyarrow table; read the data into one of them, and"
         " collect lazy ones"

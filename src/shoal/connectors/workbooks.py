@@ -28,7 +28,15 @@ from shoal.errors import InputError, MissingExtraError, library_errors_as
 ROWS, COLUMNS, CHARACTERS = 1_048_575, 16_384, 32_767
 """What a sheet holds, below its first row; and a cell."""
 
-DAMAGES = (zipfile.BadZipFile, expat.ExpatError, KeyError, OSError, EOFError, zlib.error)
+DAMAGES = (
+    zipfile.BadZipFile,
+    expat.ExpatError,
+    KeyError,
+    ValueError,
+    OSError,
+    EOFError,
+    zlib.error,
+)
 
 MOST_EXACT = 10**15
 """Whole numbers of more digits may have lost some: a spreadsheet keeps 15."""

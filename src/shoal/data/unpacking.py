@@ -57,6 +57,10 @@ def unpacked(content: bytes, what: str, allowed: int | None = None) -> bytes:
         raise InputError(f"{what}: its compression is damaged; fetch it again") from None
 
 
+CELL = 2
+"""What a cell of Parquet or Arrow takes as text, at its least: a character and a delimiter."""
+
+
 def require_room(size: int, most: int, what: str) -> None:
     """Raises InputError where more than `most` bytes were unpacked."""
     if size > most:

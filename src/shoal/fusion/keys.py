@@ -10,6 +10,7 @@ from shoal.connectors import files
 from shoal.connectors.party.tls import Identity, certificate_findings, key_finding, make_keys
 from shoal.errors import InputError
 from shoal.policy.agreement import Agreement
+from shoal.policy.agreement_model import name_findings
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,10 @@ class Keys:
         return cls(folder / f"{name}.key", folder / f"{name}.crt")
 
     def make(self, name: str) -> None:
-        """Writes fresh keys; raises InputError where some exist, which must not be lost."""
+        """Writes fresh keys; raises InputError where some exist, which must not be lost, or where
+        no party can have the name.
+        """
+        InputError.raise_for(name_findings([name]))
         for path in (self.key, self.certificate):
             if path.exists():
                 raise InputError(

@@ -23,7 +23,7 @@ from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.address import SQLITE, TableAddress, is_address, parse
 from shoal.connectors.database.release_tables import ListedRelease, ReleaseRows, TableState
-from shoal.connectors.frames import Frame, FrameT, like, table_of
+from shoal.connectors.frames import Frame, FrameT, like
 from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, ReleaseDraft, TableNote, sha256_of
 from shoal.connectors.ledger.identities import as_text, carry_over, write_originals
 from shoal.connectors.ledger.panel import PANEL_FILES
@@ -36,7 +36,7 @@ from shoal.ledgers.increment import TRANSIENT_FILES, DeferredRecords, write_know
 from shoal.ledgers.next_release import AuditedDraft, plan, write_and_audit
 from shoal.ledgers.planned_release import PlannedRelease
 from shoal.policy.binding.columns import check_columns, check_people
-from shoal.policy.binding.files import original_frame, read_original
+from shoal.policy.binding.files import original_frame, read_original, table_given
 from shoal.policy.policy import Policy, PolicyLike
 
 DEFAULT_METHOD = "crp"
@@ -209,7 +209,7 @@ def read_increment(path: str, policy: Policy) -> files.SourceFile:
 
 def increment_of(frame: Frame, policy: Policy) -> files.SourceFile:
     """The increment in a frame of any kind, recognized by the text of its cells; may be empty."""
-    records = table_of(frame, allow_empty=True).frame
+    records = table_given(frame, policy, allow_empty=True).frame
     text = as_text(records).write_csv()
     digest = hashlib.sha256(text.encode()).hexdigest()
     records, remarks = without_nobody(records)

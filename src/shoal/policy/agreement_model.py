@@ -155,8 +155,8 @@ def contradictions(model: AgreementModel) -> list[str]:
     ]
 
 
-def _party_findings(model: AgreementModel) -> Iterator[str]:
-    names = model.participants
+def name_findings(names: Iterable[str]) -> Iterator[str]:
+    """What is wrong with the names of parties, each by itself."""
     yield from (
         f"party '{name}': a name is a letter and then letters, digits or '-', {MOST_NAME} at"
         " most, all small"
@@ -168,6 +168,11 @@ def _party_findings(model: AgreementModel) -> Iterator[str]:
         for name in names
         if name in SUBCOMMANDS
     )
+
+
+def _party_findings(model: AgreementModel) -> Iterator[str]:
+    names = model.participants
+    yield from name_findings(names)
     yield from (f"party '{name}': is named twice" for name in _repeated(names))
     is_keyed = model.joining.name == "keyed"
     if is_keyed and (model.helper is None or len(model.parties) < 2):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -94,7 +94,12 @@ def coerce_parameter(parameter: Parameter, value: Any) -> Any:
     elif kind is str and not isinstance(value, str):
         raise ValueError("must be text")
     elif kind is tuple:
-        value = tuple(value.split(",")) if isinstance(value, str) else tuple(value)
+        value = value.split(",") if isinstance(value, str) else value
+        if not isinstance(value, Collection) or isinstance(value, Mapping):
+            raise ValueError("must be a list")
+        if not all(isinstance(one, str | Real) for one in value):
+            raise ValueError("must be a list of plain values")
+        value = tuple(value)
     if parameter.choices is not None and value not in parameter.choices:
         raise ValueError(
             f"must be one of {', '.join(str(c) for c in parameter.choices if c != '')}"

@@ -19,6 +19,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.errors import CheckpointError, InputError
 from shoal.policy.binding.columns import check_people
+from shoal.policy.binding.files import table_given
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.streams import run
 from shoal.streams.checkpoint import UNFIT, packed, unpacked
@@ -79,7 +80,7 @@ class Stream:
                 "stream: has ended with flush, so nothing can follow; begin a new one for these"
                 " records"
             )
-        frame = table_of(batch, allow_empty=True).frame
+        frame = table_given(batch, self.policy, allow_empty=True).frame
         core = self._begun(frame.columns)
         nameless = check_people(frame, self.policy)
         if nameless:

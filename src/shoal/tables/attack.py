@@ -26,6 +26,7 @@ from shoal.policy.binding.files import (
     published_table,
     read_original,
     read_released,
+    table_given,
 )
 from shoal.policy.binding.past_memory import refuse_whole
 from shoal.policy.policy import Policy, PolicyLike
@@ -55,7 +56,7 @@ def attack(
     policy = Policy.of(policy)
     request = request_of_frames(policy, attacks, control, external, earlier, folds)
     table, _ = published_table(table_of(released), policy)
-    source = original_table(table_of(original), policy)
+    source = original_table(table_given(original, policy), policy)
     result = audit_table(table, policy, source, progress)
     target = published_again(AttackedRelease.of_audited(result, table, source, policy), policy)
     return attacked(result.certificate, target, policy, request, progress)

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.without_policy import listed, named_twice, promises_of
+from shoal.connectors.dialect import Reading
 from shoal.data.column_words import words_of
 from shoal.data.numbers import FARTHEST, parse_numbers
 from shoal.data.single_ends import outward_domain
@@ -58,6 +59,14 @@ class Columns(TypedDict, total=False):
     k: int
     l: int | None
     t: float | None
+
+
+def reading_for(asked: Columns) -> Reading:
+    """Which columns are needed of a frame."""
+    needed = [asked.get("quasi"), asked.get("sensitive"), asked.get("subject"), asked.get("plain")]
+    kept = frozenset(str(name) for names in needed if names is not None for name in listed(names))
+    dropped = frozenset(map(str, listed(asked.get("drop", ()))))
+    return Reading(dropped=dropped, kept=kept if asked.get("other") == "drop" else None)
 
 
 def policy_of_frame(

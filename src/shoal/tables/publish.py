@@ -40,6 +40,7 @@ from shoal.policy.binding.files import (
     published_frame,
     read_draft,
     read_original,
+    table_given,
     written_frame,
 )
 from shoal.policy.binding.past_memory import refuse_whole, room_for
@@ -78,7 +79,7 @@ def publication(
     policy.require_answers()
     attack = asked_of(policy, AttackRequest(asked_attacks(request.attack)))
     progress = request.progress
-    given = table_of(frame)
+    given = table_given(frame, policy)
     table = original_table(given, policy)
     plan = _existing(request.plan, policy, request.explain)
     draft = prepare(table, policy, progress, plan, request.explain, beside=request.beside)
@@ -124,7 +125,7 @@ def _policy_of(
 ) -> tuple[Policy, list[ReleaseWarning]]:
     """The policy that is given, or the one that columns and numbers say; raises InputError."""
     from shoal.auditor.without_policy import given_words
-    from shoal.tables.from_columns import Columns, policy_of_frame
+    from shoal.tables.from_columns import Columns, policy_of_frame, reading_for
 
     unknown = sorted(set(columns) - set(Columns.__annotations__))
     if unknown:
@@ -140,7 +141,8 @@ def _policy_of(
         return Policy.of(policy), []
     if not given:
         raise InputError("publish: needs a policy, or 'quasi' and 'k'; give one of them")
-    return policy_of_frame(table_of(frame), ordered_categories(frame), given)
+    table = table_of(frame, reading=reading_for(given))
+    return policy_of_frame(table, ordered_categories(frame), given)
 
 
 def publish_file(

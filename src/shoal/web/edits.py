@@ -54,7 +54,7 @@ def lines_of(form: Form, name: str) -> list[str]:
 def column_of(form: Form, columns: Sequence[str], field: str = "column") -> str:
     """The column of a number, from 1; raises InputError."""
     text = one(form, field)
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= len(columns):
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= len(columns)):
         raise InputError(f"{field}: there is no such column; load the page again")
     return columns[int(text) - 1]
 

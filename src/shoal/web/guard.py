@@ -141,7 +141,7 @@ class _Headers:
 async def _body(receive: Receive, headers: _Headers) -> bytes | None:
     """The whole body; None where it is too large, which is noticed before it is read."""
     stated = headers.last("content-length")
-    if stated is not None and (not stated.isdigit() or int(stated) > MOST_BYTES):
+    if stated is not None and not (stated.isdecimal() and int(stated[:20]) <= MOST_BYTES):
         return None
     body = bytearray()
     while True:

@@ -22,6 +22,7 @@ from shoal.connectors import delimited, files
 from shoal.connectors.coded_files import PARQUET_ROWS, frames_of
 from shoal.connectors.dialect import DELIMITED, UTF8, Reading
 from shoal.connectors.record_ends import PIECE, Pieces
+from shoal.connectors.typed import plain, require_unfolded
 from shoal.data import cores
 from shoal.data.findings import AttributeFinding
 from shoal.data.table import as_text
@@ -398,8 +399,9 @@ def _every(frames: Iterator[pl.DataFrame], every: int) -> tuple[pl.DataFrame, in
 
 def _of_parquet(path: str) -> Iterator[pl.DataFrame]:
     try:
+        require_unfolded([path], ".parquet", f"file '{path}'")
         schema = pl.read_parquet_schema(path)
-        files.check_plain(pl.DataFrame(schema=schema), f"file '{path}'")
+        plain(pl.DataFrame(schema=schema), f"file '{path}'")
         scanned = pl.scan_parquet(path, glob=False, low_memory=True)
         yield from scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True)
     except pl.exceptions.PolarsError:

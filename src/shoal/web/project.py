@@ -357,7 +357,7 @@ class History:
     def entries(self) -> list[Entry]:
         found = []
         for path in sorted(self.folder.glob("[0-9]*.yaml")):
-            if path.stem.isdigit():
+            if path.stem.isascii() and path.stem.isdigit():
                 found.append(_read(path, path.stat().st_mtime_ns))
         return sorted(found, key=lambda entry: entry.number)
 

@@ -606,9 +606,10 @@ def test_a_passphrase_protects_the_key(folder, monkeypatch, capsys):
     monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", "wrong")
     assert sign(folder, folder / "safe.pem") == 2
     assert "the passphrase is wrong; correct SHOAL_KEY_PASSPHRASE" in capsys.readouterr().err
-    monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", "")
-    assert status_of(["key", "new", str(folder / "empty")]) == 2
-    assert not (folder / "empty.pem").exists()
+    for empty in ("", " " * 20):
+        monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", empty)
+        assert status_of(["key", "new", str(folder / "empty")]) == 2
+        assert not (folder / "empty.pem").exists()
 
 
 def test_nobody_is_asked_where_there_is_no_terminal(folder, key, monkeypatch):

@@ -741,6 +741,13 @@ def test_a_method_needs_no_settings_and_takes_no_text_for_them(sample_policy):
         policy.with_method("mondrian", "cut=nearest")
 
 
+@pytest.mark.parametrize("name", ["\ufeff", "Bank", "é", "run", "a" * 300])
+def test_nobody_gets_keys_by_a_name_that_no_party_can_have(shoal, name):
+    done = shoal("party", "init", name)
+    assert done.status == 2
+    assert "a name is" in done.err
+
+
 def test_keys_of_nobody_are_asked_for_by_name(workplace, shoal):
     assert shoal("party", "init").err == (
         "shoal: Missing argument 'NAME' (this party's name); see 'shoal party init --help'\n"

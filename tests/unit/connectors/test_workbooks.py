@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import shutil
+import struct
 import subprocess
 import sys
 import zipfile
+import zlib
 from datetime import date, datetime
 from pathlib import Path
 
@@ -237,6 +239,25 @@ def test_a_workbook_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(unpacking, "FREE", 1000)
     monkeypatch.setattr(unpacking, "RATIO", 1)
     with pytest.raises(InputError, match="unpacks to more than"):
+        read(path)
+
+
+@pytest.mark.parametrize("part", [b"xl/worksheets/sheet1.xml", b"xl/sharedStrings.xml"])
+def test_a_workbook_whose_headers_say_that_it_unpacks_to_less_is_refused(tmp_path, part):
+    """They say 100 bytes of a part, and give the sum of these."""
+    path = tmp_path / "t.xlsx"
+    frame = pl.DataFrame({"a": [f"person {n}" for n in range(2000)]})
+    path.write_bytes(written(frame))
+    with zipfile.ZipFile(path) as archive:
+        begins = archive.getinfo(part.decode()).header_offset
+        crc = zlib.crc32(archive.read(part.decode())[:100])
+    content = bytearray(path.read_bytes())
+    listed = content.rindex(part) - 46
+    for at in (begins + 14, listed + 16):
+        struct.pack_into("<I", content, at, crc)
+        struct.pack_into("<I", content, at + 8, 100)
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"is not a complete .xlsx workbook"):
         read(path)
 
 

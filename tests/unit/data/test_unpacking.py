@@ -7,8 +7,11 @@ import tracemalloc
 import zipfile
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from shoal.cli.main import status_of
 from shoal.connectors import files
 from shoal.connectors.dialect import Reading
 from shoal.data import unpacking
@@ -46,6 +49,38 @@ def test_a_table_is_read_where_its_reader_allows_what_it_unpacks_to(tmp_path, mo
     with pytest.raises(InputError, match="unpacks to more than"):
         files.read(str(path))
     assert files.read(str(path), reading=Reading(unpacked=1 << 20)).frame.height == 9999
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
+def test_a_value_that_is_written_once_for_many_rows_is_refused_by_what_its_file_says(
+    tmp_path, monkeypatch, name
+):
+    path = tmp_path / name
+    cells = pa.table({"a": pa.nulls(10**8, pa.int8()).fill_null(0)})
+    if name == "t.parquet":
+        pq.write_table(cells, path, compression="zstd")
+    else:
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        with pa.ipc.new_file(path, cells.schema, options=options) as file:
+            file.write_table(cells)
+    assert path.stat().st_size < 500_000
+    for command in (["profile"], ["policy", "init"]):
+        assert status_of([*command, str(path), "-q"]) == 2
+    with pytest.raises(InputError, match="unpacks to more than 67 MB"):
+        files.read(str(path))
+    read = pl.read_parquet if name == "t.parquet" else pl.read_ipc
+    monkeypatch.setattr(pl, read.__name__, lambda file: pl.DataFrame({"a": [1]}))
+    assert files.read(str(path), reading=Reading(unpacked=1 << 30)).frame.height == 1
+
+
+def test_a_folder_is_judged_by_all_of_its_files(tmp_path, monkeypatch):
+    for number in range(3):
+        pl.DataFrame({"a": [0] * 300}).write_parquet(tmp_path / f"{number}.parquet")
+    monkeypatch.setattr(unpacking, "RATIO", 0)
+    monkeypatch.setattr(unpacking, "FREE", 1000)
+    assert files.read(str(tmp_path / "1.parquet")).frame.height == 300
+    with pytest.raises(InputError, match=r"folder .* unpacks to more than"):
+        files.read(str(tmp_path))
 
 
 @pytest.mark.parametrize("text", [BOMB, "a: &a [*a]\n", "a: &a {b: *a}\n", BOMB + "b: {<<: *x9}\n"])

@@ -132,9 +132,10 @@ def test_keyed_pseudonyms_link_records_without_naming_anybody(monkeypatch):
         "promises": [{"model": "k-anonymity", "k": 3}],
     }
     policy = Policy.from_dict(content)
-    monkeypatch.delenv("SHOAL_PSEUDONYM_KEY", raising=False)
-    with pytest.raises(shoal.InputError, match="SHOAL_PSEUDONYM_KEY"):
-        shoal.publish(frame, policy)
+    for none in ("", " " * 20, f"{' ' * 20}short"):
+        monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", none)
+        with pytest.raises(shoal.InputError, match="SHOAL_PSEUDONYM_KEY"):
+            shoal.publish(frame, policy)
     monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "a secret of the owner")
     first = shoal.publish(frame, policy).data["name"].to_list()
     assert first[0] == first[2] != first[1]
@@ -631,3 +632,11 @@ def test_check_and_publish_remark_a_name_that_is_kept(workplace, shoal):
 def test_a_text_that_is_no_policy_is_said_to_be_none():
     with pytest.raises(InputError, match=r"^policy: must be a mapping of keys to values$"):
         Policy.from_dict("policy.yaml")
+
+
+@pytest.mark.parametrize("attributes", [True, [[]], {"age": 1}, 3])
+def test_attributes_of_a_promise_that_are_no_list_of_names_are_a_finding(attributes):
+    promise = {"model": "k-anonymity", "k": 2, "attributes": attributes}
+    content = {"version": 1, "attributes": {"age": {"role": "quasi"}}, "promises": [promise]}
+    with pytest.raises(shoal.InputError, match="'attributes' must be a list"):
+        Policy.from_dict(content)

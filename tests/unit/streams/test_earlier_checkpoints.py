@@ -1,4 +1,4 @@
-"""Streams that were begun by earlier versions go on: their state lies in `earlier`, as they left it.
+"""Streams that were begun by earlier versions go on: their state lies in `earlier`.
 
 `earlier` was made by c4463511 of this repository: 200 records of the sample `purchases` (seed 3),
 then Ctrl-C.

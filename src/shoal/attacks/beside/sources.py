@@ -41,7 +41,7 @@ from shoal.data.person_names import same_value
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.binding.files import original_table, published_table, read_released
+from shoal.policy.binding.files import original_table, published_table, read_released, table_given
 from shoal.policy.policy import Policy, PolicyLike
 
 ReleaseLike: TypeAlias = (
@@ -107,12 +107,13 @@ def of_frames(release: ReleaseLike, what: str, progress: Progress) -> ReleaseBes
     if len(release) == 4:
         lines = read_trace(str(release[3]))
         table = table_of(released)
-        source = table_of(original).frame
-        read = StreamSource(source, np.arange(source.height), None)
+        records = table_given(original, policy).frame
+        read = StreamSource(records, np.arange(records.height), None)
         result = audit_traced(table, policy, read, lines, progress)
         return of_audited(result, table, policy, what, "stream")
     table, _ = published_table(table_of(released), policy)
-    result = audit_table(table, policy, original_table(table_of(original), policy), progress)
+    source = original_table(table_given(original, policy), policy)
+    result = audit_table(table, policy, source, progress)
     return of_audited(result, table, policy, what)
 
 

@@ -41,7 +41,7 @@ from shoal.data.regular_files import path_text
 from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.binding.files import published_table, read_beside, table_beside
+from shoal.policy.binding.files import published_table, read_beside, table_beside, table_given
 from shoal.policy.model import PopulationPolicy
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.uniqueness import ESTIMATORS
@@ -361,7 +361,7 @@ def attack_stream(
     """
     policy = Policy.of(policy)
     request = request_of_frames(policy, attacks, control, external, earlier)
-    table, source = table_of(released), table_of(original).frame
+    table, source = table_of(released), table_given(original, policy).frame
     read = StreamSource(source, np.arange(source.height), None)
     lines = read_trace(path_text(trace, "trace"))
     result = audit_traced(table, policy, read, lines, progress)

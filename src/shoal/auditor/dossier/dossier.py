@@ -298,7 +298,8 @@ def _clauses(profiles: Sequence[Profile], answers: Answers) -> list[dict[str, An
 def _today() -> date:
     """The day, in UTC; SOURCE_DATE_EPOCH wins."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
+    is_said = epoch.isascii() and epoch.isdigit() and len(epoch) < 12
+    now = datetime.fromtimestamp(int(epoch), UTC) if is_said else datetime.now(UTC)
     return now.date()
 
 

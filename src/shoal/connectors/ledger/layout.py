@@ -188,7 +188,7 @@ def number_in(path: Path) -> int | None:
         line = path.read_bytes() if path.is_file() else b""
     except OSError:
         return None
-    digits = line[:-1]
+    digits = line[:-1][:20]
     return int(digits) if digits.isdigit() and line == number_line(int(digits)) else None
 
 

@@ -54,18 +54,27 @@ _UTF8_WITH_MARK = "utf-8-sig"
 
 def read_original(path: str, policy: Policy, *, allow_empty: bool = False) -> files.SourceFile:
     """The table that a policy is for, numbers with points and dates in ISO; raises InputError."""
-    declared = policy.model.attributes
-    reading = replace(
-        reading_of(policy.model.read),
-        dropped=frozenset(name for name, one in declared.items() if one.role == "drop"),
-        kept=frozenset(declared) if policy.model.other == "drop" else None,
-    )
+    reading = _reading(policy)
     source = files.read(path, _categorical(policy), allow_empty=allow_empty, reading=reading)
     frame, remarks = without_nobody(source.frame)
     if not frame.height and not allow_empty:
         raise InputError(f"file '{path}': holds no records, only empty rows; give it some")
     frame = original_frame(frame, policy)
     return replace(source, frame=frame, remarks=(*source.remarks, *remarks))
+
+
+def _reading(policy: Policy) -> Reading:
+    declared = policy.model.attributes
+    return replace(
+        reading_of(policy.model.read),
+        dropped=frozenset(name for name, one in declared.items() if one.role == "drop"),
+        kept=frozenset(declared) if policy.model.other == "drop" else None,
+    )
+
+
+def table_given(frame: Frame | Table, policy: Policy, allow_empty: bool = False) -> Table:
+    """The frame that a policy is for, as a table; raises InputError."""
+    return table_of(frame, allow_empty, _reading(policy))
 
 
 def read_beside(path: str, policy: Policy, what: str) -> Table:
@@ -425,11 +434,14 @@ Source: TypeAlias = "str | Path | Frame"
 
 
 def read_undeclared(
-    source: Source, read: ReadOptions, progress: Progress
+    source: Source, read: ReadOptions, progress: Progress, policy: Policy | None = None
 ) -> tuple[Table, Dialect | None]:
-    """A table that has no policy yet, and the dialect of a delimited file; raises InputError."""
+    """A table as it is written, and the dialect of a delimited file; raises InputError.
+
+    policy: what columns of a frame are needed for, where it is known.
+    """
     if not isinstance(source, (str, Path)):
-        return table_of(source), None
+        return table_of(source) if policy is None else table_given(source, policy), None
     progress("reading the table")
     file = files.read(str(source), reading=reading_of(read))
     return Table(file.frame), file.dialect
@@ -440,4 +452,4 @@ def read_source(source: Source, policy: Policy, progress: Progress) -> Table:
     if isinstance(source, (str, Path)):
         progress("reading the table")
         return Table(read_original(str(source), policy).frame)
-    return original_table(table_of(source), policy)
+    return original_table(table_given(source, policy), policy)

@@ -1,0 +1,68 @@
+"""What tables with types may hold: Parquet, Arrow, JSON lines and frames."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import polars as pl
+
+from shoal.connectors.dialect import AS_FOUND, Reading
+from shoal.data.unpacking import CELL, most_unpacked, require_room
+from shoal.errors import InputError, library_errors_as
+
+FARTHEST_DAY = 95_000_000
+"""Days from 1970, on either side, that can be written."""
+
+
+def require_unfolded(
+    paths: Sequence[str | Path], kind: str, what: str, allowed: int | None = None
+) -> None:
+    """Raises InputError where Parquet or Arrow files hold far more cells than bytes, by what they
+    say of themselves: a value that repeats is written once. allowed: as in `most_unpacked`.
+    """
+    cells = packed = 0
+    for path in paths:
+        packed += os.stat(path).st_size
+        incomplete = f"{what}: is not a complete {kind[1:]} file; write it again"
+        with library_errors_as(incomplete), open(path, "rb") as file:
+            table = pl.scan_parquet(file) if kind == ".parquet" else pl.scan_ipc(file)
+            rows = table.select(pl.len()).collect().item()
+            cells += rows * len(table.collect_schema())
+    require_room(CELL * cells, most_unpacked(packed, allowed), what)
+
+
+def plain(frame: pl.DataFrame, where: str, reading: Reading = AS_FOUND) -> pl.DataFrame:
+    """The frame, without the cells of columns that nobody needs where these have no one text, such
+    as lists or bytes; raises InputError where others have none.
+    """
+    found = [
+        name
+        for name, dtype in frame.schema.items()
+        if dtype.is_nested()
+        or dtype in (pl.Binary, pl.Object, pl.Duration)
+        or isinstance(dtype, pl.BaseExtension)
+        or (dtype in (pl.Date, pl.Datetime) and _is_beyond(frame[name]))
+    ]
+    odd = [name for name in found if reading.needs(name)]
+    if "" in frame.columns and reading.needs(""):
+        raise InputError(f"{where}: column {frame.columns.index('') + 1} has no name; give it one")
+    if odd:
+        hold = "column {} holds" if len(odd) == 1 else "columns {} hold"
+        quoted = ", ".join(f"'{name}'" for name in odd)
+        raise InputError(
+            f"{where}: {hold.format(quoted)} lists, objects, bytes, durations or days beyond all"
+            " calendars; give plain values, of a duration for instance its days"
+        )
+    empty = [pl.lit(None, pl.String).alias(name) for name in found]
+    return frame.with_columns(empty) if empty else frame
+
+
+def _is_beyond(days: pl.Series) -> bool:
+    """Whether some lie beyond the years that have a text."""
+    unit = getattr(days.dtype, "time_unit", None)  # None of days
+    most = FARTHEST_DAY * {None: 1, "ms": 86_400 * 10**3, "us": 86_400 * 10**6}.get(unit, 10**18)
+    cells = days.to_physical()
+    return any(end is not None and abs(cast(int, end)) > most for end in (cells.min(), cells.max()))
