@@ -104,8 +104,7 @@ def _edit(text: str) -> dict[str, Any]:
 def _counts(data: str | None, column: str | None, read: Mapping[str, Any]) -> dict[str, int]:
     from shoal.connectors import files
     from shoal.data.table import Table
-    from shoal.policy.loading import read_options
-    from shoal.policy.model import reading_of
+    from shoal.policy.loading import read_options, reading_of
 
     if data is None or column is None:
         raise InputError("edit 'rare': needs the rows of each value; give --data and --column")

@@ -334,7 +334,7 @@ def files_options(
     read: Sequence[str] | None, write: Sequence[str] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """KEY=VALUE texts of --read and --write; raises InputError with every one that is none."""
-    from shoal.policy.model import keys_and_values
+    from shoal.policy.loading import keys_and_values
 
     reading, findings = keys_and_values("--read", list(read or []))
     writing, more = keys_and_values("--write", list(write or []))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
+from pydantic import BaseModel
 
 from shoal.connectors import files
+from shoal.connectors.dialect import Reading
 from shoal.connectors.files import FORMATS
 from shoal.data import notebook
 from shoal.data.findings import listed_rows
@@ -19,12 +22,13 @@ from shoal.data.hierarchies.diagnostics import values_without_leaf
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy
 from shoal.data.regular_files import require_regular
+from shoal.data.room import bytes_of
 from shoal.data.table import Column
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.consistency import checked
-from shoal.policy.model import PolicyModel, ReadOptions, keys_of
-from shoal.policy.parameters import parameters_of
+from shoal.policy.model import PolicyModel, ReadOptions, WriteOptions
+from shoal.policy.parameters import parameters_of, suggestion
 
 # A policy as a file that reads as the same policy, and as a table for a notebook.
 
@@ -367,3 +371,68 @@ def _syntax_error(wrong: Exception) -> str:
     if line is not None and begun is not None and begun.line + 1 < line:
         why += f" (in what begins on line {begun.line + 1})"
     return f"{place} can't be understood{why}"
+
+
+# How the blocks `read` and `write` are asked for and read.
+
+
+def reading_of(read: ReadOptions, write: WriteOptions | None = None) -> Reading:
+    """What is said about the input; or, with `write`, about a release.
+
+    A release that Shoal writes has one sheet and no title, so which sheet and which line of the
+    input is read says nothing there.
+    """
+    encoding, delimiter = read.encoding, read.delimiter
+    if write is not None:
+        encoding, delimiter = write.encoding or encoding, write.delimiter or delimiter
+    unpacked = None if read.unpacked is None else bytes_of(read.unpacked)
+    if write is not None:
+        return Reading(
+            encoding, delimiter, decimal=read.decimal, dates=read.dates, unpacked=unpacked
+        )
+    return Reading(
+        *(encoding, delimiter, read.sheet, read.header, read.decimal, read.dates),
+        unpacked=unpacked,
+    )
+
+
+def reading_beside(read: ReadOptions) -> Reading:
+    """What is said about tables that belong to the input: they may also be UTF-8."""
+    return Reading(
+        read.encoding, read.delimiter, decimal=read.decimal, dates=read.dates, is_beside=True
+    )
+
+
+def keys_and_values(option: str, settings: list[str]) -> tuple[dict[str, Any], list[str]]:
+    """KEY=VALUE texts of an option as a mapping, and a finding for each that is none or unknown."""
+    findings = [
+        f"{option} '{text}': is not KEY=VALUE; write for instance {_EXAMPLES[option]}"
+        for text in settings
+        if "=" not in text
+    ]
+    pairs = [text.partition("=") for text in settings if "=" in text]
+    values: dict[str, Any] = {key.strip(): value for key, _, value in pairs}
+    times = Counter(key.strip() for key, _, _ in pairs)
+    findings += [
+        f"{option} {key}=...: is given {count} times; give it once, several values with commas"
+        for key, count in times.items()
+        if count > 1
+    ]
+    known = _KNOWN[option].model_fields
+    findings += [
+        f"{option} {key}=...: is not a known key; {suggestion(key, known)}{keys_of(_KNOWN[option])}"
+        for key in values
+        if key not in known
+    ]
+    if "numbers" in values:
+        values["numbers"] = [part.strip() for part in values["numbers"].split(",")]
+    return values, findings
+
+
+def keys_of(block: type[BaseModel]) -> str:
+    """What keys there are, as a way out."""
+    return f"choose one of {', '.join(block.model_fields)}"
+
+
+_KNOWN: dict[str, type[BaseModel]] = {"--read": ReadOptions, "--write": WriteOptions}
+_EXAMPLES = {"--read": "--read encoding=cp1252", "--write": "--write delimiter=;"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from numbers import Integral, Real
@@ -18,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from shoal.connectors.dialect import SOME_ENCODINGS, Reading, codec_of
+from shoal.connectors.dialect import SOME_ENCODINGS, codec_of
 from shoal.data.notation import THOUSANDS, Notation
 from shoal.data.numbers import FARTHEST
 from shoal.data.room import bytes_of
@@ -485,71 +484,6 @@ def _with_plain_numbers(content: Any) -> Any:
     if isinstance(content, Integral):
         return int(content)
     return float(content) if isinstance(content, Real) else content
-
-
-# How the blocks `read` and `write` are asked for and read.
-
-
-def reading_of(read: ReadOptions, write: WriteOptions | None = None) -> Reading:
-    """What is said about the input; or, with `write`, about a release.
-
-    A release that Shoal writes has one sheet and no title, so which sheet and which line of the
-    input is read says nothing there.
-    """
-    encoding, delimiter = read.encoding, read.delimiter
-    if write is not None:
-        encoding, delimiter = write.encoding or encoding, write.delimiter or delimiter
-    unpacked = None if read.unpacked is None else bytes_of(read.unpacked)
-    if write is not None:
-        return Reading(
-            encoding, delimiter, decimal=read.decimal, dates=read.dates, unpacked=unpacked
-        )
-    return Reading(
-        *(encoding, delimiter, read.sheet, read.header, read.decimal, read.dates),
-        unpacked=unpacked,
-    )
-
-
-def reading_beside(read: ReadOptions) -> Reading:
-    """What is said about tables that belong to the input: they may also be UTF-8."""
-    return Reading(
-        read.encoding, read.delimiter, decimal=read.decimal, dates=read.dates, is_beside=True
-    )
-
-
-def keys_and_values(option: str, settings: list[str]) -> tuple[dict[str, Any], list[str]]:
-    """KEY=VALUE texts of an option as a mapping, and a finding for each that is none or unknown."""
-    findings = [
-        f"{option} '{text}': is not KEY=VALUE; write for instance {_EXAMPLES[option]}"
-        for text in settings
-        if "=" not in text
-    ]
-    pairs = [text.partition("=") for text in settings if "=" in text]
-    values: dict[str, Any] = {key.strip(): value for key, _, value in pairs}
-    times = Counter(key.strip() for key, _, _ in pairs)
-    findings += [
-        f"{option} {key}=...: is given {count} times; give it once, several values with commas"
-        for key, count in times.items()
-        if count > 1
-    ]
-    known = _KNOWN[option].model_fields
-    findings += [
-        f"{option} {key}=...: is not a known key; {suggestion(key, known)}{keys_of(_KNOWN[option])}"
-        for key in values
-        if key not in known
-    ]
-    if "numbers" in values:
-        values["numbers"] = [part.strip() for part in values["numbers"].split(",")]
-    return values, findings
-
-
-def keys_of(block: type[BaseModel]) -> str:
-    """What keys there are, as a way out."""
-    return f"choose one of {', '.join(block.model_fields)}"
-
-
-_KNOWN: dict[str, type[BaseModel]] = {"--read": ReadOptions, "--write": WriteOptions}
-_EXAMPLES = {"--read": "--read encoding=cp1252", "--write": "--write delimiter=;"}
 
 
 def _tells_days(form: str) -> bool:

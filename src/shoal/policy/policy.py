@@ -32,8 +32,15 @@ from shoal.policy.consistency import (
     renders_two_tables,
     unserved_options,
 )
-from shoal.policy.loading import as_html, is_text, read_mapping, save, tables_named_in
-from shoal.policy.model import PolicyModel, reading_beside
+from shoal.policy.loading import (
+    as_html,
+    is_text,
+    read_mapping,
+    reading_beside,
+    save,
+    tables_named_in,
+)
+from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import build, takes
 
 DEFAULT_METHOD = "rounded-partition"

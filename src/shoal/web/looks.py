@@ -29,8 +29,7 @@ from shoal.data.table import as_text
 from shoal.data.unpacking import is_packed
 from shoal.errors import InputError
 from shoal.policy.binding.past_memory import memory_of
-from shoal.policy.loading import read_options
-from shoal.policy.model import reading_of
+from shoal.policy.loading import read_options, reading_of
 from shoal.policy.policy import Policy
 
 Answer = dict[str, Any]

@@ -22,7 +22,7 @@ from shoal.policy.binding.files import as_stated, certified_reading
 from shoal.policy.binding.notation import translated_columns
 from shoal.policy.binding.past_memory import room_for
 from shoal.policy.binding.people import with_person
-from shoal.policy.model import reading_of
+from shoal.policy.loading import reading_of
 from shoal.policy.policy import Policy
 
 

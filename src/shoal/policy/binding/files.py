@@ -45,7 +45,8 @@ from shoal.policy.binding.notation import (
     without_derived,
 )
 from shoal.policy.binding.people import frame_with_person
-from shoal.policy.model import ReadOptions, reading_beside, reading_of
+from shoal.policy.loading import reading_beside, reading_of
+from shoal.policy.model import ReadOptions
 from shoal.policy.policy import Policy
 from shoal.privacy.two_tables import joined
 
