@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from shoal.attacks.run.stream import attack_stream
+from shoal.attacks.run.attack import attack_stream
 
 import shoal
 from republish_cases import append, wearers

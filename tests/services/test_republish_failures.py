@@ -26,7 +26,7 @@ from shoal.connectors.ledger import Ledger
 from thorough import every
 
 PEOPLE = 60
-CALLS = ("fsync", "rename", "mkdir", "unlink", "chmod")
+CALLS = ("fsync", "rename", "replace", "mkdir", "unlink", "chmod")
 STAND_IN = 65534
 
 
@@ -165,6 +165,7 @@ class Disk:
 
         patched.setattr(os, "fsync", synced)
         patched.setattr(os, "rename", renamed)
+        patched.setattr(os, "replace", renamed)
 
     def cut(self, keeps_names: bool) -> None:
         """keeps_names: whether names that were not synced are there after all; contents that were

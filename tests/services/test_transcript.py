@@ -83,7 +83,7 @@ def test_whichever_file_is_damaged_the_audit_says_so(said, shoal, damage, turn):
             path.unlink()
         else:
             path.write_bytes(damage(content))
-        found = shoal("audit", "--transcript", str(said))
+        found = shoal("audit", "--transcript", str(said), "-q")
         assert found.status in (1, 2), path.name
         assert "Traceback" not in found.err
         if path.suffix in (".messages", ".shares"):
