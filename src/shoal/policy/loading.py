@@ -406,7 +406,7 @@ def reading_beside(read: ReadOptions) -> Reading:
 def keys_and_values(option: str, settings: list[str]) -> tuple[dict[str, Any], list[str]]:
     """KEY=VALUE texts of an option as a mapping, and a finding for each that is none or unknown."""
     findings = [
-        f"{option} '{text}': is not KEY=VALUE; write for instance {_EXAMPLES[option]}"
+        f"{option} '{text}': is not KEY=VALUE; write for instance {_WRITTEN[option]}"
         for text in settings
         if "=" not in text
     ]
@@ -435,4 +435,4 @@ def keys_of(block: type[BaseModel]) -> str:
 
 
 _KNOWN: dict[str, type[BaseModel]] = {"--read": ReadOptions, "--write": WriteOptions}
-_EXAMPLES = {"--read": "--read encoding=cp1252", "--write": "--write delimiter=;"}
+_WRITTEN = {"--read": "--read encoding=cp1252", "--write": "--write delimiter=;"}
