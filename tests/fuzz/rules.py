@@ -5,6 +5,7 @@ Counts are whole numbers, shares fractions; logarithms have 60 digits.
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
@@ -75,9 +76,18 @@ def keys_of(name: str, texts: list[str], policy: Policy, merged: bool, apart=())
 
 
 def _key(text: str, attribute: Attribute, policy: Policy, merged: bool, apart):
-    if not policy.is_value(text):
+    if folded(text) in {folded(one) for one in (*policy.missing_values, policy.mark)}:
         return MISSING if merged and text not in apart else (*MISSING, text)
-    return number(text) if attribute.kind == "number" else text
+    if attribute.kind == "number":
+        return number(text)
+    return folded(text) if _is_flat(attribute) else text
+
+
+def folded(text: str) -> str:
+    """A value whatever its case, its runs of blanks and signs that nobody sees."""
+    text = unicodedata.normalize("NFKC", text).casefold()
+    seen = [c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cf")]
+    return " ".join("".join(seen).split())
 
 
 def counts(rows: Rows, members, keys) -> Counter:
