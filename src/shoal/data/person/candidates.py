@@ -6,7 +6,7 @@ together    first and last names with the birth; numbers that begin anew in ever
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,7 +25,8 @@ NAMESAKES = 2  # times as many pairs of rows as chance makes
 
 _RANKED = "civil, person, contact pair, name, proxy, number token, event, evidence".split(", ")
 RANK = {kind: rank for rank, kinds in enumerate(_RANKED) for kind in kinds.split()}
-NEVER = (*PERSONAL, "first", "last", "thing", "staff", "group")
+NO_PERSON = (*PERSONAL, "first", "last")
+NEVER = (*NO_PERSON, "thing", "staff", "group")
 
 
 @dataclass(eq=False)
@@ -69,6 +70,18 @@ def single_candidates(columns: Sequence[PersonColumn]) -> list[Candidate]:
     return [Candidate((column,), kind, column.people) for column, kind in kinds if kind]
 
 
+def other_candidates(columns: Sequence[PersonColumn], taken: Container[str]) -> list[Candidate]:
+    """Every other column whose values repeat, whatever its name, but who is described by it."""
+    return [
+        Candidate((column,), "evidence", column.people)
+        for column in columns
+        if column.title not in taken and column.name.kind not in NO_PERSON
+        if column.look.kind in ("int", "text")
+        if column.look.kind == "text" or not _counts_only(column)
+        if column.has_values(FEWEST) and column.repeats(FEWEST)
+    ]
+
+
 def _counts_only(column: PersonColumn) -> bool:
     """Whether it is named as a count, and not written as what tells people apart."""
     words = column.name.words
@@ -78,11 +91,10 @@ def _counts_only(column: PersonColumn) -> bool:
 def _kind_of(column: PersonColumn) -> str:
     """A key of RANK, or nothing."""
     named, (written, token) = column.name.kind, column.look
-    if not column.varies or written in NO_NUMBERS or named in NEVER:
+    is_form = written not in NO_NUMBERS or column.name.numbers_people
+    if not column.varies or not is_form or named in NEVER:
         return ""
     if _counts_only(column) and written != "text":
-        return ""
-    if not (named or token or column.seen >= MANY):
         return ""
     fewest = {"person": 2, "name": 2, "civil": FEWEST, "contact": FEWEST}
     if named in fewest:  # fewer are a flag
@@ -100,9 +112,7 @@ def _kind_of_many(column: PersonColumn) -> str:
         return named if says_number or column.has_values(MANY) else ""
     if named == "number":
         return "number" if written != "whole" and (token or column.has_values(MANY)) else ""
-    if token:
-        return "evidence" if token == "fullname" else "token"
-    return "evidence" if written in ("int", "text") and column.has_values(MANY) else ""
+    return "token" if token and token != "fullname" else ""
 
 
 def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:

@@ -18,12 +18,14 @@ from shoal.data.findings import some_named
 from shoal.data.person.candidates import (
     FEWEST,
     RANK,
+    MANY,
     Candidate,
     by_name,
+    other_candidates,
     single_candidates,
     within_groups,
 )
-from shoal.data.person.columns import STRONG, People, PersonColumn, distinct
+from shoal.data.person.columns import NO_NUMBERS, STRONG, People, PersonColumn, distinct
 from shoal.data.person.evidence import MOST_ROWS, are_few_profiles
 from shoal.data.table import Table
 
@@ -160,16 +162,14 @@ def who_is_a_person(table: Table) -> Answer:
     ]
     kept, rejected = _judged(single_candidates(columns), telling)
     kept = _with_pairs(kept, rejected, telling)
-    kept = [one for one in kept if one.kind != "evidence"] or kept
-    left = _without_twins(kept)
-    inner = _inside(left)
-    left = [one for one in left if one not in inner]
+    left, inner = _sifted(kept)
+    others = _others(left, columns, telling)
+    left = _sifted([*left, *others])[0] if others else left
     if not left:
         return _by_profile(columns, rows)
     is_sure = len(left) == 1 and _is_sure(left[0])
     listed = left if is_sure else [*left, *inner[:MOST_INNER]]
-    removed = [one for one in kept if one.kind != "evidence"]
-    removed += [one for one in rejected if one.kind in (*PERSON_BY_NAME, "contact")]
+    removed = kept + [one for one in rejected if one.kind in (*PERSON_BY_NAME, "contact")]
     names = [name for one in removed for name in one.columns if (name,) != left[0].columns]
     verdict = Verdict.SURE if is_sure else Verdict.ASK
     return Answer(verdict, tuple(map(_stated, listed)), tuple(dict.fromkeys(names)))
@@ -182,14 +182,38 @@ def _judged(
     kept, rejected = [], []
     for one in candidates:
         evidence = one.weigh(telling, goes_on=one.kind in ("civil", "contact"))
-        if one.kind == "evidence":
-            if _speaks_for_itself(one):
-                kept.append(one)
-        elif _is_rejected(one):
+        if _is_rejected(one):
             rejected.append(one)
         elif one.kind != "token" or one.parts[0].look.token in STRONG or evidence.steady:
             kept.append(one)
     return kept, rejected
+
+
+def _others(
+    left: Sequence[Candidate], columns: Sequence[PersonColumn], telling: Sequence[PersonColumn]
+) -> list[Candidate]:
+    """Columns whose cells alone say that they number people, where their names do not.
+
+    Beside one that seems sure, only coarser ones: it may number the stays of their people.
+    """
+    is_sure = len(left) == 1 and _is_sure(left[0])
+    if not is_sure and any(one.kind in PERSON_BY_NAME for one in left):
+        return []
+    if is_sure:
+        rows = left[0].people.sampled(MOST_ROWS)
+        keys = left[0].people.keys[rows]
+        columns = [c for c in columns if _is_coarser(c.among(rows)[0], keys)]
+    taken = {name for one in left for name in one.columns}
+    return [
+        one
+        for one in other_candidates(columns, taken)
+        if one.weigh(telling) and _speaks_for_itself(one)
+    ]
+
+
+def _is_coarser(codes: np.ndarray, keys: np.ndarray) -> bool:
+    """Whether codes are fewer than keys, and one for every key, but for a few exceptions."""
+    return distinct(codes) < distinct(keys) >= distinct(keys, codes) / EXCEPTIONS
 
 
 def _speaks_for_itself(one: Candidate) -> bool:
@@ -199,7 +223,8 @@ def _speaks_for_itself(one: Candidate) -> bool:
         return False
     if found.is_confirmed:
         return any(name in found.personal for name in found.crossing)
-    return not found.personal and one.people.distinct >= 20
+    may_be = one.parts[0].name.kind in ("", "staff") and one.people.distinct >= MANY
+    return may_be and not found.personal
 
 
 def _is_rejected(one: Candidate) -> bool:
@@ -230,6 +255,13 @@ def _with_pairs(
     unsure = [one for one in kept if one.evidence.is_contradicted or not one.evidence.personal]
     rejected += [one for one in unsure if one.parts in parts]
     return [*(one for one in kept if one not in rejected), *pairs]
+
+
+def _sifted(kept: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
+    """Who may be the people, the likeliest first; and their events, cards and sessions."""
+    left = _without_twins(kept)
+    inner = _inside(left)
+    return [one for one in left if one not in inner], inner
 
 
 def _without_twins(kept: Sequence[Candidate]) -> list[Candidate]:
@@ -280,9 +312,12 @@ def _is_sure(one: Candidate) -> bool:
     found, column = one.evidence, one.parts[0]
     if one.kind not in PERSON_BY_NAME or found.is_contradicted or found.is_dominated:
         return False
+    if "animal" in found.foreign or (found.foreign and not found.is_confirmed):
+        return False
     if found.is_confirmed:
         return one.people.distinct >= FEWEST
-    is_named = column.name.is_number and not one.is_weak and not found.personal
+    is_form = column.look.kind not in NO_NUMBERS
+    is_named = column.name.is_number and is_form and not one.is_weak and not found.personal
     speaks = found.crossing or found.steady or column.look.token
     return bool(is_named and one.people.distinct >= ENOUGH and speaks)
 

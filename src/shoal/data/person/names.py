@@ -100,6 +100,12 @@ class ColumnName:
         return self.says_number or self.kind == "civil" or is_one_person
 
     @property
+    def numbers_people(self) -> bool:
+        """Whether it says that it is a person's number, in whatever form that is written."""
+        is_alone = self.kind == "civil" and len(self.core) == 1
+        return is_alone or (self.says_number and self.kind in ("civil", "person"))
+
+    @property
     def is_weak(self) -> bool:
         """Whether its word for people may mean somebody else."""
         is_weak = self.ends("weak") if self.ends("person") else self.has("weak")
@@ -182,13 +188,17 @@ def _is_proxy(name: ColumnName) -> bool:
     return name.ends("proxy") or is_numbered
 
 
+def _is_dealer(name: ColumnName) -> bool:
+    return name.ends("dealer") and name.says_number
+
+
 _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
     ("sex", lambda name: name.has("sex")),
     ("birth", lambda name: name.has("birth")),
     ("age", lambda name: name.has("age") and not name.says_number),
     ("keep", lambda name: name.has("keep")),
     ("thing", lambda name: name.has("place")),
-    ("staff", lambda name: name.has("staff") and not name.ends("person")),
+    ("staff", lambda name: name.has("staff") and not (name.ends("person") or _is_dealer(name))),
     ("civil", lambda name: name.has("civil")),
     ("contact", _is_contact),
     ("contact", lambda name: name.has("other_end") and _is_other_contact(name)),
