@@ -25,8 +25,7 @@ NAMESAKES = 2  # times as many pairs of rows as chance makes
 
 _RANKED = "civil, person, contact pair, name, proxy, number token, event, evidence".split(", ")
 RANK = {kind: rank for rank, kinds in enumerate(_RANKED) for kind in kinds.split()}
-NO_PERSON = (*PERSONAL, "first", "last")
-NEVER = (*NO_PERSON, "thing", "staff", "group")
+NEVER = (*PERSONAL, "first", "last", "thing", "staff", "group")
 
 
 @dataclass(eq=False)
@@ -75,8 +74,7 @@ def other_candidates(columns: Sequence[PersonColumn], taken: Container[str]) -> 
     return [
         Candidate((column,), "evidence", column.people)
         for column in columns
-        if column.title not in taken and column.name.kind not in NO_PERSON
-        if column.look.kind in ("int", "text")
+        if column.title not in taken and column.may_number
         if column.look.kind == "text" or not _counts_only(column)
         if column.has_values(FEWEST) and column.repeats(FEWEST)
     ]
@@ -147,7 +145,10 @@ def within_groups(
     judged = [*rejected, *kept]
     numbers = [c for c in columns if (c,) not in sure and _may_be_within(c, judged)]
     couples = [(n, g) for n in numbers for g in groups if n is not g]
-    for number, group in couples[:MOST_TRIED]:
+    named = set(couples)
+    if not any(one.evidence.is_confirmed for one in kept):
+        couples += _unnamed_couples(columns, numbers)
+    for number, group in list(dict.fromkeys(couples))[:MOST_TRIED]:
         found = Candidate.together(group, number)
         coarser = max(number.people.distinct, group.people.distinct)
         if not found.people.repeated:
@@ -155,15 +156,29 @@ def within_groups(
                 yield number, None
         elif found.people.distinct >= CROSSING * coarser and found.people.repeated >= FEWEST:
             evidence = found.weigh(columns)
-            if evidence.is_confirmed or (not evidence.personal and _begins_anew(found)):
+            is_named = (number, group) in named
+            if evidence.is_of_people or (evidence.is_confirmed and is_named):
+                alone = Candidate((group,), "group", group.people)
+                if not alone.weigh(columns).is_confirmed:
+                    yield number, found
+            elif is_named and not evidence.personal and _begins_anew(found):
                 yield number, found
+
+
+def _unnamed_couples(
+    columns: Sequence[PersonColumn], numbers: Sequence[PersonColumn]
+) -> list[tuple[PersonColumn, PersonColumn]]:
+    """Numbers, and small whole ones of any name, within whatever else repeats."""
+    groups = [c for c in columns if c.may_number and c.repeats(FEWEST)]
+    small = [c for c in groups if c.look.kind == "int" and not c.has_values(LARGEST_WITHIN + 1)]
+    return [(n, g) for n in (*numbers, *small) for g in groups if n is not g]
 
 
 def _is_group(column: PersonColumn, rejected: Sequence[Candidate]) -> bool:
     refused = [one.parts for one in rejected if one.kind in ("number", "token", "event")]
     is_stay = not meanings()["session"].isdisjoint(column.name.words[-1:])
     is_group = column.name.kind == "group" or is_stay or (column,) in refused
-    return column.varies and is_group
+    return column.may_number and is_group
 
 
 def _may_be_within(column: PersonColumn, judged: Sequence[Candidate]) -> bool:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.data.person.names import ColumnName, name_of
+from shoal.data.person.names import PERSONAL, ColumnName, name_of
 from shoal.data.table import Table, as_text, encode_text
 
 MOST_CELLS = 1_000
@@ -205,6 +205,12 @@ class PersonColumn:
     def varies(self) -> bool:
         """Whether it has two values at least."""
         return self.seen > 1
+
+    @property
+    def may_number(self) -> bool:
+        """Whether it is neither a measure nor named for what describes a person."""
+        describes = self.name.kind in (*PERSONAL, "first", "last") or self.name.has("body")
+        return self.varies and self.look.kind in ("int", "text") and not describes
 
     def has_values(self, least: int) -> bool:
         """Whether at least this number of values differ; counted where some rows can't tell."""

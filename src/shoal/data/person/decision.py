@@ -207,7 +207,7 @@ def _others(
     return [
         one
         for one in other_candidates(columns, taken)
-        if one.weigh(telling) and _speaks_for_itself(one)
+        if one.weigh(telling) and _speaks_for_itself(one, bool(left))
     ]
 
 
@@ -216,15 +216,19 @@ def _is_coarser(codes: np.ndarray, keys: np.ndarray) -> bool:
     return distinct(codes) < distinct(keys) >= distinct(keys, codes) / EXCEPTIONS
 
 
-def _speaks_for_itself(one: Candidate) -> bool:
-    """Whether the cells alone say that a column numbers people."""
-    found = one.evidence
-    if not found.crossing or found.is_dominated:
-        return False
-    if found.is_confirmed:
-        return any(name in found.personal for name in found.crossing)
-    may_be = one.parts[0].name.kind in ("", "staff") and one.people.distinct >= MANY
-    return may_be and not found.personal
+def _speaks_for_itself(one: Candidate, is_asked: bool) -> bool:
+    """Whether the cells alone say that a column numbers people; or, where nothing says anything
+    of people, who acts may be who the table is about. is_asked: whether others are asked about.
+    """
+    found, (column,) = one.evidence, one.parts
+    is_staff, is_many = column.name.kind == "staff", one.people.distinct >= MANY
+    if is_many and not found.personal and (column.look.token or column.name.is_number):
+        is_full = column.look.token == "fullname"
+        if is_staff and (is_asked or found.steady) or is_full and is_asked:
+            return True
+    if found.is_dominated or not found.crossing:
+        return found.is_of_people and not found.is_dominated
+    return found.is_of_people or (is_many and not found.personal and column.name.kind in ("", "staff"))
 
 
 def _is_rejected(one: Candidate) -> bool:
@@ -333,19 +337,18 @@ def _stated(one: Candidate) -> PersonCandidate:
 
 def _by_profile(columns: Sequence[PersonColumn], rows: np.ndarray) -> Answer:
     """A question where few profiles of people stand in many records; else every row is a person."""
-    profile = [
-        column
-        for column in columns
-        if (column.name.is_personal or (column.name.has("body") and not column.name.is_of_other))
-        and column.varies
-        and column.look.kind != "span"
-    ]
-    has_number = any(c.seen >= FEWEST and c.look.kind != "text" for c in profile)
-    if len(profile) < 3 or not has_number:
-        return Answer(Verdict.NONE)
-    if not are_few_profiles([c.among(rows)[0] for c in profile], len(rows), 5, seed=3):
-        return Answer(Verdict.NONE)
-    people = People.together([column.people for column in profile])
-    names = tuple(column.title for column in profile)
-    counts = people.distinct, people.records, people.most
-    return Answer(Verdict.ASK, (PersonCandidate(names, *counts, is_profile=True),))
+    telling = [c for c in columns if c.varies and c.look.kind != "span" and not c.name.is_of_other]
+    described = [c for c in telling if c.name.is_personal or c.name.has("body")]
+    # birth, sex and place do not hang together, so that fewer repeats are no chance
+    kinds = {"place" if c.name.has("place") else c.name.kind: c for c in reversed(telling)}
+    placed = [kinds[kind] for kind in ("birth", "sex", "place") if kind in kinds]
+    for profile, times in ((described, 5), (placed, 2)):
+        has_number = any(c.seen >= FEWEST and c.look.kind != "text" for c in profile)
+        if len(profile) < 3 or not has_number:
+            continue
+        if are_few_profiles([c.among(rows)[0] for c in profile], len(rows), times, seed=3):
+            people = People.together([column.people for column in profile])
+            names = tuple(column.title for column in profile)
+            counts = people.distinct, people.records, people.most
+            return Answer(Verdict.ASK, (PersonCandidate(names, *counts, is_profile=True),))
+    return Answer(Verdict.NONE)

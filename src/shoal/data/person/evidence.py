@@ -53,6 +53,12 @@ class Evidence:
         """Whether records of one value agree on all that says who a person is."""
         return bool(self.personal) and min(self.personal.values()) >= CONFIRMED
 
+    @property
+    def is_of_people(self) -> bool:
+        """Whether it is confirmed by more than what groups of people share, too."""
+        crosses = any(name in self.personal for name in self.crossing)
+        return self.is_confirmed and (crosses or len(self.personal.keys() & self.steady) > 1)
+
 
 @dataclass(frozen=True)
 class _Sample:

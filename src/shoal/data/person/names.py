@@ -26,6 +26,7 @@ LEAST_KNOWN_END = 5  # letters of a known word at an end of a longer one
 _AFFIXES = (*"nummer number nbr num nr no id key code 番号 号 番 номер".split(),)
 """How the names of numbers begin or end, the longer of two first."""
 
+_NUMBER_SIGN = re.compile(r"\bn[º°]|№", re.IGNORECASE)
 _UNKNOWN_STEM = re.compile(r"(.{3,})(id|nr|nummer|number|num|nbr)")
 _NUMBER_ENDS = ("nummer", "番号", "号")
 _AT_ENDS = "civil contact person group staff event proxy thing birth".split()
@@ -124,7 +125,8 @@ class ColumnName:
 
 def name_of(name: str) -> ColumnName:
     """A column's name, by its words."""
-    return ColumnName(tuple(part for word in words_of(name) for part in parts_of(fold(word))))
+    words = words_of(_NUMBER_SIGN.sub("nr ", name))
+    return ColumnName(tuple(part for word in words for part in parts_of(fold(word))))
 
 
 def parts_of(word: str) -> list[str]:
