@@ -146,17 +146,17 @@ def within_groups(
     numbers = [c for c in columns if (c,) not in sure and _may_be_within(c, judged)]
     couples = [(n, g) for n in numbers for g in groups if n is not g]
     named = set(couples)
-    if not any(one.evidence.is_confirmed for one in kept):
+    if not sure and any(column.name.is_personal for column in columns):
         couples += _unnamed_couples(columns, numbers)
     for number, group in list(dict.fromkeys(couples))[:MOST_TRIED]:
         found = Candidate.together(group, number)
         coarser = max(number.people.distinct, group.people.distinct)
+        is_named = (number, group) in named
         if not found.people.repeated:
-            if _begins_anew(found):
+            if is_named and _begins_anew(found):
                 yield number, None
         elif found.people.distinct >= CROSSING * coarser and found.people.repeated >= FEWEST:
             evidence = found.weigh(columns)
-            is_named = (number, group) in named
             if evidence.is_of_people or (evidence.is_confirmed and is_named):
                 alone = Candidate((group,), "group", group.people)
                 if not alone.weigh(columns).is_confirmed:

@@ -37,15 +37,14 @@ _FRACTION = re.compile(r"[+-]?\d*[.,]\d+([eE][+-]?\d+)?$")
 _WHOLE = re.compile(r"-?\d+([.,]0+)?$")
 _INT = re.compile(r"[+-]?\d+$")
 _SPAN = re.compile(r".*[\[\](~<>]")
-_PARTED = re.compile(r"\d+([-/. ]\d+)+$")
-_FROM_TO = re.compile(r"(0|[1-9]\d*) ?- ?([1-9]\d*)$")
+_BAND = re.compile(r"(0|[1-9]\d*) ?- ?(0|[1-9]\d*)$")
 _TOKENS = {
     "mail": re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+$"),
     "mac": re.compile(r"([0-9a-f]{2}[:-]){5}[0-9a-f]{2,}$", re.IGNORECASE),
     "uuid": re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECASE),
     "hex": re.compile(r"(?=.*\d)[0-9a-f]{8,64}$", re.IGNORECASE),
     "prefix": re.compile(r"[^\W\d_]{1,8}[-_/ .:]?\d{2,}([-_/.]\d+)*$"),
-    "parted": _PARTED,
+    "parted": re.compile(r"\d+([-/. ]\d+)+$"),
     "fullname": re.compile(r"[^\W\d_]\S+,? [^\W\d_]\S+( [^\W\d_]\S+)?$"),
 }
 _SECONDS = (946_684_800, 2_051_222_400)  # 2000 to 2034, as seconds since 1970
@@ -87,7 +86,7 @@ def _share(pattern: re.Pattern[str], cells: Sequence[str]) -> float:
 
 def _are_bands(cells: Sequence[str]) -> bool:
     """Whether many are written as `10-19`, from less to more."""
-    bands = list(map(_FROM_TO.match, filter(re.compile(r"\d+ ?- ?\d+$").match, cells)))
+    bands = [_BAND.match(cell) for cell in cells if re.match(r"\d+ ?- ?\d+$", cell)]
     return len(bands) >= 0.2 * len(cells) and all(b and int(b[1]) <= int(b[2]) for b in bands)
 
 
@@ -210,7 +209,7 @@ class PersonColumn:
     def may_number(self) -> bool:
         """Whether it is neither a measure nor named for what describes a person."""
         describes = self.name.kind in (*PERSONAL, "first", "last") or self.name.has("body")
-        return self.varies and self.look.kind in ("int", "text") and not describes
+        return self.varies and self.look.kind in ("int", "text", "whole") and not describes
 
     def has_values(self, least: int) -> bool:
         """Whether at least this number of values differ; counted where some rows can't tell."""

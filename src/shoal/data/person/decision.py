@@ -17,8 +17,8 @@ import numpy as np
 from shoal.data.findings import some_named
 from shoal.data.person.candidates import (
     FEWEST,
-    RANK,
     MANY,
+    RANK,
     Candidate,
     by_name,
     other_candidates,
@@ -199,36 +199,28 @@ def _others(
     is_sure = len(left) == 1 and _is_sure(left[0])
     if not is_sure and any(one.kind in PERSON_BY_NAME for one in left):
         return []
+    others = other_candidates(columns, {name for one in left for name in one.columns})
     if is_sure:
-        rows = left[0].people.sampled(MOST_ROWS)
-        keys = left[0].people.keys[rows]
-        columns = [c for c in columns if _is_coarser(c.among(rows)[0], keys)]
-    taken = {name for one in left for name in one.columns}
+        others = [one for one in others if _lies_in(left[0], one) and not _lies_in(one, left[0])]
+    sound = [one for one in others if not one.weigh(telling).is_dominated]
     return [
         one
-        for one in other_candidates(columns, taken)
-        if one.weigh(telling) and _speaks_for_itself(one, bool(left))
+        for one in sound
+        if one.evidence.is_of_people or (not is_sure and _may_be_people(one, bool(left)))
     ]
 
 
-def _is_coarser(codes: np.ndarray, keys: np.ndarray) -> bool:
-    """Whether codes are fewer than keys, and one for every key, but for a few exceptions."""
-    return distinct(codes) < distinct(keys) >= distinct(keys, codes) / EXCEPTIONS
-
-
-def _speaks_for_itself(one: Candidate, is_asked: bool) -> bool:
-    """Whether the cells alone say that a column numbers people; or, where nothing says anything
-    of people, who acts may be who the table is about. is_asked: whether others are asked about.
+def _may_be_people(one: Candidate, is_asked: bool) -> bool:
+    """Whether a column may number people in a table that says nothing personal: it agrees with
+    others as people do, or is of who acts. is_asked: whether others are asked about, anyway.
     """
     found, (column,) = one.evidence, one.parts
-    is_staff, is_many = column.name.kind == "staff", one.people.distinct >= MANY
-    if is_many and not found.personal and (column.look.token or column.name.is_number):
-        is_full = column.look.token == "fullname"
-        if is_staff and (is_asked or found.steady) or is_full and is_asked:
-            return True
-    if found.is_dominated or not found.crossing:
-        return found.is_of_people and not found.is_dominated
-    return found.is_of_people or (is_many and not found.personal and column.name.kind in ("", "staff"))
+    kind, token = column.name.kind, column.look.token
+    if found.personal or kind not in ("", "staff") or one.people.distinct < MANY:
+        return False
+    if kind == "staff" and (token or column.name.is_number):
+        return is_asked or bool(found.steady)
+    return bool(found.crossing) or (is_asked and token == "fullname")
 
 
 def _is_rejected(one: Candidate) -> bool:

@@ -190,17 +190,14 @@ def _is_proxy(name: ColumnName) -> bool:
     return name.ends("proxy") or is_numbered
 
 
-def _is_dealer(name: ColumnName) -> bool:
-    return name.ends("dealer") and name.says_number
-
-
 _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
     ("sex", lambda name: name.has("sex")),
     ("birth", lambda name: name.has("birth")),
     ("age", lambda name: name.has("age") and not name.says_number),
     ("keep", lambda name: name.has("keep")),
     ("thing", lambda name: name.has("place")),
-    ("staff", lambda name: name.has("staff") and not (name.ends("person") or _is_dealer(name))),
+    ("number", lambda name: name.ends("dealer") and name.says_number),
+    ("staff", lambda name: name.has("staff") and not name.ends("person")),
     ("civil", lambda name: name.has("civil")),
     ("contact", _is_contact),
     ("contact", lambda name: name.has("other_end") and _is_other_contact(name)),
