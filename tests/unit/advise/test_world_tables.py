@@ -18,7 +18,7 @@ STAYS = {
     "people in households": "sure and right",
     "orders of known customers": "sure and right",
     "bands of age": "nobody, rightly",
-    "dates of visits": "nobody, rightly",
+    "dates of visits": "sure and right",
     "a shop with three clerks": "sure and right",
     "receipts of three clerks": "nobody, rightly",
     "staff of several companies": "sure and right",
