@@ -203,11 +203,9 @@ def _others(
     if is_sure:
         others = [one for one in others if _lies_in(left[0], one) and not _lies_in(one, left[0])]
     sound = [one for one in others if not one.weigh(telling).is_dominated]
-    return [
-        one
-        for one in sound
-        if one.evidence.is_of_people or (not is_sure and _may_be_people(one, bool(left)))
-    ]
+    if is_sure:
+        return [one for one in sound if one.evidence.is_confirmed]
+    return [one for one in sound if one.evidence.is_of_people or _may_be_people(one, bool(left))]
 
 
 def _may_be_people(one: Candidate, is_asked: bool) -> bool:

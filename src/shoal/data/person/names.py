@@ -194,7 +194,7 @@ _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
     ("sex", lambda name: name.has("sex")),
     ("birth", lambda name: name.has("birth")),
     ("age", lambda name: name.has("age") and not name.says_number),
-    ("keep", lambda name: name.has("keep")),
+    ("keep", lambda name: name.has("keep") and not ("blood" in name.words and name.ends("person"))),
     ("thing", lambda name: name.has("place")),
     ("number", lambda name: name.ends("dealer") and name.says_number),
     ("staff", lambda name: name.has("staff") and not name.ends("person")),
