@@ -101,6 +101,34 @@ def test_the_number_of_a_person_is_found_in_whatever_form(name, form):
     assert (found.verdict.name, found.candidates[0].columns) == ("SURE", (name,))
 
 
+@pytest.mark.parametrize("heading", ["file_no", "unit_no", "tag", "blood_donor", "country_code"])
+@pytest.mark.parametrize("personal", [("sex",), ("birth_year",), ("sex", "birth_year")])
+def test_a_stay_is_not_sure_beside_a_key_of_any_heading_that_agrees_as_well(heading, personal):
+    rng = np.random.default_rng(1)
+    stay = spread(rng, 300, 4)
+    who = np.repeat(np.arange(180), rng.integers(1, 3, 180))[:300][stay % 250]
+    about = {"sex": sexes(rng, 180)[who], "birth_year": rng.integers(1930, 2010, 180)[who]}
+    frame = {"patient_no": stay % 250 + 1000, heading: who, "drug": rng.integers(0, 40, len(who))}
+    found = answer(pl.DataFrame({**frame, **{name: about[name] for name in personal}}))
+    assert found.verdict.name == "ASK"
+    assert {(heading,), ("patient_no",)} <= {one.columns for one in found.candidates}
+
+
+@pytest.mark.parametrize("foreign", ["breed", "Rechtsform", "plan", "tariff", "fuel_type"])
+def test_what_animals_firms_accounts_or_machines_have_makes_a_number_no_sure_person(foreign):
+    rng = np.random.default_rng(1)
+    who = spread(rng, 200, 6)
+    frame = {
+        "customer_id": who + 10_000,
+        foreign: rng.choice(list("abc"), 200)[who],
+        "city": rng.integers(0, 30, 200)[who],
+        "amount": rng.integers(0, 900, len(who)),
+    }
+    assert answer(pl.DataFrame(frame)).verdict.name == "ASK"
+    frame[foreign] = rng.choice(list("abc"), len(who))  # bought, not what the buyer is
+    assert answer(pl.DataFrame(frame)).verdict.name == "SURE"
+
+
 def test_a_candidate_says_how_many_people_rows_and_most_rows_it_means():
     frame = pl.DataFrame({"user": ["ann"] * 3 + ["bob"] * 2 + ["eve", "?"], "x": list("abcabca")})
     (found,) = answer(frame).candidates
