@@ -254,6 +254,72 @@ kön: person F|P; skola: person 4*Skola %d; ämne: row ma|sv|en; lärare: lärar
 sex: person F|M; birth_year: person 1940..2005; sku: row 60*S%03d; amount: row 1.0..90.0
 # patients with a file | person | person 220 > stay x1.6 > row x2.5 | patient_no: stay %06d;
 file_no: person %07d; sex: person F|M; birth_year: person 1930..2005; drug: row 40*N%02d
+# patients and their doctors | person | person 300 > row x3, doctor 40 per person |
+patient_id: person %06d; doctor_id: doctor D%03d; sex: person F|M; birth_year: person 1930..2010;
+visited: row day 2020..2022; cost: row 10..900
+# patients and their doctors, no sex | person | person 300 > row x3, doctor 40 per person |
+patient_id: person P%06d; doctor_id: doctor D%03d; city: person 30*City %02d;
+drug: row 40*N%02d; dispensed: row day 2020..2022
+# customers with a city | customer | customer 250 > row x4, shuffled | customer_id: customer C%06d;
+city: customer 40*City %02d; postcode: customer 90*%05d; sku: row 60*S%03d; amount: row 1.0..90.0
+# people in households | person | household 150 > person x2 > row x3 | hh_id: household %05d;
+person_id: person %07d; sex: person F|M; yob: person 1930..2015; region: household 8*R%d;
+wave_date: row day 2015..2020; income: row 0..6000
+# orders of known customers | customer | customer 200 > order x2 > row x2, shuffled |
+order_no: order %08d; customer_no: customer %06d; sex: customer f|m;
+birth_date: customer day 1940..2004; item_no: row 50*%05d; price: row 1.0..90.0
+# bands of age | row | row 800 | entry: row %06d; age_group: row 0-9|10-19|20-29|30-39|40-59|60-99;
+sex: row f|m; income_band: row 0-999|1000-1999|2000-3999|4000-8000; smoker: row yes|no
+# dates of visits | row | row 700 | patient_id: row %06d; visit_date: row day 2021..2021;
+last_visit: row day 2020..2020; sex: row f|m; age: row 0..95; test: row 30*T%02d
+# a shop with three clerks | customer | customer 200 > row x4, clerk 3 per row |
+customer_id: customer C%05d; seller_id: clerk S%02d; sex: customer f|m;
+birth_year: customer 1940..2004; amount: row 1.0..90.0
+# receipts of three clerks | row | row 800, clerk 3 per row | receipt: row %07d;
+seller_id: clerk S%02d; age: row 18..90; sex: row f|m; amount: row 1.0..90.0
+# staff of several companies | person | person 200 > row x=6, month nth person |
+employee_no: person %05d; company: person 8*Company %d; sex: person f|m;
+birth_date: person day 1960..2002; month: row 1..1 +month; gross: row 2000..9000
+# owners of pets | person | person 250 > row x3, vet 5 per row | client_no: person %06d;
+species: row dog|cat|rabbit; breed: row 30*Breed %02d; sex: person f|m;
+birth_year: person 1940..2003; paid: row 10..900
+# members with a plan | person | person 300 > row x3 | member_no: person M%06d;
+plan: person gold|silver|basic; sex: person f|m; dob: person day 1940..2015; claim: row %08d;
+paid: row 5.0..900.0
+# pupils of schools | person | school 20 > class x3 > person x9 > row x4 | school_id: school %04d;
+class_id: class %05d; pupil_id: person %06d; sex: person f|m; birth_year: person 2008..2013;
+subject: row Maths|Art|Music; mark: row 1..6
+# respondents of a clustered panel | person | cluster 30 > person x8 > row x=3, wave nth person |
+cluster: cluster %03d; stratum: cluster 4*S%d; respondent_id: person %06d; sex: person 1|2;
+age: person 18..80 +wave; wave: row 1..1 +wave; vote: row a|b|c
+# patients whose file is the family's | person | family 150 > person x2.5 > row x2.5 |
+file_no: family F%05d; patient_id: person %06d; sex: person f|m; birth_date: person day 1930..2020;
+visited: row day 2020..2022; icd: row 50*D%02d
+# pressures of the blood | row | row 700 | entry: row %06d; blood_pressure: row 40*1%02d/80;
+sex: row f|m; age: row 20..90; weight: row 45..120
+# telephones | row | row 600 | entry: row %05d; extension: row 555-%04d; sex: row f|m;
+birth_date: row day 1950..2000; room: row 50*R%03d
+# stays with a barcode | person | person 250 > stay x1.6 > row x2.5 | patient_id: stay %06d;
+barcode: person 40%08d; sex: person F|M; birth_date: person day 1930..2010; drug: row 40*N%02d
+# stays in a study | person | person 250 > stay x1.6 > row x2.5 | patient_no: stay 7%06d;
+study_id: person %04d; sex: person F|M; race: person A|B|W; age: person 20..90; dose: row 5|10|20
+# stays with a tag | person | person 200 > stay x1.5 > row x3 | patient_id: stay %06d;
+tag: person T-%06d; sex: person F|M; birth_year: person 1930..2010; drug: row 40*N%02d
+# Kunden, die Firmen sind | ? | customer 200 > row x5 | Kundennummer: customer %06d;
+Firma: customer Firma %04d; Ort: customer 40*Ort %02d; Bestelldatum: row day 2022..2023;
+Betrag: row 10..9000
+# participants that are teams | ? | team 60 > row x8 | participant_id: team %04d;
+team: team Team %02d; league: team A|B|C; points: row 0..90; played: row day 2022..2023
+# borrowers that are firms | ? | firm 200 > row x3 | borrower_id: firm %07d;
+naics: firm 40*%06d; state: firm 20*S%02d; loan_amount: row 1000..90000;
+approved: row day 2010..2020
+# insured cars | ? | car 250 > row x3 | insured_no: car %07d; make: car 12*Make %02d;
+fuel: car diesel|petrol; power_kw: car 40..200; claim_date: row day 2018..2022; paid: row 10..9000
+# consumers that are meters | ? | meter 80 > row x12 | consumer_id: meter %08d;
+tariff: meter A|B|C; phase: meter 1|3; area: meter 9*A%d;
+read_on: row day 2022..2023; kwh: row 0..90
+# lenders and borrowers | ? | lender 150 > row x6, borrower 200 per row | lender_id: lender %06d;
+borrower_id: borrower %06d; loan: row %08d; rate: row 1.0..20.0; state: borrower 20*S%02d
 """
 
 STANZAS = {

@@ -238,7 +238,7 @@ def folder(tmp_path) -> Path:
 
 TOWNS = pl.DataFrame(
     {
-        "SEX": ["m", "f", "?"] * 10,
+        "SEX": ["m", "f", "?"] * 5 + ["f", "?", "m"] * 5,
         "town": ["a", "b", "b"] * 10,
         "years": [str(i) for i in range(15)] * 2,
         "other": [str(i) for i in range(15)] * 2,

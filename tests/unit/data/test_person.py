@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import person_bed
 import shoal as library
-from person_bed import BEDS
+from person_bed import BEDS, sexes, spread
 from shoal.data.person.columns import Look, look_of
 from shoal.data.person.decision import Answer, PersonCandidate, who_is_a_person
 from shoal.data.person.names import name_of
@@ -84,6 +84,51 @@ def test_numbers_of_people_in_many_languages_are_found(name):
     assert candidates(pl.DataFrame(frame)) == [(name,)]
 
 
+@pytest.mark.parametrize("name", ["patient_id", "ssn"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "101-{0:04}", "2019-{0:05}", "19850102-{0:04}", "{0:02}-34-56", "1,{0:03}", "({0})",
+        "-{0}", "1.{0:03}E+09", "{1}.0", "201903{0:02}",
+    ],
+)  # fmt: skip
+def test_the_number_of_a_person_is_found_in_whatever_form(name, form):
+    rng = np.random.default_rng(1)
+    who = spread(rng, 80, 8)
+    frame = {name: [form.format(i + 10, i + 1000) for i in who]}
+    frame |= {"sex": sexes(rng, 80)[who], "birth_year": rng.integers(1930, 2010, 80)[who]}
+    found = answer(pl.DataFrame(frame))
+    assert (found.verdict.name, found.candidates[0].columns) == ("SURE", (name,))
+
+
+@pytest.mark.parametrize("heading", ["file_no", "unit_no", "tag", "blood_donor", "country_code"])
+@pytest.mark.parametrize("personal", [("sex",), ("birth_year",), ("sex", "birth_year")])
+def test_a_stay_is_not_sure_beside_a_key_of_any_heading_that_agrees_as_well(heading, personal):
+    rng = np.random.default_rng(1)
+    stay = spread(rng, 300, 4)
+    who = np.repeat(np.arange(180), rng.integers(1, 3, 180))[:300][stay % 250]
+    about = {"sex": sexes(rng, 180)[who], "birth_year": rng.integers(1930, 2010, 180)[who]}
+    frame = {"patient_no": stay % 250 + 1000, heading: who, "drug": rng.integers(0, 40, len(who))}
+    found = answer(pl.DataFrame({**frame, **{name: about[name] for name in personal}}))
+    assert found.verdict.name == "ASK"
+    assert {(heading,), ("patient_no",)} <= {one.columns for one in found.candidates}
+
+
+@pytest.mark.parametrize("foreign", ["breed", "Rechtsform", "plan", "tariff", "fuel_type"])
+def test_what_animals_firms_accounts_or_machines_have_makes_a_number_no_sure_person(foreign):
+    rng = np.random.default_rng(1)
+    who = spread(rng, 200, 6)
+    frame = {
+        "customer_id": who + 10_000,
+        foreign: rng.choice(list("abc"), 200)[who],
+        "city": rng.integers(0, 30, 200)[who],
+        "amount": rng.integers(0, 900, len(who)),
+    }
+    assert answer(pl.DataFrame(frame)).verdict.name == "ASK"
+    frame[foreign] = rng.choice(list("abc"), len(who))  # bought, not what the buyer is
+    assert answer(pl.DataFrame(frame)).verdict.name == "SURE"
+
+
 def test_a_candidate_says_how_many_people_rows_and_most_rows_it_means():
     frame = pl.DataFrame({"user": ["ann"] * 3 + ["bob"] * 2 + ["eve", "?"], "x": list("abcabca")})
     (found,) = answer(frame).candidates
@@ -147,6 +192,14 @@ def test_case_and_accents_of_a_name_change_nothing(name, change):
         (["1700000000", "1710000000"], "start_ts", Look("time")),
         (["1700000000", "1710000000"], "card", Look("int", "digits")),
         (["2024-01-31 10:11", "1999-12-01"], "x", Look("time")),
+        (["2024-01", "1999-12"], "x", Look("time")),
+        (["85-01-02", "99-12-31"], "x", Look("time")),
+        (["1.2.2024", "31.12.99"], "x", Look("time")),
+        (["1000.0", "1001.0"], "x", Look("whole")),
+        (["10-20", "20-30"], "age_group", Look("span")),
+        (["0-9", "10 - 20"], "x", Look("span")),
+        (["2019-00123", "2020-00007"], "x", Look("text", "parted")),
+        (["12-34-56", "99-34-56"], "x", Look("text", "parted")),
         (["1.5", "2"], "x", Look("fraction")),
         (["1.0", "2.0"], "x", Look("whole")),
         (["[0-10)", "[10-20)"], "x", Look("span")),

@@ -6,7 +6,7 @@ together    first and last names with the birth; numbers that begin anew in ever
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -69,6 +69,17 @@ def single_candidates(columns: Sequence[PersonColumn]) -> list[Candidate]:
     return [Candidate((column,), kind, column.people) for column, kind in kinds if kind]
 
 
+def other_candidates(columns: Sequence[PersonColumn], taken: Container[str]) -> list[Candidate]:
+    """Every other column whose values repeat, whatever its name, but who is described by it."""
+    return [
+        Candidate((column,), "evidence", column.people)
+        for column in columns
+        if column.title not in taken and column.may_number
+        if column.look.kind == "text" or not _counts_only(column)
+        if column.has_values(FEWEST) and column.repeats(FEWEST)
+    ]
+
+
 def _counts_only(column: PersonColumn) -> bool:
     """Whether it is named as a count, and not written as what tells people apart."""
     words = column.name.words
@@ -78,11 +89,10 @@ def _counts_only(column: PersonColumn) -> bool:
 def _kind_of(column: PersonColumn) -> str:
     """A key of RANK, or nothing."""
     named, (written, token) = column.name.kind, column.look
-    if not column.varies or written in NO_NUMBERS or named in NEVER:
+    is_form = written not in NO_NUMBERS or column.name.numbers_people
+    if not column.varies or not is_form or named in NEVER:
         return ""
     if _counts_only(column) and written != "text":
-        return ""
-    if not (named or token or column.seen >= MANY):
         return ""
     fewest = {"person": 2, "name": 2, "civil": FEWEST, "contact": FEWEST}
     if named in fewest:  # fewer are a flag
@@ -100,9 +110,7 @@ def _kind_of_many(column: PersonColumn) -> str:
         return named if says_number or column.has_values(MANY) else ""
     if named == "number":
         return "number" if written != "whole" and (token or column.has_values(MANY)) else ""
-    if token:
-        return "evidence" if token == "fullname" else "token"
-    return "evidence" if written in ("int", "text") and column.has_values(MANY) else ""
+    return "token" if token and token != "fullname" else ""
 
 
 def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
@@ -137,23 +145,40 @@ def within_groups(
     judged = [*rejected, *kept]
     numbers = [c for c in columns if (c,) not in sure and _may_be_within(c, judged)]
     couples = [(n, g) for n in numbers for g in groups if n is not g]
-    for number, group in couples[:MOST_TRIED]:
+    named = set(couples)
+    if not sure and any(column.name.is_personal for column in columns):
+        couples += _unnamed_couples(columns, numbers)
+    for number, group in list(dict.fromkeys(couples))[:MOST_TRIED]:
         found = Candidate.together(group, number)
         coarser = max(number.people.distinct, group.people.distinct)
+        is_named = (number, group) in named
         if not found.people.repeated:
-            if _begins_anew(found):
+            if is_named and _begins_anew(found):
                 yield number, None
         elif found.people.distinct >= CROSSING * coarser and found.people.repeated >= FEWEST:
             evidence = found.weigh(columns)
-            if evidence.is_confirmed or (not evidence.personal and _begins_anew(found)):
+            if evidence.is_of_people or (evidence.is_confirmed and is_named):
+                alone = Candidate((group,), "group", group.people)
+                if not alone.weigh(columns).is_confirmed:
+                    yield number, found
+            elif is_named and not evidence.personal and _begins_anew(found):
                 yield number, found
+
+
+def _unnamed_couples(
+    columns: Sequence[PersonColumn], numbers: Sequence[PersonColumn]
+) -> list[tuple[PersonColumn, PersonColumn]]:
+    """Numbers, and small whole ones of any name, within whatever else repeats."""
+    groups = [c for c in columns if c.may_number and c.repeats(FEWEST)]
+    small = [c for c in groups if c.look.kind == "int" and not c.has_values(LARGEST_WITHIN + 1)]
+    return [(n, g) for n in (*numbers, *small) for g in groups if n is not g]
 
 
 def _is_group(column: PersonColumn, rejected: Sequence[Candidate]) -> bool:
     refused = [one.parts for one in rejected if one.kind in ("number", "token", "event")]
     is_stay = not meanings()["session"].isdisjoint(column.name.words[-1:])
     is_group = column.name.kind == "group" or is_stay or (column,) in refused
-    return column.varies and is_group
+    return column.may_number and is_group
 
 
 def _may_be_within(column: PersonColumn, judged: Sequence[Candidate]) -> bool:

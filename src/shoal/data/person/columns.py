@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.data.person.names import ColumnName, name_of
+from shoal.data.person.names import PERSONAL, ColumnName, name_of
 from shoal.data.table import Table, as_text, encode_text
 
 MOST_CELLS = 1_000
@@ -29,20 +29,22 @@ NO_NUMBERS = ("time", "fraction", "span", "negative", "empty")
 """Kinds that number nobody."""
 
 _DATE = re.compile(
-    r"(\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?([T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}.*"
-    r"|\d{1,2}:\d{2}(:\d{2})?)$"
+    r"(\d{4}[-/]N(T.*| .*)?|(\d\d)?\d\d[-/.]N[-/.]N([T ].*)?|N[./-]N[./-]\d\d(\d\d)?(\D.*)?"
+    r"|\d{1,2}:\d{2}(:\d{2})?)$".replace("N", r"(0?\d|[12]\d|3[01])")
 )
 _DAY = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])$")
 _FRACTION = re.compile(r"[+-]?\d*[.,]\d+([eE][+-]?\d+)?$")
 _WHOLE = re.compile(r"-?\d+([.,]0+)?$")
 _INT = re.compile(r"[+-]?\d+$")
-_SPAN = re.compile(r"(.*[\[\](~<>]|\d+ ?- ?\d+$)")
+_SPAN = re.compile(r".*[\[\](~<>]")
+_BAND = re.compile(r"(0|[1-9]\d*) ?- ?(0|[1-9]\d*)$")
 _TOKENS = {
     "mail": re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+$"),
     "mac": re.compile(r"([0-9a-f]{2}[:-]){5}[0-9a-f]{2,}$", re.IGNORECASE),
     "uuid": re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECASE),
     "hex": re.compile(r"(?=.*\d)[0-9a-f]{8,64}$", re.IGNORECASE),
     "prefix": re.compile(r"[^\W\d_]{1,8}[-_/ .:]?\d{2,}([-_/.]\d+)*$"),
+    "parted": re.compile(r"\d+([-/. ]\d+)+$"),
     "fullname": re.compile(r"[^\W\d_]\S+,? [^\W\d_]\S+( [^\W\d_]\S+)?$"),
 }
 _SECONDS = (946_684_800, 2_051_222_400)  # 2000 to 2034, as seconds since 1970
@@ -69,7 +71,7 @@ def look_of(cells: Sequence[str], name: ColumnName, distinct: int) -> Look:
         return Look("time")
     if fractions >= 0.02 and fractions + len(ints) / len(cells) > NEARLY_ALL:
         return Look("whole" if all(map(_WHOLE.match, cells)) else "fraction")
-    if _share(_SPAN, cells) >= 0.2:
+    if _share(_SPAN, cells) >= 0.2 or (distinct < FEW_VALUES and _are_bands(cells)):
         return Look("span")
     if len(ints) >= 0.98 * len(cells):
         return _look_of_ints(ints, name)
@@ -80,6 +82,12 @@ def look_of(cells: Sequence[str], name: ColumnName, distinct: int) -> Look:
 
 def _share(pattern: re.Pattern[str], cells: Sequence[str]) -> float:
     return sum(bool(pattern.match(cell)) for cell in cells) / len(cells)
+
+
+def _are_bands(cells: Sequence[str]) -> bool:
+    """Whether many are written as `10-19`, from less to more."""
+    bands = [_BAND.match(cell) for cell in cells if re.match(r"\d+ ?- ?\d+$", cell)]
+    return len(bands) >= 0.2 * len(cells) and all(b and int(b[1]) <= int(b[2]) for b in bands)
 
 
 def _look_of_ints(ints: Sequence[str], name: ColumnName) -> Look:
@@ -196,6 +204,12 @@ class PersonColumn:
     def varies(self) -> bool:
         """Whether it has two values at least."""
         return self.seen > 1
+
+    @property
+    def may_number(self) -> bool:
+        """Whether it is neither a measure nor named for what describes a person."""
+        describes = self.name.kind in (*PERSONAL, "first", "last") or self.name.has("body")
+        return self.varies and self.look.kind in ("int", "text", "whole") and not describes
 
     def has_values(self, least: int) -> bool:
         """Whether at least this number of values differ; counted where some rows can't tell."""

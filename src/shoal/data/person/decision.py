@@ -17,13 +17,15 @@ import numpy as np
 from shoal.data.findings import some_named
 from shoal.data.person.candidates import (
     FEWEST,
+    MANY,
     RANK,
     Candidate,
     by_name,
+    other_candidates,
     single_candidates,
     within_groups,
 )
-from shoal.data.person.columns import STRONG, People, PersonColumn, distinct
+from shoal.data.person.columns import NO_NUMBERS, STRONG, People, PersonColumn, distinct
 from shoal.data.person.evidence import MOST_ROWS, are_few_profiles
 from shoal.data.table import Table
 
@@ -160,16 +162,14 @@ def who_is_a_person(table: Table) -> Answer:
     ]
     kept, rejected = _judged(single_candidates(columns), telling)
     kept = _with_pairs(kept, rejected, telling)
-    kept = [one for one in kept if one.kind != "evidence"] or kept
-    left = _without_twins(kept)
-    inner = _inside(left)
-    left = [one for one in left if one not in inner]
+    left, inner = _sifted(kept)
+    others = _others(left, columns, telling)
+    left = _sifted([*left, *others])[0] if others else left
     if not left:
         return _by_profile(columns, rows)
     is_sure = len(left) == 1 and _is_sure(left[0])
     listed = left if is_sure else [*left, *inner[:MOST_INNER]]
-    removed = [one for one in kept if one.kind != "evidence"]
-    removed += [one for one in rejected if one.kind in (*PERSON_BY_NAME, "contact")]
+    removed = kept + [one for one in rejected if one.kind in (*PERSON_BY_NAME, "contact")]
     names = [name for one in removed for name in one.columns if (name,) != left[0].columns]
     verdict = Verdict.SURE if is_sure else Verdict.ASK
     return Answer(verdict, tuple(map(_stated, listed)), tuple(dict.fromkeys(names)))
@@ -182,24 +182,43 @@ def _judged(
     kept, rejected = [], []
     for one in candidates:
         evidence = one.weigh(telling, goes_on=one.kind in ("civil", "contact"))
-        if one.kind == "evidence":
-            if _speaks_for_itself(one):
-                kept.append(one)
-        elif _is_rejected(one):
+        if _is_rejected(one):
             rejected.append(one)
         elif one.kind != "token" or one.parts[0].look.token in STRONG or evidence.steady:
             kept.append(one)
     return kept, rejected
 
 
-def _speaks_for_itself(one: Candidate) -> bool:
-    """Whether the cells alone say that a column numbers people."""
-    found = one.evidence
-    if not found.crossing or found.is_dominated:
+def _others(
+    left: Sequence[Candidate], columns: Sequence[PersonColumn], telling: Sequence[PersonColumn]
+) -> list[Candidate]:
+    """Columns whose cells alone say that they number people, where their names do not.
+
+    Beside one that seems sure, only coarser ones: it may number the stays of their people.
+    """
+    is_sure = len(left) == 1 and _is_sure(left[0])
+    if not is_sure and any(one.kind in PERSON_BY_NAME for one in left):
+        return []
+    others = other_candidates(columns, {name for one in left for name in one.columns})
+    if is_sure:
+        others = [one for one in others if _lies_in(left[0], one) and not _lies_in(one, left[0])]
+    sound = [one for one in others if not one.weigh(telling).is_dominated]
+    if is_sure:
+        return [one for one in sound if one.evidence.is_confirmed]
+    return [one for one in sound if one.evidence.is_of_people or _may_be_people(one, bool(left))]
+
+
+def _may_be_people(one: Candidate, is_asked: bool) -> bool:
+    """Whether a column may number people in a table that says nothing personal: it agrees with
+    others as people do, or is of who acts. is_asked: whether others are asked about, anyway.
+    """
+    found, (column,) = one.evidence, one.parts
+    kind, token = column.name.kind, column.look.token
+    if found.personal or kind not in ("", "staff") or one.people.distinct < MANY:
         return False
-    if found.is_confirmed:
-        return any(name in found.personal for name in found.crossing)
-    return not found.personal and one.people.distinct >= 20
+    if kind == "staff" and (token or column.name.is_number):
+        return is_asked or bool(found.steady)
+    return bool(found.crossing) or (is_asked and token == "fullname")
 
 
 def _is_rejected(one: Candidate) -> bool:
@@ -230,6 +249,13 @@ def _with_pairs(
     unsure = [one for one in kept if one.evidence.is_contradicted or not one.evidence.personal]
     rejected += [one for one in unsure if one.parts in parts]
     return [*(one for one in kept if one not in rejected), *pairs]
+
+
+def _sifted(kept: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
+    """Who may be the people, the likeliest first; and their events, cards and sessions."""
+    left = _without_twins(kept)
+    inner = _inside(left)
+    return [one for one in left if one not in inner], inner
 
 
 def _without_twins(kept: Sequence[Candidate]) -> list[Candidate]:
@@ -280,9 +306,12 @@ def _is_sure(one: Candidate) -> bool:
     found, column = one.evidence, one.parts[0]
     if one.kind not in PERSON_BY_NAME or found.is_contradicted or found.is_dominated:
         return False
+    if "animal" in found.foreign or (found.foreign and not found.is_confirmed):
+        return False
     if found.is_confirmed:
         return one.people.distinct >= FEWEST
-    is_named = column.name.is_number and not one.is_weak and not found.personal
+    is_form = column.look.kind not in NO_NUMBERS
+    is_named = column.name.is_number and is_form and not one.is_weak and not found.personal
     speaks = found.crossing or found.steady or column.look.token
     return bool(is_named and one.people.distinct >= ENOUGH and speaks)
 
@@ -298,19 +327,18 @@ def _stated(one: Candidate) -> PersonCandidate:
 
 def _by_profile(columns: Sequence[PersonColumn], rows: np.ndarray) -> Answer:
     """A question where few profiles of people stand in many records; else every row is a person."""
-    profile = [
-        column
-        for column in columns
-        if (column.name.is_personal or (column.name.has("body") and not column.name.is_of_other))
-        and column.varies
-        and column.look.kind != "span"
-    ]
-    has_number = any(c.seen >= FEWEST and c.look.kind != "text" for c in profile)
-    if len(profile) < 3 or not has_number:
-        return Answer(Verdict.NONE)
-    if not are_few_profiles([c.among(rows)[0] for c in profile], len(rows), 5, seed=3):
-        return Answer(Verdict.NONE)
-    people = People.together([column.people for column in profile])
-    names = tuple(column.title for column in profile)
-    counts = people.distinct, people.records, people.most
-    return Answer(Verdict.ASK, (PersonCandidate(names, *counts, is_profile=True),))
+    telling = [c for c in columns if c.varies and c.look.kind != "span" and not c.name.is_of_other]
+    described = [c for c in telling if c.name.is_personal or c.name.has("body")]
+    # birth, sex and place do not hang together, so that fewer repeats are no chance
+    kinds = {"place" if c.name.has("place") else c.name.kind: c for c in reversed(telling)}
+    placed = [kinds[kind] for kind in ("birth", "sex", "place") if kind in kinds]
+    for profile, times in ((described, 5), (placed, 2)):
+        has_number = any(c.seen >= FEWEST and c.look.kind != "text" for c in profile)
+        if len(profile) < 3 or not has_number:
+            continue
+        if are_few_profiles([c.among(rows)[0] for c in profile], len(rows), times, seed=3):
+            people = People.together([column.people for column in profile])
+            names = tuple(column.title for column in profile)
+            counts = people.distinct, people.records, people.most
+            return Answer(Verdict.ASK, (PersonCandidate(names, *counts, is_profile=True),))
+    return Answer(Verdict.NONE)

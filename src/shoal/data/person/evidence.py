@@ -34,12 +34,14 @@ class Evidence:
 
     personal, steady: by column, how steady each personal and each steady column is.
     crossing: steady columns that cross. is_dominated: whether a coarser profile is as steady.
+    foreign: what is said of animals, or of firms, accounts and machines, where it does not differ.
     """
 
     personal: dict[str, float] = field(default_factory=dict)
     steady: dict[str, float] = field(default_factory=dict)
     crossing: tuple[str, ...] = ()
     is_dominated: bool = False
+    foreign: set[str] = field(default_factory=set)
 
     @property
     def is_contradicted(self) -> bool:
@@ -50,6 +52,12 @@ class Evidence:
     def is_confirmed(self) -> bool:
         """Whether records of one value agree on all that says who a person is."""
         return bool(self.personal) and min(self.personal.values()) >= CONFIRMED
+
+    @property
+    def is_of_people(self) -> bool:
+        """Whether it is confirmed by more than what groups of people share, too."""
+        crosses = any(name in self.personal for name in self.crossing)
+        return self.is_confirmed and (crosses or len(self.personal.keys() & self.steady) > 1)
 
 
 @dataclass(frozen=True)
@@ -92,13 +100,15 @@ def evidence_for(
     if len(sample.pairs) < FEWEST_PAIRS:
         return evidence
     steady: dict[str, np.ndarray] = {}
-    others = [column for column in columns if column.varies and column not in parts]
+    others = [column for column in columns if column not in parts]
     for column in sorted(others, key=lambda column: not column.name.is_personal):
         is_personal = column.name.is_personal
         if not is_personal and evidence.is_contradicted and not goes_on:
             break
         codes, has_value = column.among(sample.rows)
         steadiness = _steadiness(column, codes, has_value, sample)
+        if steadiness is None or steadiness >= STEADY:
+            evidence.foreign |= {meant for meant in ("animal", "firm") if column.name.has(meant)}
         if steadiness is None:
             continue
         if is_personal:

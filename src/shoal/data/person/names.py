@@ -26,6 +26,7 @@ LEAST_KNOWN_END = 5  # letters of a known word at an end of a longer one
 _AFFIXES = (*"nummer number nbr num nr no id key code 番号 号 番 номер".split(),)
 """How the names of numbers begin or end, the longer of two first."""
 
+_NUMBER_SIGN = re.compile(r"\bn[º°]|№", re.IGNORECASE)
 _UNKNOWN_STEM = re.compile(r"(.{3,})(id|nr|nummer|number|num|nbr)")
 _NUMBER_ENDS = ("nummer", "番号", "号")
 _AT_ENDS = "civil contact person group staff event proxy thing birth".split()
@@ -100,6 +101,12 @@ class ColumnName:
         return self.says_number or self.kind == "civil" or is_one_person
 
     @property
+    def numbers_people(self) -> bool:
+        """Whether it says that it is a person's number, in whatever form that is written."""
+        is_alone = self.kind == "civil" and len(self.core) == 1
+        return is_alone or (self.says_number and self.kind in ("civil", "person"))
+
+    @property
     def is_weak(self) -> bool:
         """Whether its word for people may mean somebody else."""
         is_weak = self.ends("weak") if self.ends("person") else self.has("weak")
@@ -118,7 +125,8 @@ class ColumnName:
 
 def name_of(name: str) -> ColumnName:
     """A column's name, by its words."""
-    return ColumnName(tuple(part for word in words_of(name) for part in parts_of(fold(word))))
+    words = words_of(_NUMBER_SIGN.sub("nr ", name))
+    return ColumnName(tuple(part for word in words for part in parts_of(fold(word))))
 
 
 def parts_of(word: str) -> list[str]:
@@ -186,8 +194,9 @@ _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
     ("sex", lambda name: name.has("sex")),
     ("birth", lambda name: name.has("birth")),
     ("age", lambda name: name.has("age") and not name.says_number),
-    ("keep", lambda name: name.has("keep")),
+    ("keep", lambda name: name.has("keep") and not ("blood" in name.words and name.ends("person"))),
     ("thing", lambda name: name.has("place")),
+    ("number", lambda name: name.ends("dealer") and name.says_number),
     ("staff", lambda name: name.has("staff") and not name.ends("person")),
     ("civil", lambda name: name.has("civil")),
     ("contact", _is_contact),
