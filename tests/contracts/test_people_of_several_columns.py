@@ -12,11 +12,11 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from shoal.attacks.run.attack import attack_stream
 
 import shoal
 from republish_cases import append, wearers
 from republish_cases import policy as ledger_policy
+from shoal.attacks.run.attack import attack_stream
 from shoal.attacks.run.ledger import audit_ledger
 from shoal.data.progress import no_progress
 from shoal.policy import registry
