@@ -19,21 +19,21 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 97_470,
-    "logical lines": 59_500,
-    "modules of more than 3 lines": 459,
-    "lines of imports": 6_685,
+    "lines": 94_954,
+    "logical lines": 58_545,
+    "modules of more than 3 lines": 414,
+    "lines of imports": 6_466,
     "percent of the biggest package": 11,
-    "files that name a format or scheme": 49,
-    "parameters annotated with Policy": 326,
-    "dict[str, Any] and dict[str, object]": 476,
-    "functions of 8 or more parameters": 29,
+    "files that name a format or scheme": 45,
+    "parameters annotated with Policy": 306,
+    "dict[str, Any] and dict[str, object]": 467,
+    "functions of 8 or more parameters": 27,
     "files above 500 lines": 3,
-    "docstrings that begin 'The same' or 'As `x`'": 109,
+    "docstrings that begin 'The same' or 'As `x`'": 0,
     "'so many' and 'so much'": 90,
     "files of changes": 20,
     "words of docs": 86_200,
-    "lines of tests": 64_390,
+    "lines of tests": 65_778,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")
