@@ -19,9 +19,9 @@ from shoal.advise.proposal.roles import IS_IT_KNOWN, Guess, guess_of, with_one_s
 from shoal.connectors.frames import Frame, table_of
 from shoal.data.column_words import is_no_header, looks_like_data
 from shoal.data.person.decision import Answer, question_in_words, who_is_a_person
-from shoal.data.person_names import named_together
+from shoal.data.person_names import named_together, without_nobody
 from shoal.data.progress import Progress, no_progress, tell
-from shoal.data.table import Table, without_nobody
+from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.files import read_undeclared

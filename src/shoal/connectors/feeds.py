@@ -420,7 +420,7 @@ def rows_of_json(
             found = json.loads(
                 line.removeprefix(BOM),
                 parse_int=str,
-                parse_float=str,
+                parse_float=_Decimal,
                 parse_constant=str,
                 object_pairs_hook=_each_once,
             )
@@ -437,12 +437,18 @@ def rows_of_json(
         elif fields.needed - found.keys():
             lacking = ", ".join(f"'{name}'" for name in sorted(fields.needed - found.keys()))
             bad.append((at, f"lacks {lacking}"))
+        elif any(isinstance(found.get(name), _Decimal) for name in fields.people):
+            bad.append((at, "names its person by a decimal, which is another text for a number"))
         elif any(isinstance(found.get(name), dict | list) for name in names):
             bad.append((at, "holds lists or objects"))
         else:
             rows.append([_plain(found.get(name)) for name in names])
             places.append(at)
     return _frame_of(rows, names), np.array(places, dtype=np.int64), bad, len(lines)
+
+
+class _Decimal(str):
+    """A number that is written with a point or an exponent."""
 
 
 class _NamedTwice(ValueError):

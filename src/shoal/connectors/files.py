@@ -166,6 +166,8 @@ def _read_regular(
     """A table in a regular file, its hash left out."""
     if kind in TYPED:
         require_unfolded([path], kind, f"file '{path}'", reading.unpacked)
+        if kind == parquet_parts.SUFFIX:
+            parquet_parts.refuse_versions(Path(path))
         return SourceFile(_typed(path, kind, reading), "")
     if kind == XLSX:
         from shoal.connectors import workbooks

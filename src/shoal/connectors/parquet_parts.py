@@ -60,7 +60,7 @@ def parts_of(path: str | Path) -> list[Part]:
     """
     path = Path(path)
     for folder in {path} if path.is_dir() else {Path(name).parent for name in glob.glob(str(path))}:
-        _refuse_versions(folder)
+        refuse_versions(folder)
     if not path.is_dir():
         where = f"file '{path}'"
         parts = [Part(Path(name), Path(name).name) for name in glob.glob(str(path))]
@@ -89,17 +89,28 @@ def parts_of(path: str | Path) -> list[Part]:
     return parts
 
 
-def _refuse_versions(folder: Path) -> None:
-    """Raises InputError for a table whose log says which of its files still count: all of them hold
-    deleted people, too, and others twice.
+LOGS = {
+    "_delta_log": "Delta Lake",
+    ".hoodie": "Hudi",
+    ".hoodie_partition_metadata": "Hudi",
+    "metadata/*.metadata.json*": "Iceberg",
+    "_versions": "Lance",
+}
+ABOVE = 3  # folders in which the log of a table may lie over its files
+
+
+def refuse_versions(path: Path) -> None:
+    """Raises InputError for a table, or a part of one, whose log says which of its files still
+    count: all of them hold deleted people, too, and others twice.
     """
-    logs = {"_delta_log": "Delta Lake", ".hoodie": "Hudi", "metadata/*.metadata.json": "Iceberg"}
-    for log, kind in logs.items():
-        if next(folder.glob(log), None) is not None:
-            raise InputError(
-                f"folder '{folder}': is a table of {kind}, whose log says which of its files still"
-                f" count; export its present state with {kind} as one .parquet file, and name that"
-            )
+    for folder in (path, *path.absolute().parents[:ABOVE]):
+        for log, kind in LOGS.items():
+            if next(folder.glob(log), None) is not None:
+                raise InputError(
+                    f"'{path}': is of a table of {kind}, whose log says which of its files still"
+                    f" count; export its present state with {kind} as one .parquet file, and name"
+                    " that"
+                )
 
 
 def _within(folder: Path, above: Part) -> Iterator[Part]:

@@ -239,7 +239,9 @@ def _is_codec(found: Any) -> bool:
 
 DIALECT = record(
     {
-        "delimiter": nullable(matching("one character that parts cells", r"[^\"\r\n\0]")),
+        "delimiter": nullable(
+            matching("one character that parts cells", r"[^\"\r\n\0\ud800-\udfff]")
+        ),
         "encoding": nullable(value("an encoding that Python knows", _is_codec)),
         "newline": nullable(matching("\\n or \\r\\n", r"\r?\n")),
         "bom": nullable(FLAG),

@@ -12,8 +12,10 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 
 from shoal.data.numbers import parse_numbers
+from shoal.data.person_names import same_values
 from shoal.data.table import Table
 
 IDENTIFIER = frozenset(
@@ -99,4 +101,14 @@ def copied_columns(table: Table, names: Iterable[str], others: Sequence[str]) ->
 
 
 def _is_copy(table: Table, name: str, other: str) -> bool:
-    return table.same_cells(name, other) and table.distinct(name) > 1
+    """Whether the cells are the same, however they are spelled."""
+    if table.distinct(name) < 2:
+        return False
+    if table.same_cells(name, other):
+        return True
+    columns = [table.column(one) for one in (name, other)]
+    if len(columns[0].cells) != len(columns[1].cells):
+        return False
+    spelled = [pl.Series(same_values(column.cells)) for column in columns]
+    one, two = (s.gather(c.codes) for s, c in zip(spelled, columns, strict=True))
+    return bool((one == two).all())

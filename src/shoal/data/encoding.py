@@ -440,7 +440,8 @@ def encode_subjects(
         return None, []
     column = table.column(schema.subject.name)
     people = [person_name(cell) for cell in column.cells]
-    missing = np.array([person in schema.missing_values or not person for person in people])
+    none = {"", *map(person_name, schema.missing_values)}
+    missing = np.array([person in none for person in people])
     if missing.any():
         return None, [
             finding_about(column, missing, "without a subject", "give every record its person")

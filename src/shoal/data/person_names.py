@@ -12,13 +12,17 @@ import polars as pl
 
 from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.data.table import Column, as_text, encode_text
+from shoal.data.warnings import EMPTY_ROWS, ROWS_APART, ReleaseWarning
 
 UNSEEN = (
     "[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
-    "\U000e0000-\U000e0fff]"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0"
+    "\ufff0-\ufffb\ufffe\uffff\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000effff]"
 )
-"""Signs that nobody sees: marks of direction, spaces of no width, fillers, tags and controls."""
+"""Signs that nobody sees: marks of direction and of notation, spaces of no width, fillers, tags,
+controls, and what is no character.
+"""
 
 BLANKS = (
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
@@ -27,6 +31,7 @@ BLANKS = (
 """What Python takes for blanks; Polars knows fewer, and both must find the same people."""
 
 _UNSEEN = re.compile(UNSEEN)
+_NOTHING = f"^(?:{UNSEEN}|[{BLANKS}])*$"
 _PLAIN = "^([!-~]+( [!-~]+)*)?$"
 """Texts of which nothing but capitals is compared otherwise than it is written."""
 
@@ -121,3 +126,52 @@ def _paired(
         pair = first[rows].astype(np.int64) * len(tails) + second[rows]
         codes[rows] = code_of_pair[np.searchsorted(pairs, pair)]
     return codes, texts
+
+
+# Rows without any value.
+
+
+def without_nobody(
+    frame: pl.DataFrame, missing_values: Sequence[str] = ()
+) -> tuple[pl.DataFrame, tuple[ReleaseWarning, ...]]:
+    """The rows that have a value in some column: others are nobody, as a spreadsheet saves rows
+    whose cells were cleared.
+    """
+    none = {person_name(text) for text in missing_values} - {""}
+    empty = np.arange(frame.height)
+    for name in frame.columns:
+        cells = frame[name] if len(empty) == frame.height else frame[name].gather(empty)
+        blank = cells.is_null()
+        if cells.dtype in (pl.String, pl.Categorical, pl.Enum):
+            texts = cells.cast(pl.String)
+            if ((texts < "!") | (texts > "~")).any():  # else none is blank
+                blank |= texts.str.contains(_NOTHING).fill_null(False)
+            if none:
+                blank |= texts.str.strip_chars().is_in(none).fill_null(False)
+        empty = empty[blank.to_numpy()]
+        if not len(empty):
+            return frame, ()
+    kept = np.ones(frame.height, dtype=bool)
+    kept[empty] = False
+    return frame.filter(pl.Series(kept)), nobody(len(empty), int(kept[empty[0] :].sum()))
+
+
+def nobody(empty: int, below: int) -> tuple[ReleaseWarning, ...]:
+    """What there is to say of rows without any value, and of rows below one."""
+    said = []
+    if empty:
+        rows = "1 row has no value and is" if empty == 1 else f"{empty} rows have no value and are"
+        said.append(ReleaseWarning(EMPTY_ROWS, f"{rows} left out: such rows are nobody"))
+    if below:
+        rows = "1 row stands" if below == 1 else f"{below} rows stand"
+        text = (
+            f"{rows} below a row without any value, as totals and notes do, and counts as a person"
+        )
+        text += "; take out of the data what is nobody, then publish"
+        said.append(
+            ReleaseWarning(
+                ROWS_APART,
+                text if below == 1 else text.replace("counts as a person", "count as people"),
+            )
+        )
+    return tuple(said)

@@ -135,12 +135,13 @@ class Fields:
     """What a policy says of the keys of JSON lines, whatever the first record has.
 
     named: the columns that it names. needed: those without which a record is set aside. drops:
-    whether it drops all others.
+    whether it drops all others. people: those that name the person.
     """
 
     named: tuple[str, ...] = ()
     needed: frozenset[str] = frozenset()
     drops: bool = False
+    people: frozenset[str] = frozenset()
 
     def names(self, first: list[str]) -> list[str]:
         """The columns of a stream: those of its first record and, if that has any, the policy's."""

@@ -70,6 +70,13 @@ def _encoded(
     none = {same_value(cell) for cell in (*schema.missing_values, schema.render.suppressed)}
     missing = np.array([value in none for value in same_values(column.cells)], dtype=bool)
     keys, distance, unfit = _keys(attribute, column)
+    spelled = same_values(attribute.order or ())
+    if len({*spelled}) < len(spelled):
+        twice = np.array([spelled.count(value) > 1 for value in same_values(column.cells)])
+        remedy = "write it one way, in the data and in the policy"
+        return None, [
+            finding_about(column, twice, "with a value that its order lists twice", remedy)
+        ]
     absent = ~np.isfinite(keys) & ~missing
     if absent.any():
         remedy = (

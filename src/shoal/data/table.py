@@ -15,7 +15,6 @@ import polars as pl
 
 from shoal.data import cores
 from shoal.data.room import IN_MEMORY, Room, blocks
-from shoal.data.warnings import EMPTY_ROWS, ROWS_APART, ReleaseWarning
 
 FEW = 200
 """Texts that Python encodes sooner than Polars; their codes fit a byte."""
@@ -227,47 +226,6 @@ def _distinct(series: pl.Series, numbers: list[np.ndarray]) -> tuple[np.ndarray,
         begun += len(chunk)
     distinct = series.gather(np.concatenate(rows))
     return distinct.to_physical().to_numpy(), distinct.cast(pl.String)
-
-
-def without_nobody(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[ReleaseWarning, ...]]:
-    """The rows that have a value in some column: others are nobody, as a spreadsheet saves rows
-    whose cells were cleared.
-    """
-    empty = np.arange(frame.height)
-    for name in frame.columns:
-        cells = frame[name] if len(empty) == frame.height else frame[name].gather(empty)
-        blank = cells.is_null()
-        if cells.dtype in (pl.String, pl.Categorical, pl.Enum):
-            texts = cells.cast(pl.String)
-            if ((texts < "!") | (texts > "~")).any():  # else none begins with a blank
-                blank |= texts.str.strip_chars().fill_null("") == ""
-        empty = empty[blank.to_numpy()]
-        if not len(empty):
-            return frame, ()
-    kept = np.ones(frame.height, dtype=bool)
-    kept[empty] = False
-    return frame.filter(pl.Series(kept)), nobody(len(empty), int(kept[empty[0] :].sum()))
-
-
-def nobody(empty: int, below: int) -> tuple[ReleaseWarning, ...]:
-    """What there is to say of rows without any value, and of rows below one."""
-    said = []
-    if empty:
-        rows = "1 row has no value and is" if empty == 1 else f"{empty} rows have no value and are"
-        said.append(ReleaseWarning(EMPTY_ROWS, f"{rows} left out: such rows are nobody"))
-    if below:
-        rows = "1 row stands" if below == 1 else f"{below} rows stand"
-        text = (
-            f"{rows} below a row without any value, as totals and notes do, and counts as a person"
-        )
-        text += "; take out of the data what is nobody, then publish"
-        said.append(
-            ReleaseWarning(
-                ROWS_APART,
-                text if below == 1 else text.replace("counts as a person", "count as people"),
-            )
-        )
-    return tuple(said)
 
 
 def as_text(series: pl.Series) -> pl.Series:

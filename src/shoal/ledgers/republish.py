@@ -29,8 +29,8 @@ from shoal.connectors.ledger.identities import as_text, carry_over, write_origin
 from shoal.connectors.ledger.panel import PANEL_FILES
 from shoal.connectors.outputs import check_not_read
 from shoal.data.certificate import Certificate
+from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress, no_progress
-from shoal.data.table import without_nobody
 from shoal.errors import InputError, LedgerError
 from shoal.ledgers.increment import TRANSIENT_FILES, DeferredRecords, write_known
 from shoal.ledgers.next_release import AuditedDraft, plan, write_and_audit
@@ -212,7 +212,7 @@ def increment_of(frame: Frame, policy: Policy) -> files.SourceFile:
     records = table_given(frame, policy, allow_empty=True).frame
     text = as_text(records).write_csv()
     digest = hashlib.sha256(text.encode()).hexdigest()
-    records, remarks = without_nobody(records)
+    records, remarks = without_nobody(records, policy.model.missing_values)
     return files.SourceFile(original_frame(records, policy), digest, remarks=remarks)
 
 

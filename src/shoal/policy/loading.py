@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
@@ -318,11 +319,15 @@ def read_mapping(path: Path, what: str = "policy") -> dict[str, Any]:
         if path.suffix == ".toml":
             import tomllib  # which the other forms do not need
 
+            if _LONG_KEY.search(text):
+                raise _Malformed("a key has more than 100 parts")
             content = tomllib.loads(text)
         elif path.suffix == ".json":
             content = json.loads(text, object_pairs_hook=_unique)
         else:
             content = yaml.load(text, Loader=_UniqueKeys)
+        if _is_beyond_reason(content):
+            raise _Malformed("a number has more than 300 digits, or lists lie too deep")
         if "\\" in text and not is_text(content):
             raise _Malformed("half a character, such as \\ud800, stands alone")
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as wrong:
@@ -333,6 +338,20 @@ def read_mapping(path: Path, what: str = "policy") -> dict[str, Any]:
             f"{_or_table(path)}"
         )
     return content
+
+
+_LONG_KEY = re.compile(r"(?:[\w\"'-]+[ \t]*\.[ \t]*){100}")
+
+
+def _is_beyond_reason(content: object, depth: int = 0) -> bool:
+    """Whether a number has too many digits, or lists and mappings lie too deep in each other."""
+    if isinstance(content, int):
+        return content.bit_length() > 1_000
+    if isinstance(content, Mapping):
+        content = [*content, *content.values()]
+    if not isinstance(content, list):
+        return False
+    return depth > 100 or any(_is_beyond_reason(part, depth + 1) for part in content)
 
 
 def is_text(content: object) -> bool:

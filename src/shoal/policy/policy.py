@@ -465,7 +465,8 @@ class Policy:
         declared = {n: a for n, a in self.model.attributes.items() if n != self.model.person}
         people = self.model.subject_columns
         needed = {n for n, a in declared.items() if a.role in SHOWN or a.pseudonym or n in people}
-        return Fields(tuple(declared), frozenset(needed), self.model.other == "drop")
+        named = frozenset(people)
+        return Fields(tuple(declared), frozenset(needed), self.model.other == "drop", named)
 
     @property
     def no_values(self) -> frozenset[str]:

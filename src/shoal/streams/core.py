@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.promises import Measures
-from shoal.data.person_names import names_of
+from shoal.data.person_names import names_of, person_name
 from shoal.data.schema import Kind, Role, Schema
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.space import Space
@@ -213,7 +213,10 @@ class StreamCore:
         """
         if self.schema.subject is not None:
             people = names_of(frame[self.schema.subject.name])
-            yield people.is_in([*self.schema.missing_values, ""]).to_numpy(), "has no subject"
+            yield (
+                people.is_in(["", *map(person_name, self.schema.missing_values)]).to_numpy(),
+                "has no subject",
+            )
         for attribute in self.schema.published:
             # what a quasi-identifier may hold is known: no domain, hierarchy or order has such a
             # character

@@ -28,9 +28,10 @@ from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.faults import with_contradicted
 from shoal.data.formulas import formula_sentences
+from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
-from shoal.data.table import Table, without_nobody
+from shoal.data.table import Table
 from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding.columns import input_warnings
@@ -83,7 +84,10 @@ def publication(
     table = original_table(given, policy)
     plan = _existing(request.plan, policy, request.explain)
     draft = prepare(table, policy, progress, plan, request.explain, beside=request.beside)
-    remarks = [*without_nobody(given.frame)[1], *input_warnings(table, policy)]
+    remarks = [
+        *without_nobody(given.frame, policy.model.missing_values)[1],
+        *input_warnings(table, policy),
+    ]
     released = written_frame(draft.frame, policy, None)
     sensitive, both = None, released
     if draft.sensitive is not None:

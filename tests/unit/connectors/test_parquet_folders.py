@@ -55,16 +55,19 @@ def test_what_an_engine_keeps_beside_a_table_is_no_part_of_it(tmp_path: Path) ->
         ("_delta_log/0.json", "Delta Lake"),
         (".hoodie/hoodie.properties", "Hudi"),
         ("metadata/v1.metadata.json", "Iceberg"),
+        ("metadata/v1.metadata.json.gz", "Iceberg"),
+        ("_versions/1.manifest", "Lance"),
     ],
 )
-@pytest.mark.parametrize("named", ["", "*.parquet"])
+@pytest.mark.parametrize("named", ["", "*.parquet", "old.parquet", "data", "year=1"])
 def test_a_table_of_several_versions_is_refused(
     tmp_path: Path, log: str, kind: str, named: str
 ) -> None:
-    _write(tmp_path, "old.parquet", age=[1, 2])
+    for name in ("old.parquet", "data/new.parquet", "year=1/a.parquet"):
+        _write(tmp_path, name, age=[1, 2])
     (tmp_path / log).parent.mkdir()
     (tmp_path / log).touch()
-    with pytest.raises(InputError, match=f"is a table of {kind}.*export its present state"):
+    with pytest.raises(InputError, match=f"is of a table of {kind}.*export its present state"):
         _read(tmp_path / named)
 
 

@@ -31,8 +31,9 @@ from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
 from shoal.data.formulas import escaped, formula_sentences, unescaped
 from shoal.data.numbers import MOST_EXACT
+from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress
-from shoal.data.table import Table, as_text, without_nobody
+from shoal.data.table import Table, as_text
 from shoal.data.two_tables import sensitive_path
 from shoal.data.unpacking import unpacked
 from shoal.errors import InputError
@@ -57,7 +58,7 @@ def read_original(path: str, policy: Policy, *, allow_empty: bool = False) -> fi
     """The table that a policy is for, numbers with points and dates in ISO; raises InputError."""
     reading = _reading(policy)
     source = files.read(path, _categorical(policy), allow_empty=allow_empty, reading=reading)
-    frame, remarks = without_nobody(source.frame)
+    frame, remarks = without_nobody(source.frame, policy.model.missing_values)
     if not frame.height and not allow_empty:
         raise InputError(f"file '{path}': holds no records, only empty rows; give it some")
     frame = original_frame(frame, policy)
@@ -108,7 +109,9 @@ def original_frame(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 def original_table(table: Table, policy: Policy) -> Table:
     """A table that was read already, numbers with points and dates in ISO; raises InputError."""
-    return _same_or(table, original_frame(without_nobody(table.frame)[0], policy))
+    return _same_or(
+        table, original_frame(without_nobody(table.frame, policy.model.missing_values)[0], policy)
+    )
 
 
 def _same_or(table: Table, frame: pl.DataFrame) -> Table:
