@@ -45,13 +45,24 @@ def table_of(frame: Frame | Table, allow_empty: bool = False, reading: Reading =
     eager = _eager(frame)
     _check_names(eager.columns)
     try:
-        polars = eager.to_polars()
+        polars = _by_columns(eager, reading) if _too_wide(eager) else eager.to_polars()
+    except InputError:
+        raise
     except BaseException as failed:
         _require_known(failed)
         polars = _by_columns(eager, reading)
     if not polars.height and not allow_empty:
         raise InputError("frame: holds no records; publish a table with at least k people")
     return Table(plain(polars, "frame", reading))
+
+
+def _too_wide(frame: nw.DataFrame[IntoDataFrame]) -> list[str]:
+    """Columns of decimals of 256 bits, at which Polars panics aloud."""
+    native: Any = frame.to_native()
+    fields = native.schema if hasattr(native, "schema") else native.dtypes.items()
+    types = [(field.name, field.type) for field in fields] if hasattr(fields, "types") else fields
+    pairs = types.items() if hasattr(types, "items") else types
+    return [str(name) for name, kind in pairs if "decimal256" in str(kind)]
 
 
 def _require_known(failed: BaseException) -> None:
@@ -81,12 +92,15 @@ def _by_columns(frame: nw.DataFrame[IntoDataFrame], reading: Reading) -> pl.Data
 
     Raises InputError with all others, and the first row that differs.
     """
-    columns, findings = [], []
+    columns, findings, wide = [], [], _too_wide(frame)
     for place, name in enumerate(map(str, frame.columns)):
         try:
+            if name in wide:
+                raise ValueError
             columns.append(frame[:, [place]].to_polars().to_series().alias(name))
         except BaseException as failed:
-            _require_known(failed)
+            if name not in wide:
+                _require_known(failed)
             columns.append(pl.repeat(None, len(frame), dtype=pl.String, eager=True).alias(name))
             if reading.needs(name):
                 row = _first_other(frame[:, place])
