@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 95_040,
-    "logical lines": 58_600,
+    "lines": 95_055,
+    "logical lines": 58_610,
     "modules of more than 3 lines": 414,
     "lines of imports": 6_475,
     "percent of the biggest package": 11,
@@ -31,9 +31,9 @@ CEILINGS = {
     "files above 500 lines": 3,
     "docstrings that begin 'The same' or 'As `x`'": 0,
     "'so many' and 'so much'": 90,
-    "files of changes": 17,
-    "words of docs": 86_199,
-    "lines of tests": 65_890,
+    "files of changes": 20,
+    "words of docs": 86_200,
+    "lines of tests": 65_900,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")
@@ -145,7 +145,7 @@ def measured() -> dict[str, int]:
         "'so many' and 'so much'": occurrences(r"\bso (many|much)\b"),
         "files of changes": len(list((ROOT / "changes").glob("*.md"))),
         "words of docs": sum(len(page.read_text("utf-8").split()) for page in pages),
-        "lines of tests": 65_890sum(text.count("\n") for text in tests),
+        "lines of tests": sum(text.count("\n") for text in tests),
     }
 
 
