@@ -44,13 +44,14 @@ def table_of(frame: Frame | Table, allow_empty: bool = False, reading: Reading =
         return frame
     eager = _eager(frame)
     _check_names(eager.columns)
+    wide = _too_wide(eager)
     try:
-        polars = _by_columns(eager, reading) if _too_wide(eager) else eager.to_polars()
-    except InputError:
-        raise
+        polars = None if wide else eager.to_polars()
     except BaseException as failed:
         _require_known(failed)
-        polars = _by_columns(eager, reading)
+        polars = None
+    if polars is None:
+        polars = _by_columns(eager, reading, wide)
     if not polars.height and not allow_empty:
         raise InputError("frame: holds no records; publish a table with at least k people")
     return Table(plain(polars, "frame", reading))
@@ -59,10 +60,9 @@ def table_of(frame: Frame | Table, allow_empty: bool = False, reading: Reading =
 def _too_wide(frame: nw.DataFrame[IntoDataFrame]) -> list[str]:
     """Columns of decimals of 256 bits, at which Polars panics aloud."""
     native: Any = frame.to_native()
-    fields = native.schema if hasattr(native, "schema") else native.dtypes.items()
-    types = [(field.name, field.type) for field in fields] if hasattr(fields, "types") else fields
-    pairs = types.items() if hasattr(types, "items") else types
-    return [str(name) for name, kind in pairs if "decimal256" in str(kind)]
+    kinds = native.schema.types if frame.implementation.is_pyarrow() else native.dtypes
+    named = zip(map(str, frame.columns), kinds, strict=True)
+    return [name for name, kind in named if "decimal256" in str(kind)]
 
 
 def _require_known(failed: BaseException) -> None:
@@ -87,20 +87,22 @@ def _check_names(names: Sequence[object]) -> None:
             raise InputError(f"frame: column name {name!r} is no text; rename the column")
 
 
-def _by_columns(frame: nw.DataFrame[IntoDataFrame], reading: Reading) -> pl.DataFrame:
+def _by_columns(
+    frame: nw.DataFrame[IntoDataFrame], reading: Reading, wide: Sequence[str]
+) -> pl.DataFrame:
     """Each column by itself, without those that can't be read and that nobody needs.
 
-    Raises InputError with all others, and the first row that differs.
+    wide: columns that can't be read. Raises InputError with all others, and the first row that
+    differs.
     """
-    columns, findings, wide = [], [], _too_wide(frame)
+    columns, findings = [], []
     for place, name in enumerate(map(str, frame.columns)):
         try:
             if name in wide:
                 raise ValueError
             columns.append(frame[:, [place]].to_polars().to_series().alias(name))
         except BaseException as failed:
-            if name not in wide:
-                _require_known(failed)
+            _require_known(failed)
             columns.append(pl.repeat(None, len(frame), dtype=pl.String, eager=True).alias(name))
             if reading.needs(name):
                 row = _first_other(frame[:, place])
@@ -110,8 +112,7 @@ def _by_columns(frame: nw.DataFrame[IntoDataFrame], reading: Reading) -> pl.Data
                     else f"frame: column '{name}' mixes kinds of values (row {row}); give it one"
                     " kind"
                 )
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
     return pl.DataFrame(columns)
 
 
