@@ -87,8 +87,11 @@ def _members(matrix: Matrix) -> int:
 
 def _values(asked: tuple[Closeness, ...]) -> np.ndarray:
     """What is sensitive about each record as one number; (n,) int64."""
-    together = np.stack([target.column.codes for target in asked], axis=1)
-    return np.unique(together, axis=0, return_inverse=True)[1].reshape(-1)
+    first, *others = (target.column for target in asked)
+    values = first.codes.astype(np.int64)
+    for column in others:
+        values = np.unique(values * column.values + column.codes, return_inverse=True)[1]
+    return values
 
 
 def _units(
