@@ -308,8 +308,7 @@ def _refuse_meaningless(read: Iterable[str], write: Iterable[str]) -> None:
         for key in keys
         if key not in _OF_TEXT[option]
     ]
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
 
 
 _OF_TEXT = {
@@ -356,8 +355,7 @@ def parsed(settings: list[str]) -> dict[str, str]:
         for name, _, value in pairs
         if name in ("k", "method", "seed")  # every method has these from the policy
     ]
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
     return {name: value for name, _, value in pairs}
 
 
