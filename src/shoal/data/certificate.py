@@ -13,7 +13,7 @@ from shoal.data.certificate_shape import SINCE_2, shape_findings
 from shoal.data.fault_words import fault_sentences
 from shoal.data.people import unit
 from shoal.data.regular_files import readable, require_regular
-from shoal.data.warnings import ReleaseWarning
+from shoal.data.warnings import GRAVE, ReleaseWarning
 from shoal.errors import InputError
 
 SCHEMA = "shoal.certificate/2"
@@ -130,7 +130,7 @@ class Certificate(Mapping[str, Any]):
     def warnings(self) -> tuple[ReleaseWarning, ...]:
         """What its readers must know although every promise holds."""
         stated = self._content.get("warnings") or []
-        return tuple(ReleaseWarning(one["code"], one["text"]) for one in stated)
+        return tuple(ReleaseWarning.of(one) for one in stated)
 
     @property
     def is_kept(self) -> bool:
@@ -149,6 +149,11 @@ class Certificate(Mapping[str, Any]):
         beside = self.get("beside")
         is_safe &= beside is None or (isinstance(beside, Mapping) and beside.get("holds") is True)
         return is_safe and all(row["holds"] is not False for row in accept)
+
+    @property
+    def grave(self) -> tuple[ReleaseWarning, ...]:
+        """The findings for which a release whose promises hold is still not shown as green."""
+        return tuple(one for one in self.warnings if one.severity == GRAVE)
 
     def extended(self, **more: Any) -> Certificate:
         return Certificate({**self._content, **more})

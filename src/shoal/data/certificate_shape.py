@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from shoal.data.people import ASSUMED, KNOWN, UNKNOWN
+from shoal.data.warnings import SEVERITIES
 
 # What a value of JSON must be, said once: all findings at once, each naming the key and no value.
 #
@@ -145,6 +146,7 @@ UTILITY = (
 RISK = ("journalist_max", "marketer", "prosecutor_max", "prosecutor_mean")
 SHARES = ("gcp", "generalized_loss", *RISK)
 
+FINDING = {"code": TEXT, "text": TEXT}
 OBJECT = named(ANYTHING)
 HASH_OF = record({"sha256": SHA256})
 FIGURES = named(nullable(NUMBER))
@@ -389,5 +391,5 @@ def _since_2(verb: str, by_release: bool) -> dict[str, Rule]:
         "people": one_of(*people),
         "together": NOTHING if by_release else TOGETHER,
         "columns": many(record(COLUMN | unsaid)),
-        "warnings": many(record({"code": TEXT, "text": TEXT})),
+        "warnings": many(record(FINDING, {"severity": one_of(*SEVERITIES), "column": TEXT})),
     }

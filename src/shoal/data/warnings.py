@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 PEOPLE_ASSUMED = "people-assumed"
 TOGETHER_BELOW = "together-below-k"
 WITHHELD_FEW = "withheld-few"
@@ -18,13 +20,39 @@ ROWS_APART = "rows-apart"
 HIDDEN_ROWS = "hidden-rows"
 
 
-class ReleaseWarning(UserWarning):
-    """A sentence with a code that programs can rely on; holds no value of the data."""
+NOTE, OPEN, GRAVE = SEVERITIES = ("note", "open", "grave")
+"""For the reader to know; for somebody to decide; a release with it is not shown as green."""
 
-    def __init__(self, code: str, text: str) -> None:
+_BY_CODE = {
+    EMPTY_ROWS: NOTE,
+    HIDDEN_ROWS: NOTE,
+    WRITTEN_ALIKE: NOTE,
+    TOGETHER_BELOW: GRAVE,
+    PRESENCE_DISCLOSED: GRAVE,
+}
+
+
+class ReleaseWarning(UserWarning):
+    """A finding: a sentence with a code that programs can rely on; holds no value of the data.
+
+    severity: one of `SEVERITIES`; by default what its code has, else open. column: the one that it
+        is about, if it is about one.
+    """
+
+    def __init__(
+        self, code: str, text: str, column: str | None = None, severity: str | None = None
+    ) -> None:
         super().__init__(text)
-        self.code, self.text = code, text
+        self.code, self.text, self.column = code, text, column
+        self.severity = severity or _BY_CODE.get(code, OPEN)
+
+    @classmethod
+    def of(cls, stated: Mapping[str, str]) -> ReleaseWarning:
+        """As a certificate states it; earlier ones state neither severity nor column."""
+        column, severity = stated.get("column"), stated.get("severity")
+        return cls(stated["code"], stated["text"], column, severity)
 
     def report(self) -> dict[str, str]:
         """As a certificate states it."""
-        return {"code": self.code, "text": self.text}
+        said = {"code": self.code, "severity": self.severity, "text": self.text}
+        return said | ({} if self.column is None else {"column": self.column})

@@ -55,7 +55,9 @@ def test_each_set_has_groups_of_its_own():
         "below": 4,
         "people": 4,
     }
-    assert certificate["warnings"] == [{"code": "together-below-k", "text": TEXT}]
+    assert certificate["warnings"] == [
+        {"code": "together-below-k", "severity": "grave", "text": TEXT}
+    ]
 
 
 def test_the_command_warns_draws_amber_and_fails_where_it_is_required(folder, shoal):

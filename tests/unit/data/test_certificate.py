@@ -175,6 +175,7 @@ def test_repeated_rows_of_a_hierarchy_are_reported(handmade, capsys):
     assert [one for one in warnings if one["code"] != "single-ends"] == [
         {
             "code": "hierarchy-repeats",
+            "severity": "open",
             "text": "attribute 'job': 1 repeated row of its hierarchy; each taken once",
         }
     ]

@@ -408,7 +408,11 @@ def test_the_certificate_and_python_say_it_too(twice):
         done = library.publish(twice, policy)
     assert [one.message.code for one in caught] == ["people-assumed"]
     assert done.certificate["warnings"] == [
-        {"code": "people-assumed", "text": str(who_is_a_person(Table(twice)).candidates[0])}
+        {
+            "code": "people-assumed",
+            "severity": "open",
+            "text": str(who_is_a_person(Table(twice)).candidates[0]),
+        }
     ]
     policy["attributes"]["fallnr"] = {"role": "subject"}
     with warnings.catch_warnings():

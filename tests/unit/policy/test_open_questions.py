@@ -73,7 +73,7 @@ def test_an_audit_warns_and_measures(asking, sample_table, sample_policy):
     released = library.publish(sample_table, sample_policy).data
     certificate = library.audit(released, asking, sample_table)
     assert certificate.holds
-    assert {"code": "open-question", "text": SAYS} in certificate["warnings"]
+    assert {"code": "open-question", "severity": "open", "text": SAYS} in certificate["warnings"]
 
 
 def test_an_agreement_with_a_question_is_refused(tmp_path, monkeypatch, shoal):

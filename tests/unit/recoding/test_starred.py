@@ -190,7 +190,9 @@ def test_few_withheld_people_are_said():
         " of them; 'ward' is still shown"
     )
     assert [str(one.message) for one in caught] == [expected]
-    assert done.certificate["warnings"] == [{"code": "withheld-few", "text": expected}]
+    assert done.certificate["warnings"] == [
+        {"code": "withheld-few", "severity": "open", "text": expected}
+    ]
     plain = policy(K2)
     rows = [(str(20), "ab"[i % 2]) for i in range(4)]
     text = library.audit(table(*rows, ("*", "*")), plain)["warnings"][0]["text"]
