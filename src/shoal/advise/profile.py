@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from shoal.advise.proposal.cells import ColumnCells, in_order
-from shoal.advise.proposal.roles import MANY, Guess
 from shoal.advise.propose import LookedAt, check_header
 from shoal.data.column_words import names_place
 from shoal.data.findings import finding_about
@@ -28,6 +26,8 @@ from shoal.policy.binding.table import bind
 from shoal.policy.loading import read_options
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.policy.proposal.cells import ColumnCells, in_order
+from shoal.policy.proposal.roles import MANY, Guess
 from shoal.privacy.table_risk import Risk, row_keys, table_risk, together
 from shoal.recoding.recode import find_classes
 from shoal.tables.from_columns import policy_of_frame

@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.advise.proposal.cells import ColumnCells, as_read, notation_in
 from shoal.advise.proposal.matching import HierarchyFile, hierarchy_files, with_hierarchies
-from shoal.advise.proposal.roles import IS_IT_KNOWN, Guess, guess_of, with_one_subject
 from shoal.connectors.frames import Frame, table_of
 from shoal.data.column_words import is_no_header, looks_like_data
 from shoal.data.person.decision import Answer, question_in_words, who_is_a_person
@@ -28,6 +26,8 @@ from shoal.policy.binding.files import read_undeclared
 from shoal.policy.loading import one_line, read_options
 from shoal.policy.model import ReadOptions
 from shoal.policy.parameters import build
+from shoal.policy.proposal.cells import ColumnCells, as_read, notation_in
+from shoal.policy.proposal.roles import IS_IT_KNOWN, Guess, guess_of, with_one_subject
 from shoal.privacy.table_risk import singled_out, value_keys
 
 

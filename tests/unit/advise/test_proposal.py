@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 
 import shoal as library
 from person_bed import BEDS
-from shoal.advise.proposal.cells import (
+from shoal.advise.propose import propose_policy
+from shoal.data.table import Table
+from shoal.data.warnings import ReleaseWarning
+from shoal.policy.loading import one_line
+from shoal.policy.proposal.cells import (
     DECIMAL_OR_GROUPS,
     OTHER_FORM,
     OTHER_MARK,
     WHICH_FIRST,
     notation_in,
 )
-from shoal.advise.propose import propose_policy
-from shoal.data.table import Table
-from shoal.data.warnings import ReleaseWarning
-from shoal.policy.loading import one_line
 from shoal.samples import patients, purchases
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.advise.proposal.cells import ColumnCells, in_order
-from shoal.advise.proposal.roles import Guess, guess_of
 from shoal.data.single_ends import outward_domain
 from shoal.data.table import encode_text
+from shoal.policy.proposal.cells import ColumnCells, in_order
+from shoal.policy.proposal.roles import Guess, guess_of
 
 # Domains
 

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.advise.proposal.cells import ColumnCells
-from shoal.advise.proposal.roles import Guess
 from shoal.data.hierarchies.diagnostics import diagnose
 from shoal.data.hierarchies.paths import Paths
 from shoal.data.hierarchies.table import read_paths
@@ -24,6 +22,8 @@ from shoal.errors import InputError
 from shoal.policy.binding.files import Source, read_source, read_undeclared
 from shoal.policy.loading import read_options
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.roles import Guess
 
 SCHEMA = "shoal.hierarchy-matches/1"
 FITS = 0.5  # of the rows with a value: below, a table is not one of the column

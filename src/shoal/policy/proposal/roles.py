@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from shoal.advise.proposal.cells import ColumnCells, in_order
 from shoal.data.column_words import (
     CODE,
     IDENTIFIER,
@@ -23,6 +22,7 @@ from shoal.data.findings import some_named
 from shoal.data.person.decision import Answer, PersonCandidate, Verdict
 from shoal.data.person.names import name_of
 from shoal.data.single_ends import outward_domain
+from shoal.policy.proposal.cells import ColumnCells, in_order
 
 MANY = 50  # distinct texts from which a category can hardly be published without a hierarchy
 FEW_RECORDS = 10  # too few to tell a counter from numbers
