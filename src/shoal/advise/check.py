@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
+from shoal.auditor.findings import of_cells
 from shoal.auditor.ledger import terms
 from shoal.connectors.frames import Frame
 from shoal.data.findings import AttributeFinding, Fault
@@ -78,12 +79,9 @@ def _left_of(path: Path, read: Mapping[str, Any]) -> tuple[Policy | None, list[s
 
 
 def remarks(policy: Policy, data_path: str) -> list[str]:
-    """What a sound policy's data give reason to say: columns that may number people, where there is
-    no subject, values that look alike, and names of people that stay.
-    """
+    """What a sound policy's data give reason to say before anything is published."""
     table = Table(read_original(data_path, policy).frame)
-    warned = (one.text for one in input_warnings(table, policy))
-    return [*warned, *policy.kept_names(table.names)]
+    return [one.text for one in (*input_warnings(table, policy), *of_cells(table, policy))]
 
 
 def check(policy: PolicyLike, frame: Frame | None = None) -> list[AttributeFinding]:

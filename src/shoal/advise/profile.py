@@ -101,7 +101,7 @@ def _tried(
     """The release in which every row is a person, or why there is none. written: as it was read."""
     try:
         if policy is None:
-            asked, _ = policy_of_frame(table, {}, {"quasi": list(quasi), "k": k, "other": "drop"})
+            asked = policy_of_frame(table, {}, {"quasi": list(quasi), "k": k, "other": "drop"})
         else:
             asked = _without_subject(policy)
             table = original_table(written, asked)

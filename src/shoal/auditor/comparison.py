@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,13 +13,21 @@ from shoal.data.certificate import Certificate
 from shoal.data.people import UNKNOWN
 from shoal.data.single_ends import SINGLE_ENDS
 from shoal.data.table import Table
-from shoal.data.warnings import HIERARCHY_REPEATS, TOGETHER_BELOW, WITHHELD_FEW, ReleaseWarning
+from shoal.data.warnings import (
+    HIERARCHY_REPEATS,
+    OF_CELLS,
+    PLAIN_SINGLES_OUT,
+    TOGETHER_BELOW,
+    WITHHELD_FEW,
+    ReleaseWarning,
+)
 
 BY_CELLS = ("discernibility",)
 BY_RECORDS = (*BY_CELLS, "gcp", "generalized_loss", "classification")
 SIZES = ("min", "mean", "max")
 FROM_POLICY = ("role", "type", "technique", "round", "derived_from")
 FROM_FILE = ("distinct_out", "loss")
+FROM_PEOPLE = ("alone_if_known",)
 FROM_ORIGINAL = ("distinct_in", "alone_in", "single_ends")
 COUNTS_VALUES = ("l-diversity", "distinct")
 
@@ -69,7 +78,7 @@ class Comparison:
             keys = ["holds", *filter(_is_measure, {*one, *other})]
             keys += [key for key in ("classes", "risk") if key in one or not stated.is_earlier]
             yield from self._promise(index, other, keys)
-        yield from self._columns()
+        yield from self._columns((*FROM_FILE, *FROM_PEOPLE))
         yield from self._warnings(exactly=True)
 
     def same_rows(self, has_classes: bool) -> Iterator[str]:
@@ -100,7 +109,7 @@ class Comparison:
         scores = [key for key in self._comparable_utility() if key in known]
         yield from self._under("utility", found["utility"], scores)
         yield from self._groups()
-        yield from self._columns()
+        yield from self._columns(FROM_FILE)
         yield from self._warnings(exactly=False)
 
     def _under(self, part: str, found: Mapping[str, Any], keys: Iterable[str]) -> Iterator[str]:
@@ -156,8 +165,11 @@ class Comparison:
         if [key for key in keys if self.stated.differs(measured.get(key), "promises", index, key)]:
             yield str(measured["model"])
 
-    def _columns(self) -> Iterator[str]:
-        """The columns that the certificate describes otherwise than file, policy and original."""
+    def _columns(self, from_file: tuple[str, ...]) -> Iterator[str]:
+        """The columns that the certificate describes otherwise than file, policy and original.
+
+        from_file: what the release alone tells of them.
+        """
         described = self.stated.at("columns")
         if described is None:
             return
@@ -174,7 +186,7 @@ class Comparison:
                 continue
             before = self._before(column)
             measured = {**measured, **before}
-            keys = ["name", *(key for key in FROM_FILE if measured[key] is not None), *before]
+            keys = ["name", *(key for key in from_file if measured[key] is not None), *before]
             keys += FROM_POLICY if self.has_policy else []
             keys += FROM_ORIGINAL if self.has_truth else []
             if [key for key in keys if self.stated.differs(measured[key], "columns", index, key)]:
@@ -201,17 +213,20 @@ class Comparison:
         stated = self.stated.at("warnings")
         if stated is None:
             return
-        codes = [warning["code"] for warning in stated]
+        said = [ReleaseWarning.of(warning) for warning in stated]
+        codes = [warning.code for warning in said]
         own = [TOGETHER_BELOW, WITHHELD_FEW]
-        own += [HIERARCHY_REPEATS] if self.has_policy else []
+        own += [HIERARCHY_REPEATS, *OF_CELLS, PLAIN_SINGLES_OUT] if self.has_policy else []
         own += [SINGLE_ENDS] if self.has_truth else []
         found: dict[str, list[ReleaseWarning]] = {code: [] for code in own}
         for warning in self.found.warnings:
-            found.setdefault(warning.code, []).append(warning)
+            if self.has_policy or warning.code in own:
+                found.setdefault(warning.code, []).append(warning)
         for code, given in {**found, **self.warnings}.items():
             if exactly and self.stated.verb != "fuse":
-                texts = [warning["text"] for warning in stated if warning["code"] == code]
-                differs = sorted(texts) != sorted(warning.text for warning in given)
+                differs = Counter(w.key for w in said if w.code == code) != Counter(
+                    warning.key for warning in given
+                )
             else:
                 differs = codes.count(code) < len(given)
             if differs:

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -14,9 +15,11 @@ from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 from typing import Any
 
+from shoal.auditor.findings import of_cells, of_people
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.notation import Notation
+from shoal.data.people import UNKNOWN as ROWS
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.single_ends import single_end_warnings
 from shoal.data.table import Table
@@ -45,13 +48,16 @@ def described(
     The certificate must name its verb already. figures: as the release was measured.
     """
     original = None if truth is None else truth.original
+    if certificate["people"] == ROWS:  # nobody knows whose they are
+        figures = replace(figures, alone_if_known={})
     columns = measured_columns(released, figures, schema, policy, original)
     made = certificate.extended(**provenance(certificate["verb"], policy), columns=columns)
     shares = {c["name"]: c["single_ends"] for c in columns if c["single_ends"] is not None}
     # neither streams nor ledgers take `round`
     may_round = certificate["verb"] in TAKE_ROUND and verb_of(policy) in (None, "publish")
     single = single_end_warnings(shares, schema.quasi, may_round=may_round)
-    return made.warned(*repeated_rows(schema), *single)
+    said = [*repeated_rows(schema), *single, *of_cells(released, policy), *of_people(made)]
+    return made.warned(*said)
 
 
 def verb_of(policy: Policy) -> str | None:
@@ -118,7 +124,7 @@ REMOVED = "removed"
 DERIVED = "derived"
 NUMBERS = {Shown.RANGE: "interval", Shown.MEAN: "mean", Shown.BOTH: "mean-and-interval"}
 UNKNOWN = dict.fromkeys(
-    ("distinct_in", "distinct_out", "loss", "single_ends", "alone_in", "derived_from")
+    "distinct_in distinct_out loss single_ends alone_in derived_from alone_if_known".split()
 )
 
 
@@ -134,6 +140,7 @@ def measured_columns(
             continue
         column["distinct_out"] = released.distinct(name)
         column["loss"] = figures.losses.get(name)
+        column["alone_if_known"] = figures.alone_if_known.get(name)
         if original is not None and name in original:
             column["distinct_in"], column["alone_in"] = original.distinct_and_alone(name)
     return with_derived(columns, policy)
@@ -167,10 +174,7 @@ def column_roles(published: list[str], schema: Schema, policy: Policy) -> list[d
 def _stated(
     name: str, attribute: Attribute | None, policy: Policy, *, is_published: bool
 ) -> dict[str, Any]:
-    declared = policy.model.attributes.get(name)
-    role = policy.model.other if declared is None else declared.role
-    if name in policy.model.subject_columns:
-        role = "subject"
+    role = policy.role_of(name)
     kind = None if attribute is None else str(attribute.kind)
     return {
         "name": name,

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from shoal.auditor.findings import not_promised
 from shoal.auditor.measure import certificate_of
 from shoal.auditor.reading import read_cells
 from shoal.data.certificate import Certificate
@@ -80,11 +81,12 @@ def measure_in_parts(
     require_parts(models, schema, policy)
     audited = _Audited.of(released, schema, policy, truth)
     table = audited.whole_table([model for model in models if model.compares_with_table])
-    tally = Tally(schema, registry.build_metrics())
+    open_columns = not_promised(released, policy)
+    tally = Tally(schema, registry.build_metrics(), open_columns)
     found: list[list[Any]] = [[] for _ in models]
     whole = [i for i, model in enumerate(models) if not model.groups_by]
     progress("measuring range by range")
-    of_part = partial(_measured_part, schema, [models[i] for i in whole], table)
+    of_part = partial(_measured_part, schema, [models[i] for i in whole], table, open_columns)
     parts = 0
     for added, amounts in _each(of_part, audited.ranges(), released.room):
         parts += 1
@@ -114,12 +116,16 @@ def _each(work: Callable[[A], B], parts: Iterable[A], room: Room) -> Iterator[B]
 
 
 def _measured_part(
-    schema: Schema, models: list[Any], table: Classes, measured: Measurable
+    schema: Schema,
+    models: list[Any],
+    table: Classes,
+    open_columns: list[str],
+    measured: Measurable,
 ) -> tuple[Tally, list[Any]]:
     """The figures of a range, and what each promise finds there."""
     released, release, truth = measured()
-    tally = Tally(schema, registry.build_metrics())
-    tally.add(release)
+    tally = Tally(schema, registry.build_metrics(), open_columns)
+    tally.add(released, release)
     if truth is not None:
         tally.compare(released, release, truth)
     return tally, [model.part(release.classes, table) for model in models]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shoal.auditor.findings import not_promised
 from shoal.auditor.promises import Measures, promise_reports
 from shoal.auditor.reading import read_release
 from shoal.auditor.verdict import release_warnings
@@ -59,8 +60,8 @@ def measure(
     progress("measuring the promises")
     promises = promise_reports(policy, schema, release, released, measures)
     progress("measuring utility and risk")
-    tally = Tally(schema, registry.build_metrics())
-    tally.add(release)
+    tally = Tally(schema, registry.build_metrics(), not_promised(released, policy))
+    tally.add(released, release)
     if truth is not None:
         progress("comparing with the original")
         tally.compare(released, release, truth)
@@ -96,7 +97,7 @@ def certificate_of(
         "counted": "rows" if people == UNKNOWN else "subjects",
         "classes": tally.classes(),
         "promises": promises,
-        "together": tally.together(),
+        "together": tally.together(people),
         "utility": {name: scores[name] for name in scores if name not in _RISK},
         "risk": {name: scores[name] for name in scores if name in _RISK},
         "input": None,

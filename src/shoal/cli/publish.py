@@ -127,9 +127,7 @@ def publish(
                 progress("drawing the report")
                 write_report(outcome, asked, report)
     show_warnings(outcome.certificate)
-    columns = [str(column["name"]) for column in outcome.certificate["columns"]]
-    outdated = outdated_metadata(output, kinds)
-    for sentence in [*asked.unpromised(), *asked.kept_names(columns), *outdated]:
+    for sentence in outdated_metadata(output, kinds):
         print(f"shoal: {printable(sentence)}", file=sys.stderr)
     if as_json:
         typer.echo(outcome.certificate.to_json(), nl=False)

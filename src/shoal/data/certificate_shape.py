@@ -182,6 +182,7 @@ COLUMN = {
     "single_ends": nullable(SHARE),
     "alone_in": nullable(SHARE),
     "derived_from": nullable(TEXT),
+    "alone_if_known": nullable(WHOLE),
 }
 TOGETHER = record(
     {
@@ -191,7 +192,8 @@ TOGETHER = record(
         "alone": WHOLE,
         "below": nullable(WHOLE),
         "people": WHOLE,
-    }
+    },
+    {"alone_if_known": nullable(WHOLE)},
 )
 POLICY = record(
     {

@@ -14,11 +14,25 @@ PRESENCE_DISCLOSED = "presence-disclosed"
 SENSITIVE_UNPROMISED = "sensitive-unpromised"
 WRITTEN_ALIKE = "written-alike"
 NAMES_LIKE_DATA = "names-like-data"
+PLAIN_NAMES_PEOPLE = "plain-names-people"
+PLAIN_SINGLES_OUT = "plain-singles-out"
+QUASI_LEFT_OUT = "quasi-left-out"
+VALUES_UNIQUE = "values-unique"
+OUTLIER_PUBLISHED = "outlier-published"
 MOSTLY_ASIDE = "mostly-set-aside"
 EMPTY_ROWS = "empty-rows"
 ROWS_APART = "rows-apart"
 HIDDEN_ROWS = "hidden-rows"
 
+
+OF_CELLS = (
+    SENSITIVE_UNPROMISED,
+    PLAIN_NAMES_PEOPLE,
+    QUASI_LEFT_OUT,
+    VALUES_UNIQUE,
+    OUTLIER_PUBLISHED,
+)
+"""Found in columns that are published as they are, by the release and its policy alone."""
 
 NOTE, OPEN, GRAVE = SEVERITIES = ("note", "open", "grave")
 """For the reader to know; for somebody to decide; a release with it is not shown as green."""
@@ -28,6 +42,7 @@ _BY_CODE = {
     HIDDEN_ROWS: NOTE,
     WRITTEN_ALIKE: NOTE,
     TOGETHER_BELOW: GRAVE,
+    PLAIN_NAMES_PEOPLE: GRAVE,
     PRESENCE_DISCLOSED: GRAVE,
 }
 
@@ -51,6 +66,11 @@ class ReleaseWarning(UserWarning):
         """As a certificate states it; earlier ones state neither severity nor column."""
         column, severity = stated.get("column"), stated.get("severity")
         return cls(stated["code"], stated["text"], column, severity)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What makes it the finding that it is."""
+        return self.code, self.severity, self.text, self.column or ""
 
     def report(self) -> dict[str, str]:
         """As a certificate states it."""

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from shoal.connectors import files
-from shoal.data.column_words import IDENTIFIER, words_of
 from shoal.data.encoding import EncodedTable
 from shoal.data.notation import Notation
 from shoal.data.person_names import same_value
@@ -382,39 +381,12 @@ class Policy:
         """A finding for each attribute that somebody still has to decide about."""
         return open_questions(self.model.attributes)
 
-    def unpromised(self) -> list[str]:
-        """A sentence where values are sensitive and no promise is about any of them."""
-        sensitive = [name for name, a in self.model.attributes.items() if a.role == "sensitive"]
-        named = {name for promise in self.build_promises() for name in promise.attributes}
-        if not sensitive or named & set(sensitive):
-            return []
-        are = "are" if sensitive[1:] else "is"
-        return [
-            f"{quoted(sensitive)} {are} sensitive, and the policy promises k alone: k people who"
-            " look alike may all have the same value; l-diversity or t-closeness prevents that"
-        ]
-
-    def kept_names(self, columns: Iterable[str]) -> list[str]:
-        """A sentence where columns are shown as they are whose names say that they name people.
-
-        columns: those of the table, of which some may be left to `other`.
-        """
-        declared = self.model.attributes
-        roles = {
-            name: declared[name].role if name in declared else self.model.other for name in columns
-        }
-        named = [
-            name
-            for name, role in roles.items()
-            if role in ("plain", "sensitive") and IDENTIFIER & set(words_of(name))
-        ]
-        if not named:
-            return []
-        are, they = ("are", "they name") if named[1:] else ("is", "it names")
-        return [
-            f"{quoted(named)} {are} published unchanged; if {they} people, as the name says, give"
-            f" {'them' if named[1:] else 'it'} the role 'identifier'"
-        ]
+    def role_of(self, name: str) -> str:
+        """What a column of the table is for, be it declared or not."""
+        declared = self.model.attributes.get(name)
+        if name in self.model.subject_columns:
+            return "subject"
+        return str(self.model.other if declared is None else declared.role)
 
     def require_answers(self) -> None:
         """Raises InputError, before any data is read, while a question is open."""

@@ -20,7 +20,6 @@ from shoal.data.column_words import words_of
 from shoal.data.numbers import FARTHEST, parse_numbers
 from shoal.data.single_ends import outward_domain
 from shoal.data.table import Column, Table
-from shoal.data.warnings import SENSITIVE_UNPROMISED, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.consistency import quoted
 from shoal.policy.parameters import nearest
@@ -69,10 +68,8 @@ def reading_for(asked: Columns) -> Reading:
     return Reading(dropped=dropped, kept=kept if asked.get("other") == "drop" else None)
 
 
-def policy_of_frame(
-    table: Table, orders: Mapping[str, list[str]], asked: Columns
-) -> tuple[Policy, list[ReleaseWarning]]:
-    """The policy, and what a reader must know of it; raises InputError with every finding.
+def policy_of_frame(table: Table, orders: Mapping[str, list[str]], asked: Columns) -> Policy:
+    """The policy; raises InputError with every finding.
 
     orders: labels of the columns whose categories have an order.
     """
@@ -105,10 +102,9 @@ def policy_of_frame(
     }
     if asked.get("other") is not None:
         content["other"] = asked.get("other")
-    unpromised = sensitive if l is None and t is None else []
     policy = Policy.from_dict(content)
     _check_names(table.names, given_names, asked.get("other"))
-    return policy, _unpromised(unpromised)
+    return policy
 
 
 def _check(asked: Columns, named: Sequence[str]) -> None:
@@ -164,17 +160,6 @@ def _check_settings(settings: Mapping[str, Settings | None]) -> None:
             findings.append(f"column '{name}': 'quasi' says its role; leave 'role' out")
     if findings:
         raise InputError.from_findings(findings)
-
-
-def _unpromised(names: Sequence[str]) -> list[ReleaseWarning]:
-    if not names:
-        return []
-    many = f"columns {quoted(list(names))}: are" if names[1:] else f"column '{names[0]}': is"
-    text = (
-        f"{many} sensitive, and neither l nor t was asked: k people who look alike may all have"
-        " the same value"
-    )
-    return [ReleaseWarning(SENSITIVE_UNPROMISED, text)]
 
 
 # What a column says of itself

@@ -76,7 +76,7 @@ def publication(
     started = time.process_time()
     if policy is None and columns:
         _refuse_without_method(request)
-    policy, noted = _policy_of(frame, policy, columns)
+    policy = _policy_of(frame, policy, columns)
     policy.require_answers()
     attack = asked_of(policy, AttackRequest(asked_attacks(request.attack)))
     progress = request.progress
@@ -99,7 +99,7 @@ def publication(
         certificate = attack_draft(
             certificate, Table(published), release, draft, policy, attack, progress
         )
-    certificate = with_contradicted(certificate, contradicted).warned(*noted, *remarks)
+    certificate = with_contradicted(certificate, contradicted).warned(*remarks)
     require_kept(certificate, WITHHELD)
     if request.require_together:
         require_together_kept(certificate, WITHHELD)
@@ -124,9 +124,7 @@ def _refuse_without_method(request: Request) -> None:
         )
 
 
-def _policy_of(
-    frame: Frame, policy: PolicyLike | None, columns: Columns
-) -> tuple[Policy, list[ReleaseWarning]]:
+def _policy_of(frame: Frame, policy: PolicyLike | None, columns: Columns) -> Policy:
     """The policy that is given, or the one that columns and numbers say; raises InputError."""
     from shoal.auditor.without_policy import given_words
     from shoal.tables.from_columns import Columns, policy_of_frame, reading_for
@@ -142,7 +140,7 @@ def _policy_of(
     if policy is not None:
         if given:
             raise InputError("publish: takes a policy or columns, not both; leave out one of them")
-        return Policy.of(policy), []
+        return Policy.of(policy)
     if not given:
         raise InputError("publish: needs a policy, or 'quasi' and 'k'; give one of them")
     table = table_of(frame, reading=reading_for(given))

@@ -7,7 +7,7 @@ Mamoulis. VLDB 2007 (its mean over the table).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -62,10 +62,13 @@ def _width(column: PublishedColumn, shown: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class ColumnFigures:
-    """By name: what quasi-identifiers lost, and the share of ends that are one person's own."""
+    """By name: what quasi-identifiers lost, and the share of ends that are one person's own; how
+    many are alone in a class with what a column shows that no promise covers.
+    """
 
     losses: Mapping[str, float | None]
     single_ends: Mapping[str, float]
+    alone_if_known: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, release: Release, truth: Truth | None) -> ColumnFigures:

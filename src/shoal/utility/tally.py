@@ -5,17 +5,18 @@ A release in memory is one part. One past memory has many, and nothing depends o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from shoal.data.classes import Classes, Sizes
 from shoal.data.faults import faults
+from shoal.data.people import UNKNOWN
 from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.single_ends import Ends, shares_of_ends, single_ends
-from shoal.data.table import Table
+from shoal.data.table import Column, Table
 from shoal.data.truth import Truth
 from shoal.protocols import Metric, PartedMetric
 from shoal.utility.gcp import ColumnFigures, loss_by_attribute
@@ -58,7 +59,10 @@ class Crowd:
 class Tally:
     """The figures of every part that was added; `scores`, `together`, ... are of all of them."""
 
-    def __init__(self, schema: Schema, metrics: Mapping[str, Metric]) -> None:
+    def __init__(
+        self, schema: Schema, metrics: Mapping[str, Metric], not_promised: Sequence[str] = ()
+    ) -> None:
+        """not_promised: published columns by which somebody may be alone in a class."""
         self.schema = schema
         self.records = self.suppressed = self.withheld = self.unrounded = 0
         self.faults = {"uncovered": 0, "changed": 0}
@@ -67,13 +71,15 @@ class Tally:
         self._classes, self._sizes = 0, list[Sizes]()
         self._everybody, self._withheld_people = Crowd(), Crowd()
         self._together = {name: Crowd() for name in ("alone", "below", "people")}
+        each = {(name,): Crowd() for name in not_promised}
+        self._alone_if_known = each | {tuple(not_promised): Crowd()}
         self._metrics = dict(metrics)
         self._parts: dict[str, list[Any]] = {name: [] for name in self._metrics}
         self._cells: list[CellCounts] = []
         self._ends: list[dict[str, Ends]] = []
 
-    def add(self, release: Release) -> None:
-        """Everything that the release alone tells."""
+    def add(self, released: Table, release: Release) -> None:
+        """Everything that the release alone tells. released: its cells."""
         classes = release.classes
         self.required_k = release.required_k
         self._names = [column.name for column in release.columns]
@@ -90,6 +96,8 @@ class Tally:
         left_out = classes.labels < 0
         self._withheld_people.add(classes.subjects, left_out)
         self._add_together(classes)
+        for names, crowd in self._alone_if_known.items():
+            crowd.add(classes.subjects, _is_alone(classes, [released.column(n) for n in names]))
         for name, metric in self._metrics.items():
             found = metric.part if isinstance(metric, PartedMetric) else metric.score
             self._parts[name].append(found(release))
@@ -117,6 +125,8 @@ class Tally:
         self._withheld_people.absorb(other._withheld_people)
         for name, crowd in other._together.items():
             self._together[name].absorb(crowd)
+        for names, crowd in other._alone_if_known.items():
+            self._alone_if_known[names].absorb(crowd)
 
     def _add_together(self, classes: Classes) -> None:
         people, asked = classes.people(), self.required_k
@@ -148,9 +158,10 @@ class Tally:
             "max": sizes.greatest,
         }
 
-    def together(self) -> dict[str, Any]:
+    def together(self, people: str) -> dict[str, Any]:
         """How many people are alike in every quasi-identifier, as a certificate states it.
 
+        people: whose the records are, as a certificate states it.
         asked: the largest k that is asked over any of them. alone, below: people in a class of one
         person, and of fewer than asked.
         """
@@ -162,7 +173,11 @@ class Tally:
             "alone": found["alone"],
             "below": None if self.required_k is None else found["below"],
             "people": found["people"],
+            "alone_if_known": None if people == UNKNOWN else self._alone_with_all(),
         }
+
+    def _alone_with_all(self) -> int:
+        return len(self._alone_if_known[max(self._alone_if_known, key=len)])
 
     def scores(self) -> dict[str, float | None]:
         """Every measure of utility and risk."""
@@ -178,4 +193,26 @@ class Tally:
         own, empty without the original.
         """
         losses = loss_by_attribute(CellCounts.joined(self._cells))
-        return ColumnFigures(losses, shares_of_ends(self._ends))
+        alone = {names[0]: len(c) for names, c in self._alone_if_known.items() if len(names) == 1}
+        return ColumnFigures(losses, shares_of_ends(self._ends), alone)
+
+
+def _is_alone(classes: Classes, columns: Sequence[Column]) -> np.ndarray:
+    """(n,) bool, records of whoever is the only person of a class with what these columns show."""
+    keys = classes.labels.astype(np.int64)
+    alone = np.zeros(len(keys), dtype=bool)
+    if not columns or not len(keys):
+        return alone
+    for i, column in enumerate(columns):
+        if i:  # so that the next product fits
+            keys = np.unique(keys, return_inverse=True)[1]
+        keys = keys * len(column.cells) + column.codes
+    order = np.argsort(keys)
+    starts = np.flatnonzero(np.append(True, np.diff(keys[order]) != 0))
+    sizes = np.diff(np.append(starts, len(keys)))
+    is_one = sizes == 1
+    if classes.subjects is not None:
+        persons = classes.subjects[order]
+        is_one = np.minimum.reduceat(persons, starts) == np.maximum.reduceat(persons, starts)
+    alone[order] = np.repeat(is_one, sizes)
+    return alone & (classes.labels >= 0)

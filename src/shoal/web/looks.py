@@ -18,6 +18,7 @@ import polars as pl
 
 from shoal.advise.check import check
 from shoal.advise.estimate import machine_memory
+from shoal.auditor.findings import of_cells
 from shoal.connectors import delimited, files
 from shoal.connectors.coded_files import PARQUET_ROWS, frames_of
 from shoal.connectors.dialect import DELIMITED, UTF8, Reading
@@ -25,9 +26,10 @@ from shoal.connectors.record_ends import PIECE, Pieces
 from shoal.connectors.typed import plain, require_unfolded
 from shoal.data import cores
 from shoal.data.findings import AttributeFinding
-from shoal.data.table import as_text
+from shoal.data.table import Table, as_text
 from shoal.data.unpacking import is_packed
 from shoal.errors import InputError
+from shoal.policy.binding.files import original_table
 from shoal.policy.binding.past_memory import memory_of
 from shoal.policy.loading import read_options, reading_of
 from shoal.policy.policy import Policy
@@ -137,9 +139,10 @@ class Looks:
         asked = Policy.from_dict(policy, base)
         frame = self._source(table, policy.get("read")).frame
         found = check(asked, frame)
+        remarks = of_cells(original_table(Table(frame), asked), asked)
         return {
             "findings": [_plain(finding) for finding in found],
-            "kept_names": asked.kept_names(frame.columns),
+            "remarks": [remark.report() for remark in remarks],
         }
 
     def look_policy(self, policy: Answer, base: str) -> Answer:

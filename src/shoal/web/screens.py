@@ -102,7 +102,7 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
         "waits": context["waits"] or (profile is None and trouble is None),
         "trouble": trouble,
         "findings": await findings(server),
-        "kept_names": (await checked_now(server) or {}).get("kept_names") or [],
+        "remarks": (await checked_now(server) or {}).get("remarks") or [],
     }
 
 

@@ -70,7 +70,8 @@ def test_publish_tells_of_delimited_text_alone(tmp_path, capsys):
         command = ["publish", tmp_path / "in.csv", "-p", tmp_path / "p.yaml", "-q"]
         assert status_of([str(part) for part in [*command, "-o", tmp_path / name]]) == 0
         certificate = json.loads((tmp_path / f"{name}.certificate.json").read_text())
-        assert [warning["code"] for warning in certificate["warnings"]] == codes
+        found = [warning["code"] for warning in certificate["warnings"]]
+        assert [code for code in found if code == "formula-cells"] == codes
         told = capsys.readouterr().err
         assert (
             "column 'note': 2 cells read as spreadsheet formulas; see 'write: formulas'" in told

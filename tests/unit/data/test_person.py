@@ -398,8 +398,8 @@ def test_the_certificate_and_python_say_it_too(twice):
         "attributes": {
             "fallnr": {"role": "quasi", "type": "number", "domain": [5000, 5200]},
             "sex": {"role": "quasi"},
-            "born": {"role": "plain"},
-            "ward": {"role": "plain"},
+            "born": {"role": "drop"},
+            "ward": {"role": "drop"},
         },
         "promises": [{"model": "k-anonymity", "k": 5}],
         "method": {"name": "mondrian"},

@@ -118,19 +118,19 @@ def test_ends_that_are_mostly_one_persons_own_are_warned_of():
     frame = AGES.with_columns(age=pl.Series(["19", "20", "31"]))
     with pytest.warns(UserWarning, match="published ends") as warned:
         release = shoal.publish(frame, policy({}))
-    (warning,) = release.certificate.warnings
-    assert warning.code == "single-ends"
+    (warning,) = (one for one in release.certificate.warnings if one.code == "single-ends")
     assert warning.text == (
         "age: 100 % of published ends are one person's true value; 'round: 10' hides them"
     )
-    assert len(warned) == 1
+    assert warning.text in [str(one.message) for one in warned]
 
 
 def test_a_ledger_is_not_told_to_round(tmp_path):
     asked = policy({})
     asked["attributes"]["who"] = {"role": "subject"}
     frame = AGES.with_columns(age=pl.Series(["19", "20", "31"]), who=pl.Series(["a", "b", "c"]))
-    (warning,) = shoal.republish(frame, asked, tmp_path / "ledger").certificate.warnings
+    said = shoal.republish(frame, asked, tmp_path / "ledger").certificate.warnings
+    (warning,) = (one for one in said if one.code == "single-ends")
     assert warning.text.endswith("true value; a hierarchy of 'bins' hides them")
 
 
