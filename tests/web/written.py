@@ -7,12 +7,12 @@ import re
 WRITTEN = re.compile(
     r"(project|policy|release)\.yaml|history(/\d{4}\.yaml|/by-hand-\w+\.yaml)?"
     r"|hierarchies(/[\w-]+\.csv)?|runs(/\d{4}(/(policy\.yaml|run\.json|events\.jsonl|data\.csv"
-    r"|certificate\.json|report\.html|shown\.json|hierarchies(/[\w-]+\.csv)?))?)?"
-    r"|\.ui(/(lock|open\.html|seen\.json|compared\.json))?"
+    r"|people\.npz|certificate\.json|report\.html|shown\.json|hierarchies(/[\w-]+\.csv)?))?)?"
+    r"|\.ui(/(lock|open\.html|seen\.json|compared\.json|people\.key|released(/[\d-]+\.npz)?))?"
 )
 RELEASED = re.compile(
     r"releases(/[\d-]+(/(data\.csv(\.certificate\.json)?|report\.html|policy\.yaml"
-    r"|dossier\.(html|json)))?)?|runs/\d{4}/(signed|attacks|prices)\.json"
+    r"|dossier\.(html|json)))?)?|runs/\d{4}/(signed|prices)\.json"
 )
 
 

@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -84,6 +85,7 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     )
     tell("drawing the report")
     write_report(outcome, policy, folder / "report.html")
+    _keep_people(asked, outcome, policy)
     measured = measured_of(outcome, policy)
     shown = {**_shown(measured), **_paid(measured)}
     (folder / "shown.json").write_text(json.dumps(shown), "utf-8")
@@ -91,6 +93,18 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
         path.chmod(0o700 if path.is_dir() else 0o600)
     (folder / "data.csv.certificate.json").replace(folder / "certificate.json")
     return {}
+
+
+def _keep_people(asked: Asked, outcome: Any, policy: Any) -> None:
+    """Who is in which class, by keyed hashes, so that a later draft can be judged beside this."""
+    from shoal.auditor.audit import AuditResult
+    from shoal.errors import InputError
+    from shoal.web.others import keep, project_key
+
+    draft = outcome.draft
+    result = AuditResult(outcome.certificate, outcome.release, draft.schema, draft.truth)
+    with suppress(InputError):  # nobody can be found again where the policy names no subject
+        keep(Path(asked["folder"]), project_key(Path(asked["key"])), result, policy)
 
 
 def _shown(measured: Any) -> Asked:
@@ -170,17 +184,34 @@ def _row(row: Any) -> Asked:
 
 
 def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
-    """What the quick attacks find on a draft, in lines."""
+    """Puts what the quick attacks find, also beside earlier releases, into the certificate and the
+    report of a draft.
+    """
+    from dataclasses import replace
+
     from shoal.advise.comparison import TRIED
     from shoal.attacks.run.request import AttackRequest
+    from shoal.connectors.files import atomic_write
+    from shoal.data.certificate import Certificate
     from shoal.policy.policy import Policy
-    from shoal.reports.attacks import attack_lines
+    from shoal.reports.release import write_report
     from shoal.tables.attack import AuditedFiles, attack_file
+    from shoal.web.others import PEOPLE, judged_together
 
     policy = Policy.from_dict(asked["policy"], asked["base"])
-    data = str(Path(asked["folder"]) / "data.csv")
-    found = attack_file(AuditedFiles(data, asked["table"]), policy, AttackRequest(TRIED), tell)
-    return {"lines": list(attack_lines(found.certificate))}
+    folder = Path(asked["folder"])
+    place = folder / "certificate.json"
+    files = AuditedFiles(str(folder / "data.csv"), asked["table"])
+    found = attack_file(files, policy, AttackRequest(TRIED), tell)
+    stated = Certificate(json.loads(place.read_text("utf-8")))
+    certificate = stated.extended(attacks=found.certificate["attacks"])
+    beside = judged_together(folder / PEOPLE, asked["others"])
+    if beside is not None:
+        certificate = certificate.extended(beside=beside)
+    write_report(replace(found, certificate=certificate), policy, folder / "report.html")
+    with atomic_write(str(place), is_private=True) as unfinished:
+        unfinished.write_text(certificate.to_json(), "utf-8")
+    return {}
 
 
 def _release(asked: Asked, tell: Tell, line: Line) -> Asked:

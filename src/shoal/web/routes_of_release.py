@@ -11,18 +11,20 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from shoal.data.certificate import Certificate
 from shoal.data.findings import some_named
 from shoal.errors import InputError
+from shoal.reports.attacks import MUCH, attack_lines, rows_of, verdict
 from shoal.web import policy_text
 from shoal.web.edits import Form, lines_of, one
 from shoal.web.frame import frame, page, person_answered, shell
+from shoal.web.others import PEOPLE, Overlap, overlaps
 from shoal.web.policy_text import sha256, written
 from shoal.web.project import RELEASE, Run
 from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
 from shoal.web.sign_off import (
     ACCEPT,
-    ATTACKS,
     REJECT,
     SIGNED,
     context_of,
@@ -46,14 +48,17 @@ async def release(request: Request) -> Response:
     do = one(form, "do")
     if do == "answers":
         _unchanged(server, form)
-        content, sentence = with_answers(form, context_of(server.project), published(run))
+        content, sentence = with_answers(
+            form, context_of(server.project), published(run), to_accept(run)
+        )
         server.project.edit(sentence, {RELEASE: written(content)}, None)
     elif do == "ask":
         asker = " ".join(one(form, "asker").split())
         said = "somebody else must sign" if asker else "whoever made the draft may sign"
         server.remember(said, asked_by=asker or None)
     elif do == "attack":
-        server.start("attack", one(form, "once"), **_asked(server, run))
+        others = [str(other.place) for other in others_of(server, run)]
+        server.start("attack", one(form, "once"), **_asked(server, run), others=others)
     elif do == "release":
         _require_open(server, run)
         draft = server.project.folder / "releases" / f".{secrets.token_hex(6)}.draft"
@@ -93,7 +98,12 @@ def _asked(server: Server, run: Run) -> dict[str, Any]:
 def _decided(server: Server, run: Run) -> dict[str, Any]:
     """The answers, and the decisions over them and this draft; none of an earlier draft."""
     own = sign_offs(decisions(server.project, run))
-    return {**context_of(server.project), "sign_off": own}
+    given = context_of(server.project)
+    known = [f"releases/{other.name}" for other in others_of(server, run)]
+    if known:
+        named = given.get("other_releases")
+        given["other_releases"] = [*known, *(named if isinstance(named, list) else [])]
+    return {**given, "sign_off": own}
 
 
 def _require_open(server: Server, run: Run) -> None:
@@ -152,8 +162,32 @@ DONE = {
 
 def attacks_of(run: Run) -> list[str] | None:
     """What attacks found, in lines; None where none was tried."""
-    found: Context = policy_text.json_of(run.folder / ATTACKS, {})
-    return [str(line) for line in found["lines"]] if found else None
+    certificate = Certificate(run.certificate)
+    return [*attack_lines(certificate)] if rows_of(certificate) else None
+
+
+def others_of(server: Server, run: Run) -> list[Overlap]:
+    """The project's releases that share people with a draft."""
+    return overlaps(run.folder / PEOPLE, server.released_people())
+
+
+def _together(run: Run, others: list[Overlap]) -> tuple[bool, str]:
+    """Whether a draft was judged together with these releases and all holds; what is open."""
+    beside = run.certificate.get("beside") or {}
+    judged = {release.get("sha256") for release in beside.get("releases", ())}
+    if not {other.sha256 for other in others} <= judged:
+        return False, f"{some_named([o.name for o in others])}: try attacks to judge them together"
+    return bool(beside["holds"]), "" if beside["holds"] else "together they break a promise"
+
+
+def to_accept(run: Run) -> list[str]:
+    """What nobody may release without saying why, in the words of the certificate: grave findings,
+    and attacks that found much.
+    """
+    certificate = Certificate(run.certificate)
+    grave = [finding.text for finding in certificate.grave]
+    much = [row.sentence for row in rows_of(certificate) if verdict(certificate, row) == MUCH]
+    return [*grave, *much]
 
 
 def gate(server: Server, run: Run) -> list[Context]:
@@ -180,14 +214,24 @@ def gate(server: Server, run: Run) -> list[Context]:
     asker = server.project.about.get("asked_by")
     changed = f"{', '.join(stale)} changed" if stale else ""
     tried = attacks_of(run)
+    words = given.get("accepted") or {}
+    others = others_of(server, run)
+    is_safe, beside = _together(run, others) if others else (bool(given.get("other_releases")), "")
+    not_accepted = [point for point in to_accept(run) if not words.get(point)]
     rows = [
         ("Every promise holds on the file", holds, f"draft {run.number}", "/result"),
         ("Table, policy and hierarchies unchanged since", not stale, changed, "/result"),
         ("Who is one person is answered", person_answered(server), "", "/columns"),
         ("Attacks tried", tried is not None, "" if tried is not None else "not yet", "#attacks"),
+        (
+            "Grave findings accepted in words",
+            not not_accepted,
+            f"{len(not_accepted)} open" if not_accepted else "",
+            "#accept",
+        ),
         ("Recipient, purpose, controls, review", not open_fields, ", ".join(open_fields), "#who"),
         ("A reason for every column", not lacking, some_named(lacking), "#why"),
-        ("Other releases of these people", bool(given.get("other_releases")), "", "#other"),
+        ("Other releases of these people", is_safe, beside, "#attacks" if others else "#other"),
         (
             "Signed by somebody else" if asker else "Signed",
             accepted,
@@ -262,6 +306,8 @@ async def release_screen(server: Server) -> Context:
             for number, name in enumerate(published(run), 1)
         ],
         "attacks": attacks_of(run),
+        "to_accept": to_accept(run),
+        "others": others_of(server, run),
         "decisions": signed(run),
         "asked_by": server.project.about.get("asked_by"),
         "own_hashes": own,
@@ -274,8 +320,13 @@ def release_sha(server: Server) -> str:
     return sha256(policy_text.text_of(server.project.folder / RELEASE) or "")
 
 
-def with_answers(form: Form, given: Context, names: list[str]) -> tuple[Context, str]:
-    """release.yaml with what a form says; only what it has fields for. Raises InputError."""
+def with_answers(
+    form: Form, given: Context, names: list[str], points: list[str]
+) -> tuple[Context, str]:
+    """release.yaml with what a form says; only what it has fields for. Raises InputError.
+
+    points: what has to be accepted in words.
+    """
     content, said = dict(given), []
     review = one(form, "review_by")
     with_date: Any = None
@@ -288,7 +339,9 @@ def with_answers(form: Form, given: Context, names: list[str]) -> tuple[Context,
     others = "none-known" if other == "none" else lines_of(form, "others") if other else None
     if others == []:
         raise InputError("other releases: none is named; name their certificates, one a line")
+    accepted = {point: one(form, f"accept-{number}") for number, point in enumerate(points, 1)}
     changes = {
+        "accepted": {point: words for point, words in accepted.items() if words},
         "recipient": {
             **(given.get("recipient") or {}),
             "who": one(form, "who") or None,

@@ -17,6 +17,7 @@ from typing import Any
 from shoal.errors import InputError
 from shoal.web import policy_text, sign_off
 from shoal.web.guard import Door
+from shoal.web.others import PEOPLE
 from shoal.web.pictures import store, stored
 from shoal.web.policy_text import changed_lines, read, sha256, written
 from shoal.web.project import PROJECT, Project, Run, clear_run
@@ -188,6 +189,7 @@ class Server:
             policy=policy,
             base=sign_off.base_of(self.project, policy, run.folder),
             explain=True,
+            key=str(self.project.folder / ".ui" / "people.key"),
         )
 
     def _job_ended(self, job: Job) -> None:
@@ -197,11 +199,6 @@ class Server:
             self._comparison_ended(job)
         elif job.kind == "release":
             self._release_ended(job)
-        elif job.state == "done" and job.kind == "attack":
-            run = self.project.run(job.asked["run"])
-            policy_text.write(
-                run.folder / "attacks.json", json.dumps({"lines": job.result["lines"]})
-            )
         elif job.state == "done" and job.kind == "marginal":
             run = self.project.run(job.asked["run"])
             policy_text.write(run.folder / "prices.json", json.dumps(job.result["prices"]))
@@ -227,7 +224,13 @@ class Server:
         name = next(place for place in places if not (draft.parent / place).exists())
         draft.rename(draft.parent / name)
         self.project.note(f"Draft {run.number} released: releases/{name}")
+        if (run.folder / PEOPLE).is_file():
+            shutil.copyfile(run.folder / PEOPLE, self.released_people() / f"{name}.npz")
         self.notices.append(f"Released: releases/{name}/")
+
+    def released_people(self) -> Path:
+        """Where the people of every release are kept, as `others` keeps them."""
+        return policy_text.made(self.project.folder / ".ui" / "released")
 
     def _comparison_ended(self, job: Job) -> None:
         """Keeps what was measured, whatever ended it."""

@@ -15,7 +15,7 @@ from shoal.web.policy_text import read, sha256
 from shoal.web.project import ASKED, CERTIFICATE, RELEASE, Project, Run
 
 Context = dict[str, Any]
-SIGNED, ATTACKS = "signed.json", "attacks.json"
+SIGNED = "signed.json"
 ACCEPT, REJECT = "accept", "reject"
 MEASURED = {"data": "data.csv", "certificate": CERTIFICATE, "report": "report.html"}
 
@@ -40,7 +40,6 @@ def hashes(project: Project, run: Run) -> Context:
         "hierarchies": run.about.get("hierarchies_sha"),
         "table": run.about.get("table_sha"),
         "answers": sha256(json.dumps(answers, sort_keys=True, default=str)),
-        "attacks": _file_sha(run.folder / ATTACKS),
     }
 
 

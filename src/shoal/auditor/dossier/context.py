@@ -138,6 +138,7 @@ class Context(_Part):
     attributes: dict[str, Rating] = Field(default_factory=dict)
     threshold: Threshold = Threshold()
     other_releases: Literal["none-known"] | list[str] | None = None
+    accepted: dict[str, Text] = Field(default_factory=dict)
     utility: Utility = Utility()
     incident: Incident = Incident()
     expert: Expert = Expert()

@@ -1,0 +1,211 @@
+"""What a release whose promises hold still gives reason to ask: each finding, and its neighbours."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import warnings
+from collections import defaultdict
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shoal
+from shoal.auditor.findings import of_cells
+from shoal.cli.main import status_of
+from shoal.data.table import Table
+from shoal.policy.policy import Policy
+
+ROWS = 60
+
+
+def policy(columns: dict, **more) -> dict:
+    attributes = {"age": {"role": "quasi", "type": "number", "domain": [0, 100], "round": 10}}
+    return {
+        "version": 1,
+        "attributes": attributes | columns,
+        "promises": [{"model": "k-anonymity", "k": 5}],
+        "method": {"name": "mondrian"},
+        **more,
+    }
+
+
+def people(**columns) -> pl.DataFrame:
+    return pl.DataFrame({"age": [20 + i % 40 for i in range(ROWS)], **columns})
+
+
+def codes(role: str, cells: list, name: str = "x", **more) -> dict[str, str]:
+    """The findings of one column by code, with their severities."""
+    asked = Policy.from_dict(policy({name: {"role": role}}, **more))
+    table = Table(pl.DataFrame({name: cells}))
+    return {one.code: one.severity for one in of_cells(table, asked)}
+
+
+@pytest.mark.parametrize(
+    ("role", "cells", "name", "found"),
+    [
+        ("plain", [f"N{i % 12}" for i in range(ROWS)], "surname", {"plain-names-people": "grave"}),
+        ("plain", [f"N{i % 12}" for i in range(ROWS)], "Nachname", {"plain-names-people": "grave"}),
+        ("plain", [f"a{i}@b.org" for i in range(ROWS)], "x", {"plain-names-people": "grave"}),
+        (
+            "plain",
+            [str(8000 + i % 20) for i in range(ROWS)],
+            "plz",
+            {"plain-names-people": "grave"},
+        ),
+        ("plain", ["A", "B", "C"] * 20, "ward", {"quasi-left-out": "open"}),
+        ("plain", ["2020-01-01", "2020-01-02"] * 30, "admitted", {"quasi-left-out": "open"}),
+        ("sensitive", ["A", "B", "C"] * 20, "x", {"sensitive-unpromised": "open"}),
+        (
+            "sensitive",
+            ["2020-01-01", "2020-01-02"] * 30,
+            "died",
+            {"sensitive-unpromised": "open", "quasi-left-out": "open"},
+        ),
+        (
+            "sensitive",
+            [f"{i}.{i % 7}5" for i in range(ROWS)],
+            "cost",
+            {"sensitive-unpromised": "open", "values-unique": "open"},
+        ),
+        (
+            "sensitive",
+            [*(str(i % 20) for i in range(ROWS - 1)), "9999"],
+            "cost",
+            {"sensitive-unpromised": "open", "outlier-published": "open"},
+        ),
+        ("sensitive", [str(i % 20) for i in range(ROWS)], "cost", {"sensitive-unpromised": "open"}),
+        ("drop", [f"a{i}@b.org" for i in range(ROWS)], "email", {}),
+        ("identifier", [f"a{i}@b.org" for i in range(ROWS)], "email", {}),
+    ],
+)
+def test_a_column_is_found_by_its_name_and_its_cells(role, cells, name, found):
+    assert codes(role, cells, name) == found
+
+
+def test_a_promise_about_another_column_does_not_cover_this_one():
+    columns = {"ill": {"role": "sensitive"}, "cost": {"role": "sensitive"}}
+    promises = [{"model": "k-anonymity", "k": 5}]
+    promises += [{"model": "l-diversity", "attribute": "ill", "kind": "distinct", "l": 2}]
+    asked = Policy.from_dict(policy(columns, promises=promises))
+    table = Table(pl.DataFrame({"ill": ["a", "b"] * 30, "cost": ["1", "2"] * 30}))
+    found = [(one.code, one.column) for one in of_cells(table, asked)]
+    assert found == [("sensitive-unpromised", "cost")]
+
+
+def alone(released: pl.DataFrame, names: list[str], persons: list) -> int:
+    """People who are the only ones of their class with what these columns show, one by one."""
+    who = defaultdict(set)
+    for row, person in zip(released.iter_rows(named=True), persons, strict=True):
+        who[(row["age"], *(row[name] for name in names))].add(person)
+    return len(set().union(*(found for found in who.values() if len(found) == 1)))
+
+
+@given(st.data())
+def test_people_alone_with_what_they_show_are_counted_as_by_hand(data):
+    rows = data.draw(st.integers(10, 40))
+    cells = st.lists(st.sampled_from("abc"), min_size=rows, max_size=rows)
+    persons = data.draw(st.lists(st.integers(0, 30), min_size=rows, max_size=rows))
+    frame = pl.DataFrame(
+        {
+            "age": data.draw(st.lists(st.integers(0, 99), min_size=rows, max_size=rows)),
+            "one": data.draw(cells),
+            "two": data.draw(cells),
+            "who": [f"p{person}" for person in persons],
+        }
+    )
+    columns = {"one": {"role": "plain"}, "two": {"role": "sensitive"}}
+    asked = policy(columns | {"who": {"role": "subject"}}, render={"order": "input"})
+    asked["promises"] = [{"model": "k-anonymity", "k": 2}]
+    if len(set(persons)) < 2:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        done = shoal.publish(frame, asked)
+    stated = {c["name"]: c["alone_if_known"] for c in done.certificate["columns"]}
+    kept = (done.classes >= 0).tolist()
+    released = done.data.filter(pl.Series(kept))
+    persons = [person for person, is_kept in zip(persons, kept, strict=True) if is_kept]
+    assert stated["one"] == alone(released, ["one"], persons)
+    assert stated["two"] == alone(released, ["two"], persons)
+    together = done.certificate["together"]["alone_if_known"]
+    assert together == alone(released, ["one", "two"], persons)
+    assert stated["age"] is None
+
+
+@pytest.mark.parametrize(("share", "severity"), [(0.0, None), (0.1, "open"), (0.3, "grave")])
+def test_how_many_are_alone_says_how_grave_it_is(share, severity):
+    own = [f"w{i}" if i < share * ROWS else "w" for i in range(ROWS)]
+    frame = people(ward=own).with_columns(age=pl.lit(30))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        done = shoal.publish(frame, policy({"ward": {"role": "plain"}}))
+    found = [w for w in done.certificate.warnings if w.code == "plain-singles-out"]
+    assert [one.severity for one in found] == ([] if severity is None else [severity])
+    for one in found:
+        assert one.column == "ward"
+        assert f"{int(share * ROWS)} of {ROWS} records are alone" in one.text
+
+
+EVERY = {
+    "sensitive-unpromised",
+    "plain-names-people",
+    "quasi-left-out",
+    "values-unique",
+    "outlier-published",
+    "plain-singles-out",
+    "single-ends",
+}
+
+
+def test_every_finding_reaches_every_place(tmp_path):
+    """Nothing warns in one place alone."""
+    frame = people(
+        surname=[f"N{i % 12}" for i in range(ROWS)],
+        ward=["A", "B", "C"] * 20,
+        cost=[*(f"{i}.25" for i in range(ROWS - 1)), "99999"],
+    ).with_columns(age=pl.Series(range(20, 20 + ROWS)))
+    columns = {
+        "surname": {"role": "plain"},
+        "ward": {"role": "plain"},
+        "cost": {"role": "sensitive"},
+    }
+    asked = policy(columns)
+    del asked["attributes"]["age"]["round"]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        done = shoal.publish(frame, asked)
+    said = done.certificate.warnings
+    assert {one.code for one in said} == EVERY
+    assert [str(one.message) for one in caught] == [one.text for one in said]
+    frame.write_csv(tmp_path / "in.csv")
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(asked))
+    texts = [one.text for one in said]
+    _command(tmp_path, texts)
+    stated = json.loads((tmp_path / "o.csv.certificate.json").read_text())["warnings"]
+    assert [one["text"] for one in stated] == texts
+    for name in ("r.html",):
+        page = (tmp_path / name).read_text()
+        lacking = [text for text in texts if _escaped(text) not in page]
+        assert lacking == [], name
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("'", "&#39;")
+
+
+def _command(folder: Path, texts: list[str]) -> None:
+    """Publishes with a report and a dossier; standard error says each of the texts."""
+    told = io.StringIO()
+    words = ["publish", folder / "in.csv", "-p", folder / "p.yaml", "-o", folder / "o.csv", "-q"]
+    with contextlib.redirect_stderr(told):
+        assert status_of([*map(str, [*words, "--report", folder / "r.html"])]) == 0
+        (folder / "c.yaml").write_text("version: 1\n")
+        words = ["dossier", folder / "o.csv", "--context", folder / "c.yaml", "-o"]
+        assert status_of([*map(str, [*words, folder / "d.html"])]) == 0
+    assert [text for text in texts if f"shoal: {text}\n" not in told.getvalue()] == []
