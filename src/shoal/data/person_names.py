@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import partial, reduce
 
@@ -60,6 +61,14 @@ def same_values(cells: Sequence[str]) -> list[str]:
     for place in (~texts.str.contains(_PLAIN)).arg_true():
         found[place] = same_value(cells[place])
     return found
+
+
+def alike_texts(texts: pl.Series) -> list[int]:
+    """Of distinct texts, how many share a value, for each value that several do."""
+    if texts.str.contains(_PLAIN).all() and texts.str.to_lowercase().is_unique().all():
+        return []
+    sizes = Counter(same_values(texts.to_list())).values()
+    return [size for size in sizes if size > 1]
 
 
 def values_of(column: Column) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What a release whose promises hold still gives reason to ask: each finding, and its neighbours."""
+"""What a release whose promises hold still gives reason to ask: findings and their neighbours."""
 
 from __future__ import annotations
 

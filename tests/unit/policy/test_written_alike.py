@@ -141,3 +141,13 @@ def test_verify_finds_it_again_with_the_original_and_misses_it_where_it_was_left
     said = CliRunner().invoke(app, verify)
     assert said.exit_code != 0
     assert "written-alike" in said.output
+
+
+def test_people_whose_numbers_differ_by_capitals_are_counted_apart_and_said_so():
+    policy = {**POLICY, "attributes": {**POLICY["attributes"], "note": {"role": "subject"}}}
+    frame = ROWS.with_columns(note=pl.Series(["a1", "A1", "b2", "b2 ", "c3", "d  4"]))
+    (said,) = [text for text in texts(frame, policy) if "'note'" in text]
+    assert "2 of its values are only 1 if" in said  # blanks at an end make nobody another person
+    assert "and each of them counts as a person" in said
+    apart = frame.with_columns(note=pl.Series([f"a{i}" for i in range(6)]))
+    assert not [text for text in texts(apart, policy) if "'note'" in text]

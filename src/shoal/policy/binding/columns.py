@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from collections import Counter
 from collections.abc import Container, Mapping
 
 import polars as pl
@@ -11,7 +10,7 @@ import polars as pl
 from shoal.data.column_words import copied_columns, is_no_header, looks_like_data
 from shoal.data.derived import PARTS
 from shoal.data.person.decision import who_is_a_person
-from shoal.data.person_names import same_values
+from shoal.data.person_names import alike_texts, names_of
 from shoal.data.table import Column, Table
 from shoal.data.two_tables import GROUP
 from shoal.data.warnings import NAMES_LIKE_DATA, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
@@ -205,17 +204,19 @@ def _bare(name: str) -> str:
 
 
 def written_alike(table: Table, policy: Policy) -> list[ReleaseWarning]:
-    """A warning for each sensitive or quasi-identifying text column that holds such values; counts
-    alone.
+    """A warning for each text column of quasi-identifiers, sensitive values or people that holds
+    such values; counts alone.
     """
     found = []
     for name, attribute in policy.model.attributes.items():
         is_text = attribute.type in (None, "category") and attribute.domain is None
-        if attribute.role not in ("quasi", "sensitive") or not is_text or name not in table.names:
+        if attribute.role not in _ALIKE or not is_text or name not in table.names:
             continue
-        values, texts = _counts(table.column(name), policy.model.missing_values)
+        values, texts = _counts(table.column(name), attribute.role, policy.model.missing_values)
         if values > texts:
             what = "but records with them are taken to differ"
+            if attribute.role == "subject":
+                what = "and each of them counts as a person"
             if attribute.role == "sensitive":
                 listed = attribute.hierarchy is not None
                 what = "but its hierarchy lists each" if listed else "and l counts them so"
@@ -224,17 +225,22 @@ def written_alike(table: Table, policy: Policy) -> list[ReleaseWarning]:
                 f" and signs that nobody sees are left out of account, {what}; if they mean the"
                 " same, write them alike in the data, then publish"
             )
-            found.append(ReleaseWarning(WRITTEN_ALIKE, text))
+            found.append(ReleaseWarning(WRITTEN_ALIKE, text, name))
     return found
 
 
-def _counts(column: Column, missing_values: list[str]) -> tuple[int, int]:
+_ALIKE = ("quasi", "sensitive", "subject")
+
+
+def _counts(column: Column, role: str, missing_values: list[str]) -> tuple[int, int]:
     """How many values look like another one, and how many texts these are."""
     if column.was_number:
         return 0, 0
-    used = zip(column.cells, column.counts().tolist(), strict=True)
-    shown = [cell for cell, count in used if count and cell not in missing_values]
-    alike = [size for size in Counter(same_values(shown)).values() if size > 1]
+    used = pl.Series(column.name, column.cells, pl.String).filter(column.counts() > 0)
+    shown = used.filter(~used.is_in(missing_values))
+    if role == "subject":  # what names one person in any case
+        shown = names_of(shown).unique()
+    alike = alike_texts(shown)
     return sum(alike), len(alike)
 
 
