@@ -25,7 +25,7 @@ import polars as pl
 from shoal.connectors import delimited, folder_manifest, parquet_parts
 from shoal.connectors.database import address as database
 from shoal.connectors.dialect import AS_FOUND, DELIMITED, Dialect, Reading, default_dialect
-from shoal.connectors.json_keys import check_keys, objects
+from shoal.connectors.json_keys import check_keys, objects, require_keys_shared
 from shoal.connectors.sweeping import draft_beside
 from shoal.connectors.typed import plain, require_unfolded
 from shoal.data import cores
@@ -432,6 +432,7 @@ def _parsed(
 
 def _json_lines(content: bytes, path: str, reading: Reading) -> pl.DataFrame:
     content = content.removeprefix(codecs.BOM_UTF8)
+    require_keys_shared(content, f"file '{path}'", reading.unpacked)
     frame = objects(content)
     if frame is None:
         lines = content.split(b"\n")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from shoal.data.unpacking import CELL, most_unpacked, require_room
 from shoal.errors import InputError, library_errors_as
 
 # a key with its colon, then its value; a line of plain values is read from left to right by it
 PAIR = r'("(?:[^"\\]|\\.)*"\s*:)\s*(?:"(?:[^"\\]|\\.)*"|[^",}\]\s]+)'
 MOST_SHOWN = 5
+_KEY = re.compile(rb'"(?:[^"\\]|\\.)*"\s*:')
 
 
 def check_keys(content: bytes, frame: pl.DataFrame, where: str, is_plain: bool = True) -> None:
@@ -51,6 +55,24 @@ def _names_twice(shape: str) -> bool:
 
 def _keys(pairs: list[tuple[str, Any]]) -> list[str]:
     return [key for key, _ in pairs]
+
+
+EVERY, LONGEST = 2000, 200
+"""Lines that are looked at, of all lines and of the longest ones."""
+
+
+def require_keys_shared(content: bytes, what: str, allowed: int | None) -> None:
+    """Raises InputError where lines name so different keys that their table would be far larger.
+
+    The keys of some lines bound those of all from below. allowed: as in `most_unpacked`.
+    """
+    ends = np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n"))
+    starts, ends = np.append(0, ends + 1), np.append(ends, len(content))
+    chosen = {*range(0, len(ends), max(len(ends) // EVERY, 1))}
+    chosen |= {*np.argsort(starts - ends, kind="stable")[:LONGEST].tolist()}
+    some = b"\n".join(content[starts[line] : ends[line]] for line in sorted(chosen))
+    keys = {*_KEY.findall(some)}
+    require_room(CELL * len(keys) * len(ends), most_unpacked(len(content), allowed), what)
 
 
 def objects(content: bytes) -> pl.DataFrame | None:

@@ -122,3 +122,16 @@ def test_a_panic_of_a_library_is_an_error_of_the_input_and_others_pass():
         raise panic("a cell")
     with pytest.raises(KeyboardInterrupt), library_errors_as("is damaged"):
         raise KeyboardInterrupt
+
+
+def test_json_lines_of_ever_new_keys_are_refused_before_they_are_read(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text("\n".join(f'{{"k{n}": "v"}}' for n in range(30_000)))
+    with pytest.raises(InputError, match="unpacks to more than"):
+        files.read(str(path))
+    one = "{" + ", ".join(f'"k{n}": 1' for n in range(5000)) + "}"
+    path.write_text("\n".join(['{"k0": 1}'] * 20_000 + [one]))
+    with pytest.raises(InputError, match="unpacks to more than"):
+        files.read(str(path))
+    path.write_text("\n".join(f'{{"a": "{n}", "b": "x\\\\":"}}' for n in range(30_000)))
+    assert files.read(str(path)).frame.width == 2
