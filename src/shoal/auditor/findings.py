@@ -100,7 +100,7 @@ def _about_people(column: Column, is_plain: bool) -> ReleaseWarning | None:
     is_known = names_place(cells.words) or cells.are_iso_days or said.kind in PERSONAL
     if guess.role != "quasi" or not (is_plain or is_known):
         return None
-    text = f"'{name}' is published as it is, though others may know it; give it the role 'quasi'"
+    text = f"'{name}' is published as it is, though others may know it; recode it, or drop it"
     return ReleaseWarning(QUASI_LEFT_OUT, text, name)
 
 
@@ -147,8 +147,7 @@ def _singled_out(
     are, them = ("are all", "them") if names[1:] else ("is", "it")
     text = (
         f"if {quoted([*names])} {are} known too, {alone} of {people}"
-        f" {unit(certificate).of(people)} are alone; coarsen or drop {them}, or give {them} the"
-        " role 'quasi'"
+        f" {unit(certificate).of(people)} are alone; coarsen {them}, or drop {them}"
     )
     severity = GRAVE if alone > GRAVE_ABOVE * people else OPEN
     column = names[0] if len(names) == 1 else None

@@ -53,9 +53,11 @@ def expected(shop, shoal):
 
 def test_a_table_gets_what_a_file_gets_and_its_certificate_beside_it(expected, shoal):
     found = stream(shoal, "--checkpoint", "ck", "--json")
-    assert (found.status, found.err) == (0, "")
+    assert found.status == 0
     assert rows().equals(expected)
     certificate = json.loads(found.out)
+    findings = [f"shoal: {finding['text']}" for finding in certificate["warnings"]]
+    assert found.err.splitlines() == findings
     (sha256, text), *_ = run("SELECT sha256, certificate FROM shoal_certificates")[0]
     assert json.loads(text) == certificate
     assert certificate["output"]["sha256"] == sha256 == files.read(OUT).sha256
