@@ -78,7 +78,6 @@ def test_the_lines_of_a_small_release(certificate):
             " age: 100 % of published ends are one person's true value; 'round: 5' hides them."
             " no promise covers 'debt', which is sensitive: k people who look alike may all have"
             " the same value; promise l-diversity or t-closeness of it."
-            " 'note' is published as it is, though others may know it; recode it, or drop it."
             " if 'debt' is known too, 4 of 4 records are alone; coarsen it, or drop it."
             " if 'note' is known too, 4 of 4 records are alone; coarsen it, or drop it."
             " if 'debt', 'note' are all known too, 4 of 4 records are alone; coarsen them, or drop"

@@ -219,4 +219,4 @@ def test_a_quiet_stream_says_that_records_were_set_aside(place, shoal):
     said = f"shoal: 3 bad records were set aside; {aside} says which and why\n"
     assert shoal(*run).err.endswith(said)
     records(80).write_csv("in.csv")
-    assert shoal(*run).err == ""
+    assert "set aside" not in shoal(*run).err
