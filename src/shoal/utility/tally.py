@@ -96,8 +96,13 @@ class Tally:
         left_out = classes.labels < 0
         self._withheld_people.add(classes.subjects, left_out)
         self._add_together(classes)
+        alone = np.zeros(release.records, dtype=bool)
         for names, crowd in self._alone_if_known.items():
-            crowd.add(classes.subjects, _is_alone(classes, [released.column(n) for n in names]))
+            # whoever is alone with one column's value is alone with all of them
+            chosen = [released.column(name) for name in names]
+            is_alone = _is_alone(classes, chosen, alone if names[1:] else None)
+            crowd.add(classes.subjects, is_alone)
+            alone |= is_alone
         for name, metric in self._metrics.items():
             found = metric.part if isinstance(metric, PartedMetric) else metric.score
             self._parts[name].append(found(release))
@@ -197,22 +202,28 @@ class Tally:
         return ColumnFigures(losses, shares_of_ends(self._ends), alone)
 
 
-def _is_alone(classes: Classes, columns: Sequence[Column]) -> np.ndarray:
-    """(n,) bool, records of whoever is the only person of a class with what these columns show."""
-    keys = classes.labels.astype(np.int64)
-    alone = np.zeros(len(keys), dtype=bool)
-    if not columns or not len(keys):
+def _is_alone(
+    classes: Classes, columns: Sequence[Column], known: np.ndarray | None = None
+) -> np.ndarray:
+    """(n,) bool, records of whoever is the only person of a class with what these columns show.
+
+    known: (n,) bool, records of whom that is known already.
+    """
+    alone = np.zeros(len(classes.labels), dtype=bool) if known is None else known.copy()
+    rows = np.flatnonzero((classes.labels >= 0) & ~alone)
+    if not columns or not len(rows):
         return alone
+    keys = classes.labels[rows].astype(np.int64)
     for i, column in enumerate(columns):
         if i:  # so that the next product fits
             keys = np.unique(keys, return_inverse=True)[1]
-        keys = keys * len(column.cells) + column.codes
+        keys = keys * len(column.cells) + column.codes[rows]
     order = np.argsort(keys)
     starts = np.flatnonzero(np.append(True, np.diff(keys[order]) != 0))
     sizes = np.diff(np.append(starts, len(keys)))
     is_one = sizes == 1
     if classes.subjects is not None:
-        persons = classes.subjects[order]
+        persons = classes.subjects[rows[order]]
         is_one = np.minimum.reduceat(persons, starts) == np.maximum.reduceat(persons, starts)
-    alone[order] = np.repeat(is_one, sizes)
-    return alone & (classes.labels >= 0)
+    alone[rows[order]] = np.repeat(is_one, sizes)
+    return alone
