@@ -9,6 +9,7 @@ import re
 import yaml
 
 from shoal.auditor.verify import verify
+from shoal.cli.main import status_of
 from web.test_page import draft
 from web.visitor import Visitor
 from web.written import others_in
@@ -194,3 +195,19 @@ def test_grave_findings_keep_the_gate_shut_until_somebody_says_why(opened):
     assert accepted
     opened.send("answers", **{"accept-1": ""})
     assert "Grave findings accepted in words 1 open" in gate(opened)
+
+
+def test_a_watched_ledger_of_the_same_people_has_to_be_accepted_in_words(
+    opened, tables, monkeypatch
+):
+    monkeypatch.chdir(tables)
+    asked = {**opened.server.project.policy, "method": {"name": "crp"}}
+    asked.pop("render", None)
+    asked["promises"] = [{"model": "k-anonymity", "k": 4}]
+    (tables / "l.yaml").write_text(yaml.safe_dump(asked))
+    assert status_of("republish patients.csv -p l.yaml --ledger led -q".split()) == 0
+    opened.edit("k", k="4")
+    draft(opened)
+    assert "knows people by the same column" not in opened.get("/release").words
+    opened.post("/watch", kind="ledger", path="led")
+    assert "knows people by the same column" in opened.get("/release").words

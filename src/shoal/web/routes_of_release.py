@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from contextlib import suppress
 from datetime import date, datetime
 from typing import Any
 
@@ -49,7 +50,7 @@ async def release(request: Request) -> Response:
     if do == "answers":
         _unchanged(server, form)
         content, sentence = with_answers(
-            form, context_of(server.project), published(run), to_accept(run)
+            form, context_of(server.project), published(run), to_accept(server, run)
         )
         server.project.edit(sentence, {RELEASE: written(content)}, None)
     elif do == "ask":
@@ -180,14 +181,35 @@ def _together(run: Run, others: list[Overlap]) -> tuple[bool, str]:
     return bool(beside["holds"]), "" if beside["holds"] else "together they break a promise"
 
 
-def to_accept(run: Run) -> list[str]:
+def ledgers_of(server: Server, run: Run) -> list[str]:
+    """The ledgers that the project watches whose people a draft may share: by the same column."""
+    from shoal.auditor.ledger.terms import policy_of
+    from shoal.connectors.ledger import Ledger
+
+    own = {c["name"] for c in run.certificate.get("columns") or () if c["role"] == "subject"}
+    found = []
+    for place in server.project.about.get("places") or []:
+        with suppress(InputError, policy_text.NotThere):
+            if place["kind"] == "ledger":
+                at = policy_text.within(place["path"], server.project.start, is_folder=True)
+                if own & {*policy_of(Ledger.at(at)).model.subject_columns}:
+                    found.append(str(place["path"]))
+    return found
+
+
+def to_accept(server: Server, run: Run) -> list[str]:
     """What nobody may release without saying why, in the words of the certificate: grave findings,
-    and attacks that found much.
+    attacks that found much, and ledgers of the same people.
     """
     certificate = Certificate(run.certificate)
     grave = [finding.text for finding in certificate.grave]
     much = [row.sentence for row in rows_of(certificate) if verdict(certificate, row) == MUCH]
-    return [*grave, *much]
+    ledgers = [
+        f"The ledger '{name}' knows people by the same column, and was not judged together with"
+        " this draft; 'shoal audit --with' does"
+        for name in ledgers_of(server, run)
+    ]
+    return [*grave, *much, *ledgers]
 
 
 def gate(server: Server, run: Run) -> list[Context]:
@@ -217,7 +239,7 @@ def gate(server: Server, run: Run) -> list[Context]:
     words = given.get("accepted") or {}
     others = others_of(server, run)
     is_safe, beside = _together(run, others) if others else (bool(given.get("other_releases")), "")
-    not_accepted = [point for point in to_accept(run) if not words.get(point)]
+    not_accepted = [point for point in to_accept(server, run) if not words.get(point)]
     rows = [
         ("Every promise holds on the file", holds, f"draft {run.number}", "/result"),
         ("Table, policy and hierarchies unchanged since", not stale, changed, "/result"),
@@ -306,7 +328,7 @@ async def release_screen(server: Server) -> Context:
             for number, name in enumerate(published(run), 1)
         ],
         "attacks": attacks_of(run),
-        "to_accept": to_accept(run),
+        "to_accept": to_accept(server, run),
         "others": others_of(server, run),
         "decisions": signed(run),
         "asked_by": server.project.about.get("asked_by"),
