@@ -13,6 +13,7 @@ from shoal.auditor.ledger.history import LedgerAudit, ReleaseAudit
 from shoal.data.certificate import Certificate
 from shoal.data.fault_words import fault_sentences
 from shoal.data.people import ASSUMED, span_text, unit
+from shoal.data.warnings import GRAVE
 from shoal.reports.pages import number_text, percent_text
 from shoal.reports.text import counted_text, worst_columns
 
@@ -170,7 +171,8 @@ def _open(certificate: Certificate) -> Iterator[str]:
         yield f"{wait} for a later release"
     if certificate.get("measured") == BY_RELEASE:
         yield "Groups were measured as they appeared, not as they have grown since"
-    yield from (warning.text for warning in certificate.warnings)
+    # grave ones stand above these lines
+    yield from (one.text for one in certificate.warnings if one.severity != GRAVE)
     if "uncovered" not in (certificate.get("faults") or {}):
         yield "The cells were not compared with an original"
     if certificate["verb"] != "audit":

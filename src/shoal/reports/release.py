@@ -41,7 +41,6 @@ from shoal.reports.pages import (
     percent_text,
     policy_text,
     render_template,
-    verdict_state,
     write_page,
 )
 from shoal.reports.text import downstream_sentences, explanation_sentences
@@ -74,8 +73,6 @@ def _content(measured: Measured) -> dict[str, Any]:
         "certificate": certificate,
         "schema": schema,
         "unit": measured.unit,
-        "holds": certificate.holds,
-        "state": verdict_state(certificate),
         "lines": in_short(certificate),
         "promises": [_promise(promise) for promise in certificate["promises"]],
         "faults": faults if "uncovered" in faults else None,
