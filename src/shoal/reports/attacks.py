@@ -454,6 +454,7 @@ def attack_section(certificate: Certificate, always: bool = False) -> dict[str, 
     return {
         "attacks": page_content(certificate, always),
         "attacks_opening": OPENING,
+        "ranked": ranked(certificate),
         "attack_bars": charts.attacks_chart(found).svg("attacks") if found else None,
         "control": tried.get("control"),
     }

@@ -24,7 +24,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.warnings import GRAVE
 from shoal.policy.policy import PolicyLike
 from shoal.reports import pages
-from shoal.reports.attacks import attack_section, ranked, worst_of
+from shoal.reports.attacks import attack_section, worst_of
 from shoal.reports.in_short import in_short
 from shoal.reports.text import counted_text
 
@@ -128,7 +128,6 @@ def _content(found: Dossier) -> dict[str, Any]:
         "open": found.open,
         "sentences": list(_sentences(content)),
         "lines": [line for line in in_short(certificate) if line.about != "Open"],
-        "ranked": ranked(certificate),
         "risks": list(_risks(content)),
         "facts": [(words_of(name), _at(context, name)) for name in FACTS],
         "checks": found.checks,

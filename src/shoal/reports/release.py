@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.auditor.dossier.context import NO_HEADING, Heading
 from shoal.auditor.publication import Found
 from shoal.data.certificate import Certificate
 from shoal.data.release import PublishedColumn
@@ -46,22 +47,22 @@ from shoal.reports.pages import (
 from shoal.reports.text import downstream_sentences, explanation_sentences
 
 
-def write_report(found: Found, policy: Policy, path: Path) -> None:
+def write_report(found: Found, policy: Policy, path: Path, heading: Heading = NO_HEADING) -> None:
     """The report of a published or audited file, written whole or not at all.
 
     Without its original there is no before to compare with.
     """
-    write_page(render(measured_of(found, policy)), path)
+    write_page(render(measured_of(found, policy), heading), path)
 
 
-def render(measured: Measured) -> str:
+def render(measured: Measured, heading: Heading = NO_HEADING) -> str:
     """Render the page. Deterministic."""
     filters: dict[str, Callable[..., Any]] = {
         "number": number_text,
         "percent": percent_text,
         "plain": charts.shortened,
     }
-    return render_template("report.html.j2", _content(measured), filters)
+    return render_template("report.html.j2", _content(measured) | {"heading": heading}, filters)
 
 
 def _content(measured: Measured) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import date as Day
 from importlib.resources import files as resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from shoal.connectors.database.address import is_address
 from shoal.errors import InputError
 from shoal.policy.consistency import findings_in
 from shoal.policy.loading import read_mapping
@@ -190,6 +191,24 @@ def read_context(given: str | Path | dict[str, Any]) -> ContextFile:
         return ContextFile(_checked(given), None)
     content = read_mapping(Path(given), "context")
     return ContextFile(_checked(content), hashlib.sha256(Path(given).read_bytes()).hexdigest())
+
+
+class Heading(NamedTuple):
+    """What a page is of: the name of the file, and the title and owner that its context states."""
+
+    file: str = ""
+    title: str = ""
+    owner: str = ""
+
+    @classmethod
+    def of(cls, released: str, given: str | Path | dict[str, Any] | None) -> Heading:
+        """Raises InputError where the context can't be read."""
+        name = "" if is_address(released) or released == "-" else Path(released).name
+        context = Context(version=1) if given is None else read_context(given).context
+        return cls(name, context.title or "", context.controller.name or "")
+
+
+NO_HEADING = Heading()
 
 
 def _checked(content: dict[str, Any]) -> Context:
