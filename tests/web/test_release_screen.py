@@ -1,4 +1,4 @@
-"""The gate: what keeps it shut, what a signature is over, and what leaves."""
+"""The gate: what keeps it shut, what a sign-off is over, and what leaves."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     assert refused.status == 422
     assert not (project.folder / "releases").exists()
     answered(opened)
-    assert [text for text, met in gate(opened).items() if not met] == ["Signed not yet"]
+    assert [text for text, met in gate(opened).items() if not met] == ["Signed off not yet"]
     # a refusal is kept, and shuts the gate; an approval over the same bytes opens it
     opened.send("sign-form", name="Ada", role="data protection", decision="reject")
-    assert [text for text, met in gate(opened).items() if not met] == ["Signed refused"]
-    # four eyes: who asks can't sign
+    assert [text for text, met in gate(opened).items() if not met] == ["Signed off refused"]
+    # four eyes: who asks can't sign off
     opened.send("ask-form", asker=" BEN ")
     opened.send("sign-form", name="Ben", role="head of study", decision="accept")
-    assert "Signed by somebody else by who asked for it" in gate(opened)
+    assert "Signed off by somebody else by who asked for it" in gate(opened)
     opened.send("ask-form", asker="")
     assert all(gate(opened).values())
     # another recipient than was signed for, or other findings of attacks, shut it again
     signed_for = opened.last
     opened.send("answers", who="Everybody")
-    assert not gate(opened)["Signed something has changed since; sign again"]
+    assert not gate(opened)["Signed off something has changed since; sign off again"]
     assert opened.post("/release", do="release", run=name).status == 422
     opened.last = signed_for
     stale = opened.send("sign-form", name="Ada", decision="accept")
@@ -77,7 +77,7 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     tried = project.run(name).folder / "attacks.json"
     found = tried.read_bytes()
     tried.write_text(json.dumps({"lines": ["nothing"]}))
-    assert not gate(opened)["Signed something has changed since; sign again"]
+    assert not gate(opened)["Signed off something has changed since; sign off again"]
     tried.write_bytes(found)
     # the table, the policy and the data are what was signed, or the gate names them
     path = tables / "patients.csv"

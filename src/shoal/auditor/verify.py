@@ -104,6 +104,19 @@ def verify(
         return verify_by(path, Proof.of(path, certificate), asked, source, trust, progress)
 
 
+def policy_beside(released: str, certificate: str | Path | None = None) -> Path | None:
+    """The policy that a certificate names, if it lies beside the release: `policy.yaml`, or with
+    the name of the file.
+    """
+    path, stated = Path(released), Stated(Proof.of(released, certificate).certificate)
+    for name in ("policy.yaml", f"{path.stem}.policy.yaml"):
+        with suppress(InputError):
+            known = policy_identity(Policy.load(path.with_name(name)), stated.verb)
+            if known["sha256"] == stated.at("policy", "sha256"):
+                return path.with_name(name)
+    return None
+
+
 def verify_by(
     path: str,
     proof: Proof,

@@ -28,6 +28,7 @@ FIELDS = {
     "certificate": "Its certificate",
     "policy": "Its policy",
     "original": "The table it was made of",
+    "trust": "A public key that must have signed it",
 }
 
 
@@ -39,6 +40,8 @@ async def check_screen(server: Server) -> Context:
     """Released files below the start folder, and what the last check found."""
     job = server.jobs.last("verify")
     asked = job.asked if job else {}
+    if job and job.result.get("policy"):
+        asked = {**asked, "policy": job.result["policy"]}
     is_same = asked.get("stamps") == _stamps(asked)
     checks = job.result.get("checks") if job and job.state == "done" and is_same else None
     return {
@@ -103,7 +106,7 @@ def _command(server: Server, asked: Context) -> list[str]:
     words = ["shoal", "verify", there(asked["file"])]
     if asked.get("certificate"):
         words.append(there(asked["certificate"]))
-    for field, option in (("policy", "-p"), ("original", "--original")):
+    for field, option in (("policy", "-p"), ("original", "--original"), ("trust", "--trust")):
         if asked.get(field):
             words += [option, there(asked[field])]
     return words

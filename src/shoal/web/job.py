@@ -71,19 +71,22 @@ def main() -> None:
 
 def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     """A release in the run's folder, with its report; the certificate comes last."""
+    from shoal.auditor.dossier.context import Heading
     from shoal.policy.policy import Policy
     from shoal.reports.pages import measured_of
     from shoal.reports.release import write_report
     from shoal.tables.publish import publish_file
 
     folder = Path(asked["folder"])
+    context = folder.parent.parent / "release.yaml"
+    heading = Heading.of("data.csv", context if context.is_file() else None)
     policy = Policy.from_dict(asked["policy"], asked["base"])
     explain = bool(asked.get("explain")) and policy.recodes_globally
     outcome = publish_file(
         asked["table"], policy, str(folder / "data.csv"), explain=explain, progress=tell
     )
     tell("drawing the report")
-    write_report(outcome, policy, folder / "report.html")
+    write_report(outcome, policy, folder / "report.html", heading)
     measured = measured_of(outcome, policy)
     shown = {**_shown(measured), **_paid(measured)}
     (folder / "shown.json").write_text(json.dumps(shown), "utf-8")
@@ -187,9 +190,12 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     """Everything that is released in one folder, verified; the server gives it its name."""
     import shutil
 
+    from shoal.auditor.signatures import open_key
     from shoal.policy.policy import Policy
     from shoal.reports.dossier import dossier
 
+    key, passphrase = asked.get("key"), asked.get("passphrase")
+    signer = open_key(key, lambda _: passphrase) if key else None
     run, draft = Path(asked["folder"]), Path(asked["draft"])
     draft.mkdir(mode=0o700, parents=True)
     names = {"certificate.json": "data.csv.certificate.json"}
@@ -206,6 +212,9 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
         original=asked["table"],
         progress=tell,
     )
+    if signer is not None:  # the dossier has verified what it signs
+        for name in ("data.csv.certificate.json", "dossier.json"):
+            signer.sign(draft / name)
     for path in draft.rglob("*"):
         path.chmod(0o700 if path.is_dir() else 0o600)
     return {}
@@ -215,14 +224,19 @@ def _verify(asked: Asked, tell: Tell, line: Line) -> Asked:
     """Every check of a released file against its certificate."""
     from dataclasses import asdict
 
-    from shoal.auditor.verify import verify
+    from shoal.auditor.verify import policy_beside, verify
     from shoal.policy.policy import Policy
 
-    policy = None if asked["policy"] is None else Policy.load(asked["policy"])
+    named = asked["policy"] or policy_beside(asked["file"], asked["certificate"])
     checks = verify(
-        asked["file"], asked["certificate"], policy, original=asked["original"], progress=tell
+        asked["file"],
+        asked["certificate"],
+        None if named is None else Policy.load(named),
+        original=asked["original"],
+        trust=[asked["trust"]] if asked["trust"] else (),
+        progress=tell,
     )
-    return {"checks": [asdict(check) for check in checks]}
+    return {"checks": [asdict(check) for check in checks], "policy": named and str(named)}
 
 
 def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:

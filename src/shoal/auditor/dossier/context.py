@@ -172,6 +172,17 @@ def parts_of(field: str) -> dict[str, str]:
     return {key: str(known.title) for key, known in part.model_fields.items()}
 
 
+def text_fields() -> list[str]:
+    """Every key that takes one answer, in order: `purpose`, `controller.name`."""
+    others = ("version", "attributes", "other_releases", "sign_off")
+    return [
+        f"{key}.{part}" if part else key
+        for key in Context.model_fields
+        if key not in others
+        for part in parts_of(key) or [""]
+    ]
+
+
 @dataclass(frozen=True)
 class ContextFile:
     """A context and the hash of the file that it was read from."""
