@@ -6,9 +6,14 @@ import hashlib
 import json
 import re
 
+import pytest
 import yaml
 
+from shoal.auditor.dossier.context import text_fields
+from shoal.auditor.signatures import new_key
 from shoal.auditor.verify import verify
+from shoal.web.routes_of_release import OWN_NAMES
+from shoal.web.sign_off import context_of
 from web.test_page import draft
 from web.visitor import Visitor
 from web.written import others_in
@@ -138,10 +143,11 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     name = place.relative_to(tables) / "data.csv"
     page = opened.get("/check")
     assert str(name) in page.words
-    opened.send("check-form", path=str(name), policy=str(name.with_name("policy.yaml")))
+    opened.send("check-form", path=str(name))
     page = opened.until("/check", "No check fails")
     assert "shoal verify releases/" in page.words
-    assert "Measured again" in page.words
+    assert "policy.yaml" in page.text.partition('id="command"')[2].partition("</pre>")[0]
+    assert "Policy is the one certified" in page.words
     (place / "data.csv").write_bytes(whole + b"\n")
     page = opened.get("/check")
     assert "A file has changed since it was checked" in page.words
@@ -152,3 +158,40 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     opened.send("check-form", typed="patients.csv")
     opened.until("/check", "It could not be checked")
     assert opened.post("/check", typed="../elsewhere.csv").status == 404
+
+
+def test_every_answer_of_a_dossier_has_a_field(opened):
+    draft(opened)
+    page = opened.get("/release")
+    for field in text_fields():
+        assert f'name="{OWN_NAMES.get(field, field)}"' in page.text, field
+    answers = {"controller.name": "Ward 5", "threshold.max": "0.2", "review_triggers": "a; b"}
+    opened.send(
+        "answers", **answers, **{"replicable-1": "high", "expert.valid_until": "2031-01-01"}
+    )
+    given = context_of(opened.server.project)
+    assert given["controller"]["name"] == "Ward 5"
+    assert given["threshold"]["max"] == 0.2
+    assert given["review_triggers"] == ["a", "b"]
+    assert given["attributes"]["age"]["replicable"] == "high"
+    assert 'name="controller.name" value="Ward 5"' in opened.get("/release").text
+    assert opened.send("answers", **{"threshold.max": "much"}).status == 422
+
+
+def test_a_release_is_signed_with_a_key_and_its_signature_checked_on_the_page(opened, tables):
+    pytest.importorskip("cryptography")
+    new_key(str(tables / "ward"), "a long passphrase")
+    draft(opened)
+    answered(opened)
+    opened.send("sign-form", name="Ada", role="data protection", decision="accept")
+    opened.send("release-form", private_key="ward.pem", passphrase="another one")
+    opened.until("/release", "the passphrase is wrong")
+    opened.send("release-form", private_key="ward.pem", passphrase="a long passphrase")
+    opened.until("/release", "✓ Released:")
+    (place,) = (opened.server.project.folder / "releases").iterdir()
+    assert (place / "dossier.json.sig").is_file()
+    opened.get("/check")
+    name = str(place.relative_to(tables) / "data.csv")
+    opened.send("check-form", path=name, trust="ward.pub.pem")
+    page = opened.until("/check", "No check fails")
+    assert "Signature by the key in" in page.words

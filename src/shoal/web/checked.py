@@ -40,9 +40,9 @@ async def check_screen(server: Server) -> Context:
     """Released files below the start folder, and what the last check found."""
     job = server.jobs.last("verify")
     asked = job.asked if job else {}
-    if job and job.result.get("policy"):
-        asked = {**asked, "policy": job.result["policy"]}
     is_same = asked.get("stamps") == _stamps(asked)
+    if job and job.result.get("policy"):  # the one beside the file
+        asked = {**asked, "policy": job.result["policy"]}
     checks = job.result.get("checks") if job and job.state == "done" and is_same else None
     return {
         **await frame(server, "check", _command(server, asked) if asked else None),

@@ -59,7 +59,7 @@ async def release(request: Request) -> Response:
     elif do == "release":
         _require_open(server, run)
         draft = server.project.folder / "releases" / f".{secrets.token_hex(6)}.draft"
-        key = one(form, "key")
+        key = one(form, "private_key")
         server.start(
             "release",
             one(form, "once"),
