@@ -23,9 +23,6 @@ Path = tuple[str | int, ...]
 MOST_NAMED = 4
 K_ANONYMITY = "k-anonymity"
 CLOSE = 1e-9  # relative; sums in another order differ by less
-ABOUT = ("shoal", "build", "date", "verb", "method", "seed", "seconds", "scale")
-"""Keys about how the release was made, which no file shows."""
-OF_OTHER_CHECKS = ("schema", "policy", "input")
 
 
 @dataclass(frozen=True)
@@ -144,88 +141,6 @@ def broken_text(promise: Mapping[str, Any]) -> str:
     """A promise that does not hold, with both figures."""
     asked, measured = figure(promise["asked"]), figure(promise["measured"])
     return f"{promise['model']}: {asked} asked, {measured} measured"
-
-
-WORDS = {
-    "shoal": "version of Shoal",
-    "build": "versions of libraries",
-    "verb": "command",
-    "seed": "seed of random numbers",
-    "seconds": "run time",
-    "scale": "threads and memory",
-    "records": "numbers of records",
-    "subjects": "how many people there are",
-    "people": "who is one person",
-    "counted": "whether people were counted",
-    "classes": "sizes of groups",
-    "together": "groups by all quasi-identifiers",
-    "groups": "sizes of the second table's groups",
-    "utility": "losses",
-    "risk": "risks to be found",
-    "output": "file format",
-    "faults": "comparison with the original, record by record",
-    "warnings": "findings",
-    "columns": "figures of columns",
-    "attacks": "findings of attacks",
-    "beside": "comparison with other releases",
-    "history": "comparison with earlier releases",
-    "explanation": "reasons of suppression",
-    "downstream": "use for learning",
-    "counterfeits": "invented records",
-    "presence": "whether it shows who is in it",
-    "panel": "people who come again",
-    "ledger": "place in the ledger",
-    "covers": "coverage of the ledger",
-    "guards": "what the ledger guards",
-    "stream": "figures of the stream",
-    "measured": "how its parts were measured",
-    "fusion": "figures of the fusion",
-}
-"""Parts of a certificate in words; others are called by their key."""
-
-
-def not_measured(stated: Stated, has_policy: bool, has_original: bool) -> Check:
-    """What no check has compared, said plainly, and what would let it be.
-
-    A reader takes it on the word of whoever wrote it.
-    """
-    left = [
-        path
-        for path in _leaves(stated.certificate, ())
-        if path[0] not in OF_OTHER_CHECKS
-        and not any(path[:end] in stated.compared for end in range(1, len(path) + 1))
-    ]
-    compared = {path[0] for path in stated.compared}
-    keys = list(dict.fromkeys(str(path[0]) for path in left))
-    words = {key: WORDS.get(key, key) for key in keys}
-    words |= {key: f"part of the {words[key]}" for key in keys if key in compared}
-    method = stated.at("method", "name")
-    if method is not None and not registry.is_known_method(method, stated.verb):
-        words["method"] = "method (not one of Shoal's)"
-    figures = [words[key] for key in keys if key not in ABOUT]
-    about = [words[key] for key in keys if key in ABOUT]
-    parts = []
-    if figures:
-        lacking = [] if has_policy else ["the policy"]
-        is_matched = stated.verb not in ("stream", "republish", "fuse")
-        lacking += [] if has_original or not is_matched else ["the original"]
-        remedy = f" (needs {' and '.join(lacking)})" if lacking else ""
-        parts.append(f"{', '.join(figures)}{remedy}")
-    if about:
-        parts.append(f"{', '.join(about)} (what only its author knows)")
-    return Check("not measured again", None, "; ".join(parts) if parts else "nothing")
-
-
-def _leaves(value: Any, path: Path) -> Iterator[Path]:
-    """The paths to all that is stated; lists of single values are one."""
-    if isinstance(value, Mapping):
-        for key, below in value.items():
-            yield from _leaves(below, (*path, key))
-    elif isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
-        for index, one in enumerate(value):
-            yield from _leaves(one, (*path, index))
-    elif value is not None and value != []:
-        yield path
 
 
 def listed(names: Sequence[str], most: int = MOST_NAMED) -> str:

@@ -15,9 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from shoal.auditor.as_written import as_written
-from shoal.auditor.checks import Check, Stated, broken_text, consistency, not_measured
+from shoal.auditor.checks import Check, Stated, broken_text, consistency
 from shoal.auditor.description import DEFAULT_METHODS, policy_identity, verb_of
-from shoal.auditor.measured_again import RELEASED_IN_PARTS, UNREADABLE, Reader, measured_again
+from shoal.auditor.measured_again import (
+    RELEASED_IN_PARTS,
+    UNREADABLE,
+    Reader,
+    measured_again,
+    not_measured,
+)
 from shoal.auditor.signatures import SIGNATURE_BYTES, Signer, read_trusted
 from shoal.connectors import files
 from shoal.connectors.coded_files import read_coded

@@ -177,12 +177,16 @@ Quiet = Annotated[bool, option("-q, --quiet", "No progress, no summary.")]
 PAGES = (".html", ".htm")
 
 
-def heading_of(released: str, about: Path | None, report: Path | None) -> Heading:
-    """What a report is of; raises InputError where nothing shows it, or it can't be read."""
+def heading_of(released: str, about: Path | None, report: Path | None) -> Heading | None:
+    """What a report is of, if there is one; raises InputError where nothing shows the context, or
+    it can't be read.
+    """
+    if report is None:
+        if about is not None:
+            raise InputError("--context: a report shows it; name one with --report")
+        return None
     from shoal.auditor.dossier.context import Heading
 
-    if about is not None and report is None:
-        raise InputError("--context: a report shows it; name one with --report")
     return Heading.of(released, about)
 
 

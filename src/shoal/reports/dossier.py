@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.auditor.dossier.context import Rating, parts_of, words_of
+from shoal.auditor.dossier.context import SHOWN, Rating, parts_of, words_of
 from shoal.auditor.dossier.dossier import (
     ANSWERED,
     ATTACKS,
@@ -207,7 +207,7 @@ def _columns(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {
             "name": column["name"],
             "role": column.get("role") or "–",
-            "technique": TECHNIQUES.get(column.get("technique"), "–"),
+            "technique": SHOWN.get(column.get("technique"), "–"),
             "loss": share(column.get("loss")),
             "rated": [rating.get(key) or "–" for key in RATED],
         }
@@ -215,18 +215,6 @@ def _columns(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 OF_OTHER_PARTS = ("version", "title", "attributes", "threshold", "sign_off")
 RATED = ("replicable", "available", "distinguishing", "why")
-TECHNIQUES = {
-    "interval": "ranges",
-    "mean": "means",
-    "mean-and-interval": "means and ranges",
-    "span": "ranges in their order",
-    "node": "groups of a hierarchy",
-    "value-or-nothing": "the value, or nothing",
-    "pseudonym": "a pseudonym",
-    "as-is": "as it is",
-    "derived": "computed",
-    "removed": "removed",
-}
 
 
 def _answers(

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from shoal.auditor.dossier.context import Rating, read_context, text_fields, words_of
+from shoal.auditor.dossier.context import SHOWN, Rating, read_context, text_fields, words_of
 from shoal.data.findings import some_named
 from shoal.errors import InputError
 from shoal.web import policy_text
@@ -143,16 +143,6 @@ ROUTES = [
 
 Context = dict[str, Any]
 KINDS = {"public": "Open to everybody", "restricted": "By contract", "enclave": "In a safe room"}
-DONE = {
-    "interval": "ranges",
-    "span": "ranges in their order",
-    "node": "groups of its hierarchy",
-    "value-or-nothing": "whole or *",
-    "as-is": "as it is",
-    "mean": "means",
-    "mean-and-interval": "means and ranges",
-    "pseudonym": "a pseudonym",
-}
 
 
 def attacks_of(run: Run) -> list[str] | None:
@@ -262,7 +252,7 @@ async def release_screen(server: Server) -> Context:
             {
                 "name": name,
                 "why": _why(given, name),
-                "done": DONE.get(str((columns.get(name) or {}).get("technique")), "as it is"),
+                "done": SHOWN.get(str((columns.get(name) or {}).get("technique")), "as it is"),
                 "rated": (given.get("attributes") or {}).get(name) or {},
                 "number": number,
             }

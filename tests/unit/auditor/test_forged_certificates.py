@@ -17,7 +17,8 @@ import pytest
 import yaml
 
 import shoal
-from shoal.auditor.checks import WORDS, Stated, contradictions
+from shoal.auditor.checks import Stated, contradictions
+from shoal.auditor.measured_again import WORDS
 from shoal.cli.main import status_of
 from shoal.data.certificate_shape import shape_findings
 from shoal.errors import InputError

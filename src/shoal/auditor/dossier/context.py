@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from shoal.connectors.database.address import is_address
 from shoal.errors import InputError
 from shoal.policy.consistency import findings_in
 from shoal.policy.loading import read_mapping
@@ -196,6 +195,21 @@ class ContextFile:
         return self.context.model_dump(mode="json")
 
 
+SHOWN = {
+    "interval": "ranges",
+    "span": "ranges in their order",
+    "node": "groups of its hierarchy",
+    "value-or-nothing": "whole or *",
+    "as-is": "as it is",
+    "mean": "means",
+    "mean-and-interval": "means and ranges",
+    "pseudonym": "a pseudonym",
+    "derived": "computed",
+    "removed": "removed",
+}
+"""What a column shows, by its technique."""
+
+
 def read_context(given: str | Path | dict[str, Any]) -> ContextFile:
     """A context from a YAML, JSON or TOML file, or its content; raises InputError, all findings."""
     if isinstance(given, dict):
@@ -212,14 +226,11 @@ class Heading(NamedTuple):
     owner: str = ""
 
     @classmethod
-    def of(cls, released: str, given: str | Path | dict[str, Any] | None) -> Heading:
+    def of(cls, released: str, given: str | Path | None) -> Heading:
         """Raises InputError where the context can't be read."""
-        name = "" if is_address(released) or released == "-" else Path(released).name
+        name = "" if "://" in released or released == "-" else Path(released).name
         context = Context(version=1) if given is None else read_context(given).context
         return cls(name, context.title or "", context.controller.name or "")
-
-
-NO_HEADING = Heading()
 
 
 def _checked(content: dict[str, Any]) -> Context:

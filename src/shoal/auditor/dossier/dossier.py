@@ -198,7 +198,7 @@ class Dossier:
     profiles: tuple[Profile, ...]
 
     @property
-    def open(self) -> list[dict[str, Any]]:
+    def open(self) -> list[Mapping[str, Any]]:
         """What is still to be decided: grave findings, open ones, then what is not answered."""
         return list(self.content["open"])
 
@@ -304,24 +304,20 @@ def _clauses(profiles: Sequence[Profile], answers: Answers) -> list[dict[str, An
     ]
 
 
-def _open_findings(certificate: Certificate) -> Iterator[dict[str, Any]]:
+def _open_findings(certificate: Certificate) -> Iterator[Mapping[str, Any]]:
     for severity in (GRAVE, OPEN):
         for one in certificate.warnings:
             if one.severity == severity:
                 yield {"kind": severity, "about": one.code, "text": one.text, "clauses": []}
 
 
-def _open_questions(clauses: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _open_questions(clauses: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     """What is not answered, field by field, with the clauses that ask for it."""
-    fields: dict[str, dict[str, Any]] = {}
-    for clause in clauses:
-        if clause["state"] == OPEN:
-            field = clause["field"]
-            asked = {"kind": QUESTION, "about": field, "text": "", "clauses": []}
-            asked = fields.setdefault(field, asked)
-            asked["text"] = f"{field_words(field)}: {clause['lacks']}"
-            asked["clauses"].append(f"{clause['profile']} {clause['clause']}")
-    return list(fields.values())
+    lacking = [one for one in clauses if one["state"] == OPEN]
+    for field, lacks in {one["field"]: one["lacks"] for one in lacking}.items():
+        asked = [f"{one['profile']} {one['clause']}" for one in lacking if one["field"] == field]
+        text = f"{field_words(field)}: {lacks}"
+        yield {"kind": QUESTION, "about": field, "text": text, "clauses": asked}
 
 
 def _today() -> date:
