@@ -1,4 +1,4 @@
-"""The gate: what keeps it shut, what a signature is over, and what leaves."""
+"""The gate: what keeps it shut, what a sign-off is over, and what leaves."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import hashlib
 import json
 import re
 
+import pytest
 import yaml
 
+from shoal.auditor.dossier.context import text_fields
+from shoal.auditor.signatures import new_key
 from shoal.auditor.verify import verify
 from shoal.cli.main import status_of
+from shoal.web.routes_of_release import OWN_NAMES
+from shoal.web.sign_off import context_of
 from web.test_page import draft
 from web.visitor import Visitor
 from web.written import others_in
@@ -56,20 +61,20 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     assert refused.status == 422
     assert not (project.folder / "releases").exists()
     answered(opened)
-    assert [text for text, met in gate(opened).items() if not met] == ["Signed not yet"]
+    assert [text for text, met in gate(opened).items() if not met] == ["Signed off not yet"]
     # a refusal is kept, and shuts the gate; an approval over the same bytes opens it
     opened.send("sign-form", name="Ada", role="data protection", decision="reject")
-    assert [text for text, met in gate(opened).items() if not met] == ["Signed refused"]
-    # four eyes: who asks can't sign
+    assert [text for text, met in gate(opened).items() if not met] == ["Signed off refused"]
+    # four eyes: who asks can't sign off
     opened.send("ask-form", asker=" BEN ")
     opened.send("sign-form", name="Ben", role="head of study", decision="accept")
-    assert "Signed by somebody else by who asked for it" in gate(opened)
+    assert "Signed off by somebody else by who asked for it" in gate(opened)
     opened.send("ask-form", asker="")
     assert all(gate(opened).values())
     # another recipient than was signed for, or other findings of attacks, shut it again
     signed_for = opened.last
     opened.send("answers", who="Everybody")
-    assert not gate(opened)["Signed something has changed since; sign again"]
+    assert not gate(opened)["Signed off something has changed since; sign off again"]
     assert opened.post("/release", do="release", run=name).status == 422
     opened.last = signed_for
     stale = opened.send("sign-form", name="Ada", decision="accept")
@@ -82,7 +87,7 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     stated = json.loads(found)
     stated["attacks"]["skipped"] = {"linkability": "nothing"}
     tried.write_text(json.dumps(stated))
-    assert not gate(opened)["Signed something has changed since; sign again"]
+    assert not gate(opened)["Signed off something has changed since; sign off again"]
     tried.write_bytes(found)
     # the table, the policy and the data are what was signed, or the gate names them
     path = tables / "patients.csv"
@@ -143,10 +148,11 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     name = place.relative_to(tables) / "data.csv"
     page = opened.get("/check")
     assert str(name) in page.words
-    opened.send("check-form", path=str(name), policy=str(name.with_name("policy.yaml")))
+    opened.send("check-form", path=str(name))
     page = opened.until("/check", "No check fails")
     assert "shoal verify releases/" in page.words
-    assert "Measured again" in page.words
+    assert "policy.yaml" in page.text.partition('id="command"')[2].partition("</pre>")[0]
+    assert "Policy is the one certified" in page.words
     (place / "data.csv").write_bytes(whole + b"\n")
     page = opened.get("/check")
     assert "A file has changed since it was checked" in page.words
@@ -211,3 +217,40 @@ def test_a_watched_ledger_of_the_same_people_has_to_be_accepted_in_words(
     assert "knows people by the same column" not in opened.get("/release").words
     opened.post("/watch", kind="ledger", path="led")
     assert "knows people by the same column" in opened.get("/release").words
+
+
+def test_every_answer_of_a_dossier_has_a_field(opened):
+    draft(opened)
+    page = opened.get("/release")
+    for field in text_fields():
+        assert f'name="{OWN_NAMES.get(field, field)}"' in page.text, field
+    answers = {"controller.name": "Ward 5", "threshold.max": "0.2", "review_triggers": "a; b"}
+    opened.send(
+        "answers", **answers, **{"replicable-1": "high", "expert.valid_until": "2031-01-01"}
+    )
+    given = context_of(opened.server.project)
+    assert given["controller"]["name"] == "Ward 5"
+    assert given["threshold"]["max"] == 0.2
+    assert given["review_triggers"] == ["a", "b"]
+    assert given["attributes"]["age"]["replicable"] == "high"
+    assert 'name="controller.name" value="Ward 5"' in opened.get("/release").text
+    assert opened.send("answers", **{"threshold.max": "much"}).status == 422
+
+
+def test_a_release_is_signed_with_a_key_and_its_signature_checked_on_the_page(opened, tables):
+    pytest.importorskip("cryptography")
+    new_key(str(tables / "ward"), "a long passphrase")
+    draft(opened)
+    answered(opened)
+    opened.send("sign-form", name="Ada", role="data protection", decision="accept")
+    opened.send("release-form", private_key="ward.pem", passphrase="another one")
+    opened.until("/release", "the passphrase is wrong")
+    opened.send("release-form", private_key="ward.pem", passphrase="a long passphrase")
+    opened.until("/release", "✓ Released:")
+    (place,) = (opened.server.project.folder / "releases").iterdir()
+    assert (place / "dossier.json.sig").is_file()
+    opened.get("/check")
+    name = str(place.relative_to(tables) / "data.csv")
+    opened.send("check-form", path=name, trust="ward.pub.pem")
+    page = opened.until("/check", "No check fails")
+    assert "Signature by the key in" in page.words

@@ -77,7 +77,7 @@ class Inference(Attack):
         near = near_values(column, counts.totals > 0, self.tolerance)
         found = _exact(scene.release, counts, column.codes, near)
         if near is not None:
-            found["tolerance"] = near.tolerance
+            found |= {"tolerance": near.tolerance, "tolerance_share": self.tolerance}
         if _too_many(counts, scene):
             why = "so many values that trying each takes too long"
             return found | {"attackers": None, "gain": None, "why": why}

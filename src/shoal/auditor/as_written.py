@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from shoal.auditor.checks import Check, Stated, listed
+from shoal.auditor.checks import Check, Stated, figure, listed
 from shoal.auditor.description import cells_written, file_content
 from shoal.connectors import files, workbooks
 from shoal.connectors.database.address import is_address, parse
@@ -137,8 +137,10 @@ def _unlike_policy(stated: Stated, policy: Policy) -> Iterator[str]:
     """How cells are written, where that is not as the policy says."""
     asked = cells_written(policy.notation.written, policy.render)
     for key, value in asked.items():
-        if stated.differs(value, "output", "dialect", key):
-            yield key
+        stated.note("output", "dialect", key)
+        known = stated.at("output", "dialect", key)
+        if known != value:
+            yield f"{key} ({figure(known)} stated, {figure(value)} by the policy)"
 
 
 # What a released file carries beside its table, where readers of the table don't look but others

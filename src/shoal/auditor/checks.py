@@ -5,7 +5,7 @@ contradicts itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,9 +23,6 @@ Path = tuple[str | int, ...]
 MOST_NAMED = 4
 K_ANONYMITY = "k-anonymity"
 CLOSE = 1e-9  # relative; sums in another order differ by less
-ABOUT = ("shoal", "build", "date", "verb", "method", "seed", "seconds", "scale")
-"""Keys about how the release was made, which no file shows."""
-OF_OTHER_CHECKS = ("schema", "policy", "input")
 
 
 @dataclass(frozen=True)
@@ -53,11 +50,13 @@ class Stated:
     """What a certificate states; None for what it does not.
 
     compared: the paths of keys that some check has compared with the file, the policy or the
-        original, each with all that stands below it.
+        original, each with all that stands below it. differences: what is stated and what was
+        measured, where these differ.
     """
 
     certificate: Certificate
     compared: set[Path] = field(default_factory=set)
+    differences: list[str] = field(default_factory=list)
 
     @property
     def is_earlier(self) -> bool:
@@ -106,62 +105,42 @@ class Stated:
         """Notes that what stands here was compared."""
         self.compared.add(path)
 
-    def differs(self, found: Any, *path: str | int) -> bool:
-        """Whether what stands there is not what was found; notes that it was compared."""
+    def compare(self, found: Any, *path: str | int) -> None:
+        """Notes that what stands there was compared with what was found, and whether it differs."""
         self.note(*path)
-        return not is_close(self.at(*path), found)
+        self.differ(self._name(path), self.at(*path), found)
+
+    def differ(self, name: str, stated: Any, found: Any) -> None:
+        """Notes both figures unless they are equal; of a part, those below it."""
+        if isinstance(stated, Mapping) and isinstance(found, Mapping):
+            for key in {**stated, **found}:
+                self.differ(f"{name}, {key}", stated.get(key), found.get(key))
+        elif not is_close(stated, found):
+            both = f"{figure(stated)} stated, {figure(found)} measured"
+            self.differences.append(f"{name}: {both}")
+
+    def _name(self, path: Path) -> str:
+        """A key as a person reads it: of a promise or a column, whose it is."""
+        first, *more = path
+        about = str(first)
+        if len(path) > 1 and isinstance(path[1], int):
+            whose = self.at(*path[:2])
+            about = whose["model"] if first == "promises" else f"column '{whose['name']}'"
+            more = [key for key in more[1:] if key != "measured"]
+        return ", ".join([about, *(str(key).replace("_", " ") for key in more)])
 
 
-def not_measured(stated: Stated, has_policy: bool, has_original: bool) -> Check:
-    """What no check has compared, said plainly, and what would let it be.
-
-    A reader takes it on the word of whoever wrote it.
-    """
-    left = [
-        path
-        for path in _leaves(stated.certificate, ())
-        if path[0] not in OF_OTHER_CHECKS
-        and not any(path[:end] in stated.compared for end in range(1, len(path) + 1))
-    ]
-    figures = [*_names((path for path in left if path[0] not in ABOUT), stated)]
-    about = list(dict.fromkeys(str(path[0]) for path in left if path[0] in ABOUT))
-    method = stated.at("method", "name")
-    if method is not None and not registry.is_known_method(method, stated.verb):
-        about = [f"{key} (not one of Shoal's)" if key == "method" else key for key in about]
-    parts = []
-    if figures:
-        lacking = [] if has_policy else ["the policy"]
-        is_matched = stated.verb not in ("stream", "republish", "fuse")
-        lacking += [] if has_original or not is_matched else ["the original"]
-        remedy = f" (needs {' and '.join(lacking)})" if lacking else ""
-        parts.append(f"{', '.join(figures)}{remedy}")
-    if about:
-        parts.append(f"{', '.join(about)} (what only its author knows)")
-    return Check("not measured again", None, "; ".join(parts) if parts else "nothing")
+def figure(value: Any) -> str:
+    """A figure of a certificate as a sentence has it."""
+    if value is None or isinstance(value, bool):
+        return {None: "nothing", True: "yes", False: "no"}[value]
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _names(paths: Iterable[Path], stated: Stated) -> Iterator[str]:
-    """Each part once; with its keys, where others of it were compared: `classes (min, max)`."""
-    keys: dict[str, dict[str, None]] = {}
-    for path in paths:
-        words = [str(key) for key in path if isinstance(key, str)]
-        keys.setdefault(words[0], {})["".join(words[1:2])] = None
-    compared = {path[0] for path in stated.compared}
-    for part, below in keys.items():
-        some = [key for key in below if key]
-        yield f"{part} ({listed(some)})" if some and part in compared else part
-
-
-def _leaves(value: Any, path: Path) -> Iterator[Path]:
-    """The paths to all that is stated; lists of single values are one."""
-    if isinstance(value, Mapping):
-        for key, below in value.items():
-            yield from _leaves(below, (*path, key))
-    elif isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
-        for index, one in enumerate(value):
-            yield from _leaves(one, (*path, index))
-    elif value is not None and value != []:
-        yield path
+def broken_text(promise: Mapping[str, Any]) -> str:
+    """A promise that does not hold, with both figures."""
+    asked, measured = figure(promise["asked"]), figure(promise["measured"])
+    return f"{promise['model']}: {asked} asked, {measured} measured"
 
 
 def listed(names: Sequence[str], most: int = MOST_NAMED) -> str:

@@ -34,7 +34,7 @@ COUNTS_VALUES = ("l-diversity", "distinct")
 
 @dataclass(frozen=True)
 class Comparison:
-    """What differs between a certificate and an audit; every figure that is compared is noted.
+    """Notes every figure of a certificate that an audit measures, and both where they differ.
 
     found: the audit's. original: the table that the release was made of, where it is at hand.
     has_truth: whether its records could be matched with the release's. has_policy: else the audit
@@ -54,86 +54,90 @@ class Comparison:
         """Whether both certificates count people, or both count rows."""
         return bool(self.found["counted"] == self.stated.at("counted"))
 
-    def same_people(self) -> Iterator[str]:
-        """What differs where both count the same people."""
+    def people(self) -> None:
+        """Compares where both count the same people."""
         stated, found = self.stated, self.found
         stated.note("counted")
-        if stated.differs(found["subjects"], "subjects"):
-            yield "subjects"
+        stated.compare(found["subjects"], "subjects")
         # a fusion knows its people, which its table alone does not show
         shows_people = stated.at("people") is not None and stated.verb != "fuse"
-        if shows_people and stated.differs(found["people"], "people"):
-            yield "people"
-        yield from self._records()
+        if shows_people:
+            stated.compare(found["people"], "people")
+        self._records()
         risk = found["risk"]
         if stated.at("attacks", "population") is not None:
             risk = {key: risk[key] for key in risk if key.startswith("prosecutor")}
-        yield from self._under("classes", found["classes"], found["classes"])
-        yield from self._under("risk", risk, risk)
+        self._under("classes", found["classes"], found["classes"])
+        self._under("risk", risk, risk)
         if not stated.is_earlier:
-            yield from self._under("together", found["together"], found["together"])
-        yield from self._under("utility", found["utility"], self._comparable_utility())
-        yield from self._groups()
+            self._under("together", found["together"], found["together"])
+        self._under("utility", found["utility"], self._comparable_utility())
+        self._groups()
         for index, one, other in self._promises():
-            keys = ["holds", *filter(_is_measure, {*one, *other})]
+            keys = ["holds", *filter(_is_measure, {**one, **other})]
             keys += [key for key in ("classes", "risk") if key in one or not stated.is_earlier]
-            yield from self._promise(index, other, keys)
-        yield from self._columns((*FROM_FILE, *FROM_PEOPLE))
-        yield from self._warnings(exactly=True)
+            self._promise(index, other, keys)
+        self._columns((*FROM_FILE, *FROM_PEOPLE))
+        self._warnings(exactly=True)
 
-    def same_rows(self, has_classes: bool) -> Iterator[str]:
-        """What differs where people are stated and rows are counted: rows bound people from above.
+    def rows(self, has_classes: bool) -> None:
+        """Compares where people are stated and rows are counted: rows bound people from above.
 
         has_classes: whether the stated classes are those of the whole file.
         """
         found = self.found
-        if _is_larger(self.stated.at("classes"), found["classes"]):
-            yield "classes"
+        self._bound_sizes(found["classes"], "classes")
         for index, one, other in self._promises():
             if one["model"] == K_ANONYMITY:
-                groups = one.get("classes")
-                if _is_above(one["measured"], other["measured"]) or (
-                    groups is not None and _is_larger(groups, other["classes"])
-                ):
-                    yield K_ANONYMITY
+                self._bound(other["measured"], "promises", index, "measured")
+                if one.get("classes") is not None:
+                    self._bound_sizes(other["classes"], "promises", index, "classes")
             elif found.get("presence") is not None:  # of two tables, where a row is a person
-                keys = ["holds", *filter(_is_measure, {*one, *other})]
-                yield from self._promise(index, other, keys)
+                self._promise(index, other, ["holds", *filter(_is_measure, {**one, **other})])
             elif has_classes and (one["model"], one.get("kind")) == COUNTS_VALUES:
-                yield from self._promise(index, other, ["measured", "holds"])
+                self._promise(index, other, ["measured", "holds"])
         if not has_classes:
             return
-        yield from self._records()
-        yield from self._under("classes", found["classes"], ["count"])
+        self._records()
+        self._under("classes", found["classes"], ["count"])
         known = BY_RECORDS if self.has_policy else BY_CELLS
         scores = [key for key in self._comparable_utility() if key in known]
-        yield from self._under("utility", found["utility"], scores)
-        yield from self._groups()
-        yield from self._columns(FROM_FILE)
-        yield from self._warnings(exactly=False)
+        self._under("utility", found["utility"], scores)
+        self._groups()
+        self._columns(FROM_FILE)
+        self._warnings(exactly=False)
 
-    def _under(self, part: str, found: Mapping[str, Any], keys: Iterable[str]) -> Iterator[str]:
-        """Those of the keys of a part that differ."""
+    def _bound(self, bound: Any, *path: str | int) -> None:
+        """Compares what stands there if it is more than rows allow."""
+        stated = self.stated.at(*path)
+        if stated is not None and (bound is None or stated > bound * (1 + CLOSE)):
+            self.stated.compare(bound, *path)
+
+    def _bound_sizes(self, found: Mapping[str, Any], *path: str | int) -> None:
+        """Compares sizes that groups of these numbers of rows can't have."""
+        for key in SIZES:
+            self._bound(found[key], *path, key)
+
+    def _under(self, part: str, found: Mapping[str, Any], keys: Iterable[str]) -> None:
         for key in keys:
-            if self.stated.differs(found[key], part, key):
-                yield f"{part}.{key}"
+            self.stated.compare(found[key], part, key)
 
-    def _groups(self) -> Iterator[str]:
+    def _groups(self) -> None:
         """The groups of two tables, which anybody can count."""
         found, stated = self.found.get("groups") or {}, self.stated.at("groups") or {}
         self.stated.note("presence")
         if (self.stated.at("presence"), set(stated)) != (self.found.get("presence"), set(found)):
-            yield "groups"
+            self.stated.differences.append("groups: other ones stated than measured")
             return
-        yield from self._under("groups", found, found)
+        self._under("groups", found, found)
 
-    def _records(self) -> Iterator[str]:
+    def _records(self) -> None:
         found = self.found["records"]
         keys = ["suppressed"] if self.stated.is_earlier else ["suppressed", "withheld"]
         came = None if self.original is None else self.original.records
         if came is not None and self.stated.at("records", "in") is not None:
             keys.append("in")
-        yield from self._under("records", {**found, "in": came}, keys)
+        self._under("records", {**found, "in": came}, keys)
 
     def _comparable_utility(self) -> list[str]:
         """The measures of utility that an audit can compare; a plug-in's may be missing here."""
@@ -158,19 +162,16 @@ class Comparison:
             if promise.get("to") == measured.get("to"):
                 yield index, promise, measured
 
-    def _promise(
-        self, index: int, measured: Mapping[str, Any], keys: Iterable[str]
-    ) -> Iterator[str]:
-        """The model of a promise of which one of the keys differs."""
-        if [key for key in keys if self.stated.differs(measured.get(key), "promises", index, key)]:
-            yield str(measured["model"])
+    def _promise(self, index: int, measured: Mapping[str, Any], keys: Iterable[str]) -> None:
+        for key in keys:
+            self.stated.compare(measured.get(key), "promises", index, key)
 
-    def _columns(self, from_file: tuple[str, ...]) -> Iterator[str]:
-        """The columns that the certificate describes otherwise than file, policy and original.
+    def _columns(self, from_file: tuple[str, ...]) -> None:
+        """The columns as file, policy and original have them.
 
         from_file: what the release alone tells of them.
         """
-        described = self.stated.at("columns")
+        described, differences = self.stated.at("columns"), self.stated.differences
         if described is None:
             return
         found = {column["name"]: column for column in self.found["columns"]}
@@ -182,17 +183,17 @@ class Comparison:
                 # only the original could tell that a column was there and was removed
                 is_removed = self.original is None and column["technique"] == "removed"
                 if not is_removed or (self.has_policy and column["role"] != "drop"):
-                    yield f"column {index + 1}"
+                    differences.append(f"column {index + 1}: stated, not found")
                 continue
             before = self._before(column)
             measured = {**measured, **before}
             keys = ["name", *(key for key in from_file if measured[key] is not None), *before]
             keys += FROM_POLICY if self.has_policy else []
             keys += FROM_ORIGINAL if self.has_truth else []
-            if [key for key in keys if self.stated.differs(measured[key], "columns", index, key)]:
-                yield f"column '{column['name']}'"
+            for key in keys:
+                self.stated.compare(measured[key], "columns", index, key)
         if self.has_policy:
-            yield from (f"column '{name}'" for name in found)
+            differences += [f"column '{name}': found, not stated" for name in found]
 
     def _before(self, column: Mapping[str, Any]) -> dict[str, Any]:
         """What the original alone says of a published column, in whatever order its rows are."""
@@ -205,7 +206,7 @@ class Comparison:
         distinct, alone = original.distinct_and_alone(name)
         return {"distinct_in": distinct, "alone_in": alone}
 
-    def _warnings(self, exactly: bool) -> Iterator[str]:
+    def _warnings(self, exactly: bool) -> None:
         """Warnings that the file gives reason for and that are not stated, or the other way round.
 
         exactly: whether the same people were counted. A fusion counts other people than an audit.
@@ -215,6 +216,7 @@ class Comparison:
             return
         said = [ReleaseWarning.of(warning) for warning in stated]
         codes = [warning.code for warning in said]
+        is_exact = exactly and self.stated.verb != "fuse"
         own = [TOGETHER_BELOW, WITHHELD_FEW]
         own += [HIERARCHY_REPEATS, *OF_CELLS, PLAIN_SINGLES_OUT] if self.has_policy else []
         own += [SINGLE_ENDS] if self.has_truth else []
@@ -223,14 +225,13 @@ class Comparison:
             if self.has_policy or warning.code in own:
                 found.setdefault(warning.code, []).append(warning)
         for code, given in {**found, **self.warnings}.items():
-            if exactly and self.stated.verb != "fuse":
-                differs = Counter(w.key for w in said if w.code == code) != Counter(
-                    warning.key for warning in given
-                )
-            else:
-                differs = codes.count(code) < len(given)
-            if differs:
-                yield f"the warnings '{code}'"
+            name, count = f"findings '{code}'", codes.count(code)
+            if count < len(given) or (is_exact and count > len(given)):
+                self.stated.differ(name, count, len(given))
+            elif is_exact:
+                keys = Counter(one.key for one in said if one.code == code)
+                if keys != Counter(one.key for one in given):
+                    self.stated.differences.append(f"{name}: other words stated than found")
             if exactly:
                 for index in (index for index, one in enumerate(codes) if one == code):
                     self.stated.note("warnings", index)
@@ -254,12 +255,3 @@ def counts_rows(stated: Stated) -> bool:
 
 def _is_measure(key: str) -> bool:
     return key.startswith("measured") or key.endswith("_measured")
-
-
-def _is_above(stated: Any, bound: Any) -> bool:
-    return stated is not None and (bound is None or stated > bound * (1 + CLOSE))
-
-
-def _is_larger(stated: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
-    """Whether groups of so many rows can't have such sizes."""
-    return any(_is_above(stated[key], found[key]) for key in SIZES)

@@ -7,14 +7,24 @@ not show who is behind its rows, rows are counted, and no group may have more pe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from shoal.auditor.audit import AuditResult, audit_table
-from shoal.auditor.checks import CLOSE, K_ANONYMITY, Check, Stated, listed
+from shoal.auditor.checks import (
+    CLOSE,
+    K_ANONYMITY,
+    Check,
+    Path,
+    Stated,
+    broken_text,
+    figure,
+    listed,
+)
 from shoal.auditor.comparison import Comparison, asked_of, counts_rows
 from shoal.auditor.reading import NEEDS_WITHHELD
 from shoal.auditor.without_policy import stated_policy
@@ -25,7 +35,7 @@ from shoal.connectors.files import SourceFile
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BY_RELEASE
 from shoal.data.classes import Classes, SensitiveColumn
-from shoal.data.fault_words import fault_sentence
+from shoal.data.fault_words import fault_sentence, fault_sentences
 from shoal.data.formulas import formula_sentences_of
 from shoal.data.numbers import parse_numbers
 from shoal.data.person.columns import NO_VALUE
@@ -54,6 +64,7 @@ RELEASED_IN_PARTS = {
 """Verbs whose rows can't be matched with an original's, and the audit that counts their people."""
 COUNTS_VALUES = ("l-diversity", "k-l-diversity", "p-sensitive-k-anonymity")
 FAR_FROM_TABLE = ("t-closeness", "beta-likeness", "delta-disclosure")
+MOST_SHOWN = 3  # differences in one line
 UNREADABLE = "the file can't be read"
 
 
@@ -163,9 +174,9 @@ def _by_file_alone(stated: Stated, table: Table) -> Check:
     except InputError as unfit:
         return Check(NAME, False, f"not by the columns that it names: {unfit.args[0]}")
     comparison = Comparison(stated, result.certificate, has_policy=False)
-    differing = [*comparison.same_rows(has_classes=_measured_together(stated) is None)]
-    if differing:
-        return _differing(differing)
+    comparison.rows(has_classes=_measured_together(stated) is None)
+    if stated.differences:
+        return _differing(stated)
     if stated.verb != "republish":  # there, what earlier releases show counts as well
         denied = [*_denied_by_values(stated, result.release.classes)]
         if denied:
@@ -183,8 +194,12 @@ def _denied_by_values(stated: Stated, classes: Classes) -> Iterator[str]:
             if column is None or measured is None:
                 continue
             shown = _values_shown(column, classes)
-            if model in COUNTS_VALUES and measured > shown.min(initial=column.values) + CLOSE:
-                yield f"{model}: a class shows fewer values of '{column.name}' than were measured"
+            least = int(shown.min(initial=column.values))
+            if model in COUNTS_VALUES and measured > least + CLOSE:
+                yield (
+                    f"{model}: {figure(measured)} stated, but a class shows {least}"
+                    f" values of '{column.name}'"
+                )
             if model in FAR_FROM_TABLE and measured <= CLOSE and len({*shown.tolist()}) > 1:
                 yield f"{model}: a class lacks values of '{column.name}', so 0 was not measured"
 
@@ -207,12 +222,15 @@ def _values_shown(column: SensitiveColumn, classes: Classes) -> np.ndarray:
     return np.bincount(pairs // max(len(keys), 1), minlength=classes.count)
 
 
-def _differing(keys: list[str]) -> Check:
-    """keys: all that differ; of a part of which several do, its name alone is said."""
-    parts = [key.partition(".")[0] for key in keys]
-    short = [part if parts.count(part) > 1 else key for part, key in zip(parts, keys, strict=True)]
-    more = listed(list(dict.fromkeys(short)))
-    return Check(NAME, False, f"{more}: an audit finds another value than the certificate")
+def _differing(stated: Stated) -> Check:
+    return Check(NAME, False, f"an audit finds something else: {_first(stated.differences)}")
+
+
+def _first(differing: list[str]) -> str:
+    """The first few of what differs, and how much more does."""
+    more = len(differing) - MOST_SHOWN
+    said = "; ".join(differing[:MOST_SHOWN])
+    return said if more <= 0 else f"{said}; and {more} more"
 
 
 def _more_warnings(
@@ -244,17 +262,26 @@ def _differing_or_broken(again: Comparison, strict: AuditResult) -> Check | None
     if len(asked) < len(stated.promises):
         return Check(NAME, False, "the certificate states a promise twice")
     if asked != {asked_of(promise) for promise in found["promises"]}:
-        return Check(NAME, False, "the policy asks for other promises than the certificate states")
+        both = [
+            ", ".join(f"{p['model']} {figure(p['asked'])}" for p in promises)
+            for promises in (found["promises"], stated.promises)
+        ]
+        text = f"the policy asks for other promises ({both[0]}) than are stated ({both[1]})"
+        return Check(NAME, False, text)
     is_alone = _measured_together(stated) is None
     is_counted = is_alone and again.is_counted_alike
-    differing = [*(again.same_people() if is_counted else again.same_rows(is_alone))]
-    if differing:
-        return _differing(differing)
+    if is_counted:
+        again.people()
+    else:
+        again.rows(is_alone)
+    if stated.differences:
+        return _differing(stated)
     if strict.truth is not None:
         for name in strict.certificate["faults"]:
             stated.note("faults", name)
     if not _holds(strict.certificate, is_counted):
-        return Check(NAME, False, "an audit finds broken promises, or faults")
+        broken = [broken_text(one) for one in strict.certificate["promises"] if not one["holds"]]
+        return Check(NAME, False, _first([*broken, *fault_sentences(strict.certificate)]))
     return None
 
 
@@ -314,3 +341,91 @@ def _measured_together(stated: Stated) -> str | None:
     if stated.at("measured") == BY_RELEASE:
         return f"a stream was measured release by release; run {RELEASED_IN_PARTS['stream']}"
     return None
+
+
+# What was not measured again, in words.
+
+
+ABOUT = ("shoal", "build", "date", "verb", "method", "seed", "seconds", "scale")
+"""Keys about how the release was made, which no file shows."""
+OF_OTHER_CHECKS = ("schema", "policy", "input")
+WORDS = {
+    "shoal": "version of Shoal",
+    "build": "versions of libraries",
+    "verb": "command",
+    "seed": "seed of random numbers",
+    "seconds": "run time",
+    "scale": "threads and memory",
+    "records": "numbers of records",
+    "subjects": "how many people there are",
+    "people": "who is one person",
+    "counted": "whether people were counted",
+    "classes": "sizes of groups",
+    "together": "groups by all quasi-identifiers",
+    "groups": "sizes of the second table's groups",
+    "utility": "losses",
+    "risk": "risks to be found",
+    "output": "file format",
+    "faults": "comparison with the original, record by record",
+    "warnings": "findings",
+    "columns": "figures of columns",
+    "attacks": "findings of attacks",
+    "beside": "comparison with other releases",
+    "history": "comparison with earlier releases",
+    "explanation": "reasons of suppression",
+    "downstream": "use for learning",
+    "counterfeits": "invented records",
+    "presence": "whether it shows who is in it",
+    "panel": "people who come again",
+    "ledger": "place in the ledger",
+    "covers": "coverage of the ledger",
+    "guards": "what the ledger guards",
+    "stream": "figures of the stream",
+    "measured": "how its parts were measured",
+    "fusion": "figures of the fusion",
+}
+"""Parts of a certificate in words; others are called by their key."""
+
+
+def not_measured(stated: Stated, has_policy: bool, has_original: bool) -> Check:
+    """What no check has compared, said plainly, and what would let it be.
+
+    A reader takes it on the word of whoever wrote it.
+    """
+    left = [
+        path
+        for path in _leaves(stated.certificate, ())
+        if path[0] not in OF_OTHER_CHECKS
+        and not any(path[:end] in stated.compared for end in range(1, len(path) + 1))
+    ]
+    compared = {path[0] for path in stated.compared}
+    keys = list(dict.fromkeys(str(path[0]) for path in left))
+    words = {key: WORDS.get(key, key) for key in keys}
+    words |= {key: f"part of the {words[key]}" for key in keys if key in compared}
+    method = stated.at("method", "name")
+    if method is not None and not registry.is_known_method(method, stated.verb):
+        words["method"] = "method (not one of Shoal's)"
+    figures = [words[key] for key in keys if key not in ABOUT]
+    about = [words[key] for key in keys if key in ABOUT]
+    parts = []
+    if figures:
+        lacking = [] if has_policy else ["the policy"]
+        is_matched = stated.verb not in ("stream", "republish", "fuse")
+        lacking += [] if has_original or not is_matched else ["the original"]
+        remedy = f" (needs {' and '.join(lacking)})" if lacking else ""
+        parts.append(f"{', '.join(figures)}{remedy}")
+    if about:
+        parts.append(f"{', '.join(about)} (what only its author knows)")
+    return Check("not measured again", None, "; ".join(parts) if parts else "nothing")
+
+
+def _leaves(value: Any, path: Path) -> Iterator[Path]:
+    """The paths to all that is stated; lists of single values are one."""
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            yield from _leaves(below, (*path, key))
+    elif isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
+        for index, one in enumerate(value):
+            yield from _leaves(one, (*path, index))
+    elif value is not None and value != []:
+        yield path

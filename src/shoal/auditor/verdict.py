@@ -78,21 +78,25 @@ ALONE = {
 def acceptance_text(row: Mapping[str, Any], certificate: Mapping[str, Any]) -> str:
     """A threshold that an attack exceeds, and what helps; not another seed."""
     name = row["attribute"]
-    if row["measure"] == "alone":
-        if name is None:  # the worst column is judged
-            columns = (certificate["attacks"].get("singling-out") or {}).get("alone", {})
-            name = max(columns, key=lambda column: columns[column]["share"] or 0.0, default=None)
-        roles = {column["name"]: column["role"] for column in certificate.get("columns") or []}
-        remedy = ALONE["sensitive" if roles.get(name) == "sensitive" else "plain"]
-    else:
-        remedy = REMEDIES.get(row["measure"], "change the policy")
+    if row["measure"] == "alone" and name is None:  # the worst column is judged
+        columns = (certificate["attacks"].get("singling-out") or {}).get("alone", {})
+        name = max(columns, key=lambda column: columns[column]["share"] or 0.0, default=None)
+    helps = remedy(certificate, row["measure"], name)
     of = f" of '{name}'" if name else ""
     if row["upper"] is None:
-        return f"accept '{row['measure']}'{of}: could not be measured; {remedy}"
+        return f"accept '{row['measure']}'{of}: could not be measured; {helps}"
     return (
         f"accept '{row['measure']}'{of}: at most {row['at_most']}, an attack finds up to"
-        f" {row['upper']}; {remedy}"
+        f" {row['upper']}; {helps}"
     )
+
+
+def remedy(certificate: Mapping[str, Any], measure: str, name: str | None) -> str:
+    """What helps against an attack. measure, name: how `accept` names it and its column."""
+    if measure != "alone":
+        return REMEDIES.get(measure, "change the policy")
+    roles = {column["name"]: column["role"] for column in certificate.get("columns") or []}
+    return ALONE["sensitive" if roles.get(name) == "sensitive" else "plain"]
 
 
 # All quasi-identifiers together, where promises are about some of them each.

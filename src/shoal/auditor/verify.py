@@ -15,9 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from shoal.auditor.as_written import as_written
-from shoal.auditor.checks import Check, Stated, consistency, not_measured
+from shoal.auditor.checks import Check, Stated, broken_text, consistency
 from shoal.auditor.description import DEFAULT_METHODS, policy_identity, verb_of
-from shoal.auditor.measured_again import RELEASED_IN_PARTS, UNREADABLE, Reader, measured_again
+from shoal.auditor.measured_again import (
+    RELEASED_IN_PARTS,
+    UNREADABLE,
+    Reader,
+    measured_again,
+    not_measured,
+)
 from shoal.auditor.signatures import SIGNATURE_BYTES, Signer, read_trusted
 from shoal.connectors import files
 from shoal.connectors.coded_files import read_coded
@@ -104,6 +110,19 @@ def verify(
         return verify_by(path, Proof.of(path, certificate), asked, source, trust, progress)
 
 
+def policy_beside(released: str, certificate: str | Path | None = None) -> Path | None:
+    """The policy that a certificate names, if it lies beside the release: `policy.yaml`, or with
+    the name of the file.
+    """
+    path, stated = Path(released), Stated(Proof.of(released, certificate).certificate)
+    for name in ("policy.yaml", f"{path.stem}.policy.yaml"):
+        with suppress(InputError):
+            known = policy_identity(Policy.load(path.with_name(name)), stated.verb)
+            if known["sha256"] == stated.at("policy", "sha256"):
+                return path.with_name(name)
+    return None
+
+
 def verify_by(
     path: str,
     proof: Proof,
@@ -142,10 +161,10 @@ def _checks(
     yield _columns(stated, table)
     yield _rows(stated, table)
     yield consistency(stated)
-    yield _promises(stated, policy)
-    yield named
     progress("measuring the promises")
     again = measured_again(stated, path, table, reader)
+    yield _promises(stated, policy, bool(again.ok))
+    yield named
     yield again
     yield _input(stated, reader, again)
     yield not_measured(stated, policy is not None, original is not None)
@@ -207,7 +226,7 @@ def _file(stated: Stated, path: str, digest: str) -> Check:
         return Check("file", False, "the certificate names none; certify the file with an audit")
     if known != digest:
         text = "is not the one certified: one of the two was changed, or belongs to another"
-        return Check("file", False, f"{text}; fetch both again")
+        return Check("file", False, f"{text}; {_both(known, digest)}; fetch both again")
     text = f"is the one certified, SHA-256 {digest}"
     if stated.at("presence") is None:
         return Check("file", True, text)
@@ -247,19 +266,23 @@ def _rows(stated: Stated, table: Table | None) -> Check:
     known = stated.at("records", "out")
     if table is None:
         return Check("rows", False, UNREADABLE)
-    if stated.differs(table.records, "records", "out"):
+    stated.note("records", "out")
+    if table.records != known:
         return Check("rows", False, f"{table.records} in the file, {known} certified")
     return Check("rows", True, f"{known}, as certified")
 
 
-def _promises(stated: Stated, policy: Policy | None) -> Check:
-    """Whether the certificate says that all is kept, as it would of itself."""
+def _promises(stated: Stated, policy: Policy | None, is_measured: bool) -> Check:
+    """Whether the certificate says that all is kept, as it would of itself.
+
+    is_measured: whether that was measured again.
+    """
     name, promises = "promises", stated.promises
     if not promises:
         return Check(name, False, "the certificate states none")
-    broken = [promise["model"] for promise in promises if not promise["holds"]]
+    broken = [broken_text(promise) for promise in promises if not promise["holds"]]
     if broken:
-        return Check(name, False, f"{', '.join(broken)} did not hold when it was measured")
+        return Check(name, False, f"the certificate states broken ones: {'; '.join(broken)}")
     faults = stated.at("faults") or {}
     found = [fault_sentence(fault, count) for fault, count in faults.items() if count]
     if found:
@@ -274,7 +297,10 @@ def _promises(stated: Stated, policy: Policy | None) -> Check:
         return Check(name, False, "the certificate states an attack that is not accepted")
     unknown = sorted({p["model"] for p in promises} - registry.models().keys())
     others = f"; {', '.join(unknown)}: not known to this version" if unknown else ""
-    return Check(name, True, f"{len(promises)} of {len(promises)} held{others}")
+    text = f"{len(promises)} of {len(promises)} held{others}"
+    if not is_measured:
+        return Check(name, None, f"stated, not measured here: {text}")
+    return Check(name, True, text)
 
 
 def _unlimited(stated: Stated, policy: Policy) -> str:
@@ -306,7 +332,9 @@ def _policy(stated: Stated, policy: Policy | None) -> Check:
     stated.note(name)
     identity = policy_identity(policy, stated.verb)
     if known["sha256"] != identity["sha256"]:
-        return Check(name, False, f"is not the one certified; {_way_out(stated, policy)}")
+        both = _both(known["sha256"], identity["sha256"])
+        text = f"is not the one certified, {both}; {_way_out(stated, policy)}"
+        return Check(name, False, text)
     if known["files"] != identity["files"]:
         return Check(name, False, "the files that it reads are not those certified")
     verb = verb_of(policy)
@@ -314,6 +342,11 @@ def _policy(stated: Stated, policy: Policy | None) -> Check:
         text = f"its method serves 'shoal {verb}', the certificate is of 'shoal {stated.verb}'"
         return Check(name, False, text)
     return Check(name, True, f"is the one certified, SHA-256 {known['sha256']}")
+
+
+def _both(known: str, digest: str) -> str:
+    """Two hashes by their beginnings."""
+    return f"SHA-256 {known[:12]}… stated, {digest[:12]}… found"
 
 
 def _way_out(stated: Stated, policy: Policy) -> str:
@@ -349,7 +382,7 @@ def _input(stated: Stated, reader: Reader, again: Check) -> Check:
         return Check(name, None, "needs the original; name it with --original")
     stated.note(name)
     if known != digest:
-        return Check(name, False, "the original is not the one certified")
+        return Check(name, False, f"the original is not the one certified, {_both(known, digest)}")
     return Check(name, True, f"the original is the one certified, SHA-256 {digest}")
 
 

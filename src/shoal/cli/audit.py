@@ -103,6 +103,7 @@ def audit(
     sign: Sign = None,
     as_json: options.Json = False,
     report: options.Report = None,
+    about: options.About = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
@@ -128,6 +129,7 @@ def audit(
         "--downstream": downstream or None,
         "--require-together": require_together or None,
         "--sign": sign,
+        "--context": about,
         **columns.given(),
         "--read": read,
         "--write": write,
@@ -183,6 +185,7 @@ def audit(
             "audit --with: finds people again by its original; give it with --original, before the"
             " first --with"
         )
+    heading = options.heading_of(released, about, report)
     inputs = [released, original, str(policy or "-"), *asked.files, *attacks.files, *beside.files]
     options.check_outputs(output, report=report, inputs=inputs)
     written = None if beside.is_asked else output
@@ -202,7 +205,7 @@ def audit(
             from shoal.reports.release import write_report
 
             progress("drawing the report")
-            write_report(result, asked, report)
+            write_report(result, asked, report, heading)
     certificate = result.certificate
     show_warnings(certificate)
     for caveat in _caveats(result, original, trace):

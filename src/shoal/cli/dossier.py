@@ -78,8 +78,9 @@ def dossier(
         list[str] | None,
         option(
             "--profile NAME",
-            "Whose clauses are listed; repeatable. By default all: appi, ehds, ema-hc,"
-            " gbt-42460, hipaa-expert, iso-27559.",
+            "Whose clauses are listed; repeatable. By default gdpr. Others: appi, ehds, ema-hc,"
+            " gbt-42460, hipaa-expert, ico-2025, ipc-ontario-2025, iso-27559, korea-2026,"
+            " owasp-aisvs, tc260-2025.",
         ),
     ] = None,
     complete: Annotated[

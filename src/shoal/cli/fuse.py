@@ -182,11 +182,12 @@ def fuse(
             )
             if report is not None:
                 from shoal.auditor.audit import audit_file
+                from shoal.auditor.dossier.context import Heading
                 from shoal.reports.release import write_report
 
                 progress("drawing the report")
                 audited = audit_file(output, agreement.policy)
-                write_report(audited, agreement.policy, report)
+                write_report(audited, agreement.policy, report, Heading.of(output, None))
     except KeyboardInterrupt:
         typer.echo(
             "shoal: interrupted; nothing was published, run the same command again to resume",

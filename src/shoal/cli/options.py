@@ -17,6 +17,7 @@ import typer
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
+    from shoal.auditor.dossier.context import Heading
     from shoal.policy.policy import Policy
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
@@ -160,6 +161,10 @@ Write = Annotated[
 Seed = Annotated[int | None, option("--seed", "Overrides the policy's seed.")]
 Json = Annotated[bool, option("--json", "Print the certificate on standard output.")]
 Report = Annotated[Path | None, option("--report FILE.html", "Write a report to hand on.")]
+About = Annotated[
+    Path | None,
+    option("--context FILE", "A context of 'shoal dossier': the report shows title and owner."),
+]
 RequireTogether = Annotated[
     bool,
     option(
@@ -170,6 +175,19 @@ RequireTogether = Annotated[
 Quiet = Annotated[bool, option("-q, --quiet", "No progress, no summary.")]
 
 PAGES = (".html", ".htm")
+
+
+def heading_of(released: str, about: Path | None, report: Path | None) -> Heading | None:
+    """What a report is of, if there is one; raises InputError where nothing shows the context, or
+    it can't be read.
+    """
+    if report is None:
+        if about is not None:
+            raise InputError("--context: a report shows it; name one with --report")
+        return None
+    from shoal.auditor.dossier.context import Heading
+
+    return Heading.of(released, about)
 
 
 def check_outputs(

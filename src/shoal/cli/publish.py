@@ -64,6 +64,7 @@ def publish(
     sign: Sign = None,
     as_json: options.Json = False,
     report: options.Report = None,
+    about: options.About = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Publish one table, once: writes OUTPUT and OUTPUT.certificate.json, or nothing if a promise
@@ -93,6 +94,7 @@ def publish(
         )
     kinds = kinds_of(metadata)
     check_kinds(kinds, output)
+    heading = options.heading_of(output, about, report)
     signer = opened(sign)
     asked = overrides.policy(policy)
     if kinds:
@@ -125,7 +127,7 @@ def publish(
                 from shoal.reports.release import write_report
 
                 progress("drawing the report")
-                write_report(outcome, asked, report)
+                write_report(outcome, asked, report, heading)
     show_warnings(outcome.certificate)
     for sentence in outdated_metadata(output, kinds):
         print(f"shoal: {printable(sentence)}", file=sys.stderr)

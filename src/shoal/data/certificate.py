@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +111,7 @@ class Certificate(Mapping[str, Any]):
 
     def _repr_html_(self) -> str:
         """What holds and what was lost, for a notebook; `to_json` has everything."""
-        return certificate_html(self, self.holds, self.warnings)
+        return certificate_html(self)
 
     @property
     def holds(self) -> bool:
@@ -155,6 +155,19 @@ class Certificate(Mapping[str, Any]):
         """The findings for which a release whose promises hold is still not shown as green."""
         return tuple(one for one in self.warnings if one.severity == GRAVE)
 
+    @property
+    def light(self) -> str:
+        """`red` unless everything holds, `amber` if a finding is grave, else `green`."""
+        if not self.is_kept:
+            return "red"
+        return "amber" if self.grave else "green"
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """What its readers see first, and below it the grave findings."""
+        first = "Every promise holds" if self.is_kept else "Not everything holds"
+        return first, *(f"Grave: {one.text}" for one in self.grave)
+
     def extended(self, **more: Any) -> Certificate:
         return Certificate({**self._content, **more})
 
@@ -187,20 +200,18 @@ def _plain(value: Any) -> Any:
 # A certificate at a glance, for a notebook: whether it holds, each promise, size and loss.
 
 
-def certificate_html(
-    certificate: Mapping[str, Any], holds: bool, warnings: Iterable[ReleaseWarning]
-) -> str:
+def certificate_html(certificate: Certificate) -> str:
     """The verdict, the promises, the main figures and the warnings; everything escaped."""
     promises = [_promise(promise) for promise in certificate.get("promises") or []]
+    first, *grave = certificate.verdict
+    other = [one.text for one in certificate.warnings if one.severity != GRAVE]
     return notebook.section(
-        notebook.sentence(
-            "Every promise holds." if holds else "Does not hold.",
-            strong=True,
-        ),
+        notebook.sentence(f"{first}.", strong=True),
+        *(notebook.sentence(f"{line}.") for line in grave),
         notebook.table(("promise", "of", "asked", "measured", "holds"), promises),
         notebook.table(("figure", "measured"), _figures(certificate)),
         *(notebook.sentence(f"{fault}.") for fault in fault_sentences(certificate)),
-        *(notebook.sentence(f"{warning.text}.") for warning in warnings),
+        *(notebook.sentence(f"{text}.") for text in other),
     )
 
 

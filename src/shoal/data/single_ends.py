@@ -91,8 +91,9 @@ def single_end_warnings(
     return [
         ReleaseWarning(
             SINGLE_ENDS,
-            f"{name}: {share:.0%} of published ends are one person's true value;"
-            f" {_way_out(of_name[name], may_round)}".replace("%", " %"),
+            f"In {100 * share:.0f} of 100 ranges an end is a real person's {name}."
+            f" {_way_out(of_name[name], may_round)} hides them",
+            name,
         )
         for name, share in shares.items()
         if share > TOLERATED
@@ -100,8 +101,7 @@ def single_end_warnings(
 
 
 def _way_out(attribute: Attribute, may_round: bool) -> str:
-    step = _step_text(attribute)
-    return f"'round: {step}' hides them" if may_round else "a hierarchy of 'bins' hides them"
+    return f"Rounding to {_step_text(attribute)}" if may_round else "A hierarchy of 'bins'"
 
 
 def _step_text(attribute: Attribute) -> str:

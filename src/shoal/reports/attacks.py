@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from shoal.auditor.verdict import remedy
 from shoal.data.certificate import Certificate
 from shoal.reports import charts
 from shoal.reports.pages import percent_text
@@ -24,7 +25,7 @@ QUESTIONS = (
     "What do earlier releases add?",
     "What does the method give away?",
 )
-NOTHING, SOME, MUCH = "nothing beyond chance", "some", "much"
+NOTHING, NONE, SOME, MUCH = "nothing beyond chance", "none", "some", "much"
 NEGLIGIBLE = 0.01  # of a gain
 CONSIDERABLE = 0.10
 NOT_MEASURED = "not measured"
@@ -38,7 +39,8 @@ class Row:
     """One line of the page.
 
     number: what is judged, a gain or a share. control: people who are not in the release. why: it
-    is not measured. measure, attribute: how `accept` names it; empty where it can't.
+    is not measured. measure, attribute: how `accept` names it; empty where it can't. helps: the
+    measure whose remedy helps here, where `accept` can't name it.
     """
 
     question: str
@@ -51,6 +53,16 @@ class Row:
     measure: str = ""
     attribute: str | None = None
     why: str | None = None
+    helps: str = ""
+
+    @property
+    def is_measured(self) -> bool:
+        return any(_parts(one)[0] is not None for one in (self.member, self.gain))
+
+    @property
+    def says(self) -> str:
+        """What was tried and how often it worked, or why that is not known."""
+        return self.sentence if self.is_measured else f"{self.label}: {self.why or NOT_MEASURED}"
 
     @property
     def number(self) -> Number:
@@ -63,7 +75,7 @@ class Row:
         if share is None:
             return NOT_MEASURED
         if self.gain is None:
-            return "none" if share == 0 else SOME if share <= CONSIDERABLE else MUCH
+            return NONE if share == 0 else SOME if share <= CONSIDERABLE else MUCH
         upper = share if ends is None else ends[1]
         if upper <= NEGLIGIBLE or (ends is not None and ends[0] <= 0 <= ends[1]) or share <= 0:
             return NOTHING
@@ -116,8 +128,43 @@ def attack_lines(certificate: Certificate) -> Iterator[str]:
     if rows:
         yield OPENING
     for row in rows:
-        said = row.sentence or f"{row.label}: {row.why}"
-        yield f"{said} [{verdict(certificate, row)}]"
+        yield f"{row.says} [{verdict(certificate, row)}]"
+
+
+MOST_RANKED = 10
+PLACES = {MUCH: 0, SOME: 1, NONE: 2, NOTHING: 2, NOT_MEASURED: 3}
+ASKED = dict(
+    zip(("singling-out", "linkability", "inference", "membership"), QUESTIONS, strict=False)
+)
+"""The question that an attack answers."""
+
+
+def worst_of(certificate: Certificate, attack: str) -> str:
+    """The worst that was found to the question of an attack, in a word; empty without one."""
+    words = [row.word for row in rows_of(certificate) if row.question == ASKED.get(attack)]
+    return min(words, key=PLACES.__getitem__, default="")
+
+
+class Finding(NamedTuple):
+    """What an attack found, in a word and a sentence, and what to do about it."""
+
+    word: str
+    says: str
+    remedy: str
+
+
+def ranked(certificate: Certificate) -> list[Finding]:
+    """The findings that matter most, at most ten: much, some, none, then what was not measured."""
+    rows = sorted(rows_of(certificate), key=lambda row: PLACES[row.word])
+    return [_finding(certificate, row) for row in rows[:MOST_RANKED]]
+
+
+def _finding(certificate: Certificate, row: Row) -> Finding:
+    said = f"{row.says.rstrip('.')}."
+    if row.word not in (MUCH, SOME):
+        return Finding(row.word, said, "")
+    helps = remedy(certificate, row.measure or row.helps, row.attribute)
+    return Finding(row.word, said, f"{helps[:1].upper()}{helps[1:]}.")
 
 
 def _singled_out(found: Found) -> Iterator[Row]:
@@ -127,10 +174,11 @@ def _singled_out(found: Found) -> Iterator[Row]:
     values, chance = attack["univariate"], attack["univariate_baseline"]
     sentence = (
         f"A value that cells show by itself, or the outermost end of a column, belongs to one"
-        f" person in {_text(values)} of trials; any value of the domains in {_text(chance)}."
+        f" person in {_text(values)} of trials{_also('; any value of the domains in {}', chance)}."
     )
-    yield Row(QUESTIONS[0], "values shown alone", sentence, values, chance=chance)
-    among = f"; among people not in it in {_text(attack['control'])}" if attack["control"] else ""
+    label = "values shown alone"
+    yield Row(QUESTIONS[0], label, sentence, values, chance=chance, helps="ends_gain")
+    among = _also("; among people not in it in {}", attack["control"])
     sentence = (
         "An interval's end, with the rest of its class, points at one person in"
         f" {_text(attack['isolate'])} of trials{among}."
@@ -160,7 +208,16 @@ def _linked(found: Found) -> Iterator[Row]:
             sentence = f"A list of {known} picks the right record for {_text(share)} of people."
             measure = "linkage" if one is attack else ""
             label = "a list of names"
-            yield Row(QUESTIONS[1], label, sentence, share, chance=chance, measure=measure)
+            yield Row(
+                QUESTIONS[1],
+                label,
+                sentence,
+                share,
+                chance=chance,
+                measure=measure,
+                why=one.get("why"),
+                helps="linkage",
+            )
     around = found.get("population")
     if around is not None:
         yield Row(
@@ -179,12 +236,14 @@ def _inferred(found: Found) -> Iterator[Row]:
     for name, one in found.get("inference", {}).items():
         best = (one["attackers"] or {}).get(one.get("best"), {})
         member, control = best.get("member"), best.get("control")
-        outside = f", {_text(control)} of people like them not in it" if control else ""
+        outside = _also(", {} of people like them not in it", control)
+        near = _near(one)
+        most = _also(", {} by the most frequent value", one["baseline"])
         yield Row(
             QUESTIONS[2],
             f"guessing {name}",
-            f"Guessing {name} is right for {_text(member)} of people in the release{outside},"
-            f" {_text(one['baseline'])} by the most frequent value.",
+            f"Guessing {name}{near} is right for {_text(member)} of people in the release"
+            f"{outside}{most}.",
             member,
             control,
             one["baseline"],
@@ -194,10 +253,20 @@ def _inferred(found: Found) -> Iterator[Row]:
             one.get("why"),
         )
         sentence = (
-            f"{_text(one['certain'])} of people stand in a class where one {name} is at least 90 %."
+            f"{_text(one['certain'])} of people stand in a class where one {name}{near} is at least"
+            " 90 %."
         )
         share, label = one["certain"], f"{name} at 90 %"
         yield Row(QUESTIONS[2], label, sentence, share, measure="certain", attribute=name)
+
+
+def _near(one: Mapping[str, Any]) -> str:
+    """How far off a guess of a number may be; empty of other values."""
+    if not one.get("tolerance"):
+        return ""
+    share = one.get("tolerance_share")  # earlier certificates do not state it
+    part = "a part" if share is None else f"{100 * share:g} %"
+    return f", give or take {part} of its range,"
 
 
 def _by_class(found: Found) -> Iterator[Row]:
@@ -208,11 +277,12 @@ def _by_class(found: Found) -> Iterator[Row]:
             " their class as in the table, or more."
         )
         share, label = one["lifted"], f"rare {name}"
-        yield Row(QUESTIONS[2], label, sentence, share, measure="lifted", attribute=name)
+        why = one.get("why")
+        yield Row(QUESTIONS[2], label, sentence, share, measure="lifted", attribute=name, why=why)
     for name, one in found.get("homogeneity", {}).items():
         sentence = (
             f"{_text(one['people'])} of people stand in a class of one {name}: who finds it knows"
-            f" the value; by chance {_text(one['chance'])}."
+            f" the value{_also('; by chance {}', one['chance'])}."
         )
         yield Row(
             QUESTIONS[2],
@@ -222,6 +292,7 @@ def _by_class(found: Found) -> Iterator[Row]:
             chance=one["chance"],
             measure="homogeneous",
             attribute=name,
+            why=one.get("why"),
         )
 
 
@@ -255,7 +326,8 @@ def _together(found: Found, certificate: Certificate) -> Iterator[Row]:
             f"Together with {others}, rows known to be one person's,"
             f" {_text(linked['below_k'])} of people stand among fewer than {k}."
         )
-        yield Row(QUESTIONS[4], f"among fewer than {k}", sentence, linked["below_k"])
+        label = f"among fewer than {k}"
+        yield Row(QUESTIONS[4], label, sentence, linked["below_k"], helps="alone_after")
     for name, one in (attack[attack["applies"]] or {}).get("attributes", {}).items():
         share, label = one["certain"], f"certain {name}"
         sentence = f"Together with {others}, one {name} is left for {_text(share)} of people."
@@ -269,9 +341,7 @@ def _method(found: Found) -> Iterator[Row]:
     yield Row(
         QUESTIONS[5],
         "tight cells",
-        ""
-        if _parts(attack["implied"])[0] is None
-        else f"Of coarsened cells, {_text(attack['implied'])} tell a true value, though not whose.",
+        f"Of coarsened cells, {_text(attack['implied'])} tell a true value, though not whose.",
         attack["implied"],
         measure="implied",
         why=attack.get("why"),
@@ -300,6 +370,12 @@ def _parts(number: Number) -> tuple[float | None, list[float] | None]:
 def _text(number: Number) -> str:
     share = _parts(number)[0]
     return NOT_MEASURED if share is None else percent_text(share)
+
+
+def _also(words: str, number: Number) -> str:
+    """A part of a sentence; empty where its number is not known."""
+    share = _parts(number)[0]
+    return "" if share is None else words.format(percent_text(share))
 
 
 def interval_text(number: Number) -> str:
@@ -331,12 +407,12 @@ def page_content(certificate: Certificate, always: bool = False) -> list[dict[st
 def _cells(certificate: Certificate, row: Row) -> dict[str, Any]:
     threshold = acceptance(certificate, row)
     return {
-        "sentence": row.sentence or row.label,
+        "sentence": row.says,
         "figures": [_figure(number) for number in (row.member, row.control, row.chance)],
         "gain": "" if row.gain is None else interval_text(row.gain),
         "at_most": "" if threshold is None else percent_text(threshold["at_most"]),
         "word": verdict(certificate, row),
-        "why": row.why,
+        "why": row.why if row.is_measured else None,
     }
 
 
@@ -378,6 +454,7 @@ def attack_section(certificate: Certificate, always: bool = False) -> dict[str, 
     return {
         "attacks": page_content(certificate, always),
         "attacks_opening": OPENING,
+        "ranked": ranked(certificate),
         "attack_bars": charts.attacks_chart(found).svg("attacks") if found else None,
         "control": tried.get("control"),
     }

@@ -6,36 +6,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.auditor.dossier.dossier import OPEN, Dossier, build_dossier
+from shoal.auditor.dossier.context import SHOWN, Rating, parts_of, words_of
+from shoal.auditor.dossier.dossier import (
+    ANSWERED,
+    ATTACKS,
+    OPEN,
+    QUESTION,
+    Dossier,
+    build_dossier,
+    field_words,
+)
 from shoal.connectors import files
 from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.certificate import Certificate
 from shoal.data.printable import printable
 from shoal.data.progress import Progress, no_progress
+from shoal.data.warnings import GRAVE
 from shoal.policy.policy import PolicyLike
 from shoal.reports import pages
-from shoal.reports.attacks import attack_section
+from shoal.reports.attacks import attack_section, worst_of
+from shoal.reports.in_short import in_short
+from shoal.reports.text import counted_text
 
 JSON = ".json"
 
-ANSWERS = {
-    "controller": "Controller",
-    "purpose": "Purpose",
-    "legal_basis": "Legal basis",
-    "recipient": "Recipient",
-    "conditions": "Conditions",
-    "controls": "Controls",
-    "transparency": "What the people concerned are told",
-    "harms": "Possible harms",
-    "minimisation": "Why not less",
-    "other_releases": "Other releases",
-    "utility": "Utility",
-    "incident": "Incidents",
-    "expert": "Expert",
-    "grade": "Grade (GB/T 42460)",
-    "review_by": "Review by",
-    "review_triggers": "Reviewed earlier if",
-}
 RISKS = {
     "alone": "People whom nobody else looks like",
     "mean": "Chance to find a person, on average",
@@ -58,8 +52,8 @@ def dossier(
     """The dossier of a released file, from its certificate and a context file or its content.
 
     output: a page of HTML; the same as JSON is written beside it. original: tells the initial risk.
-    profiles: by name; all by default. trust: public keys. Raises PromiseError where the file fails
-    `verify`, and InputError.
+    profiles: by name; `gdpr` by default. trust: public keys. Raises PromiseError where the file
+    fails `verify`, and InputError.
     """
     found = build_dossier(
         released,
@@ -90,80 +84,105 @@ def write_dossier(found: Dossier, path: Path) -> None:
     pages.write_page(page, path)
 
 
-def open_fields(found: Dossier) -> dict[str, dict[str, Any]]:
-    """What is open, field by field: what it lacks, and the clauses that ask for it."""
-    fields: dict[str, dict[str, Any]] = {}
-    for clause in found.open:
-        field = fields.setdefault(clause["field"], {"lacks": clause["lacks"], "clauses": []})
-        field["clauses"].append(f"{clause['profile']} {clause['clause']}")
-    return fields
-
-
 def summary(found: Dossier) -> Iterator[str]:
     """The dossier in lines for a terminal."""
-    clauses, still = found.content["clauses"], open_fields(found)
-    answered = len(clauses) - len(found.open)
+    clauses = found.content["clauses"]
+    answered = sum(clause["state"] == ANSWERED for clause in clauses)
     asked = f"{answered} of {len(clauses)} answers that the clauses ask for are there"
-    yield f"{asked}; {'1 thing is' if len(still) == 1 else f'{len(still)} things are'} open"
-    for name, field in still.items():
-        yield f"open  {name}: {printable(field['lacks'])} ({'; '.join(field['clauses'])})"
+    yield f"{asked}; {counted_open(found)}"
+    for one in found.open:
+        clauses = f" ({'; '.join(one['clauses'])})" if one["clauses"] else ""
+        yield f"open  {printable(one['text'])}{clauses}"
+
+
+KINDS = {
+    GRAVE: ("grave finding", "grave findings"),
+    OPEN: ("open finding", "open findings"),
+    QUESTION: ("unanswered question", "unanswered questions"),
+}
+
+
+def counted_open(found: Dossier) -> str:
+    """How much is open, of each kind."""
+    kinds = [one["kind"] for one in found.open]
+    counts = [counted_text(kinds.count(kind), *words) for kind, words in KINDS.items()]
+    named = [text for text, kind in zip(counts, KINDS, strict=True) if kind in kinds]
+    total = f"{len(kinds)} {'point is' if len(kinds) == 1 else 'points are'} open"
+    return f"{total}: {', '.join(named)}" if kinds else "nothing is open"
 
 
 def _content(found: Dossier) -> dict[str, Any]:
     content = found.content
+    certificate, context = Certificate(content["certificate"]), content["context"]
+    counted = counted_open(found)
+    findings = [one for one in found.open if one["kind"] != QUESTION]
+    questions = [field_words(one["about"]) for one in found.open if one["kind"] == QUESTION]
     return {
         "dossier": content,
-        "certificate": content["certificate"],
-        "checks": found.checks,
-        "sentences": list(_sentences(found)),
+        "certificate": certificate,
+        "light": _light(found, certificate),
+        "counted": f"{counted[0].upper()}{counted[1:]}.",
+        "findings": findings[:MOST_SHOWN],
+        "more": len(findings) - MOST_SHOWN,
+        "questions": questions,
+        "open": found.open,
+        "sentences": list(_sentences(content)),
+        "lines": [line for line in in_short(certificate) if line.about != "Open"],
         "risks": list(_risks(content)),
+        "facts": [(words_of(name), _at(context, name)) for name in FACTS],
+        "checks": found.checks,
         "columns": list(_columns(content)),
-        "answers": list(_answers(content["context"], {c["field"] for c in content["clauses"]})),
-        "sign_off": content["context"]["sign_off"],
-        "profiles": list(_profiles(found)),
-        "open": open_fields(found),
-        "verdict": _verdict(found),
-        **attack_section(Certificate(content["certificate"]), always=True),
+        "ratings": [Rating.model_fields[key].title for key in RATED],
+        "answers": list(_answers(context, {c["field"] for c in content["clauses"]})),
+        "sign_off": context["sign_off"],
+        "profiles": list(_profiles(found, certificate)),
+        **attack_section(certificate, always=True),
     }
 
 
-def _verdict(found: Dossier) -> str:
-    """The colour of the box: red for a risk above what is accepted or a rejection, amber while
-    something is open.
+MOST_SHOWN = 6  # findings before the appendix
+MOST_LETTERS = 150  # of an answer before the appendix
+FACTS = (
+    "controller.name",
+    "recipient.who",
+    "purpose",
+    "legal_basis",
+    "controls.agreement",
+    "review_by",
+)
+
+
+def _at(context: Mapping[str, Any], field: str) -> str:
+    """An answer, cut short where it is long: the appendix has it whole."""
+    value: Any = context
+    for key in field.split("."):
+        value = value[key]
+    text = _text(value)
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
+
+
+def _light(found: Dossier, certificate: Certificate) -> str:
+    """The colour of the box: red also for a risk above what is accepted or a rejection, amber also
+    while something is open.
     """
     limits = found.content["threshold"]
     is_above = any(limits[name]["within"] is False for name in ("max", "mean"))
     is_rejected = any(one["decision"] == "reject" for one in found.content["context"]["sign_off"])
     if is_above or is_rejected:
-        return "broken"
-    return "partly" if found.open else "holds"
+        return "red"
+    return "amber" if found.open and certificate.is_kept else certificate.light
 
 
-def _sentences(found: Dossier) -> Iterator[str]:
-    """What somebody needs who reads nothing else."""
-    content, records = found.content, found.content["certificate"].get("records") or {}
-    promises = content["certificate"].get("promises") or []
-    yield f"Published: {content['released']['name']}, {_number(records.get('out'))} records."
-    kept = ", ".join(f"{p['model']} {_number(p['asked'])}" for p in promises)
-    yield f"Kept, measured on the published file: {kept}."
-    before, after = content["initial_risk"], content["residual_risk"]
-    if before is not None:
-        yield (
-            f"Chance to find a person, at most: {share(before['max'])} in the original,"
-            f" {share(after['max'])} in the release."
-        )
-    else:
-        yield f"Chance to find a person, at most: {share(after['max'])} in the release."
+def _sentences(content: Mapping[str, Any]) -> Iterator[str]:
+    """How the risk compares with what is accepted."""
     for name, words in (("max", "at most"), ("mean", "on average")):
         limit = content["threshold"][name]
         if limit["within"] is not None:
             is_within = "within" if limit["within"] else "above"
             yield (
-                f"Accepted {words}: {share(limit['accepted'])};"
+                f"Accepted risk, {words}: {share(limit['accepted'])};"
                 f" the release is {is_within} that, with {share(limit['residual'])}."
             )
-    still = len(open_fields(found))
-    yield f"Open: {still} things, listed below." if still else "Open: nothing that was asked for."
 
 
 def _risks(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -188,49 +207,61 @@ def _columns(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {
             "name": column["name"],
             "role": column.get("role") or "–",
-            "technique": column.get("technique") or "–",
+            "technique": SHOWN.get(column.get("technique"), "–"),
             "loss": share(column.get("loss")),
-            **{
-                key: rating.get(key) or "–"
-                for key in ("replicable", "available", "distinguishing", "why")
-            },
+            "rated": [rating.get(key) or "–" for key in RATED],
         }
+
+
+OF_OTHER_PARTS = ("version", "title", "attributes", "threshold", "accepted", "sign_off")
+RATED = ("replicable", "available", "distinguishing", "why")
 
 
 def _answers(
     context: Mapping[str, Any], asked: set[str]
 ) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Answers of the context as pairs of what and how, but for empty ones that nobody asks for."""
-    for key, title in ANSWERS.items():
-        value = context[key]
+    for key, value in context.items():
+        if key in OF_OTHER_PARTS:
+            continue
+        title = words_of(key)
+        title = f"{title[:1].upper()}{title[1:]}"
         parts = value.values() if isinstance(value, Mapping) else [value]
         if key not in asked and not any(parts):
             continue
         if isinstance(value, Mapping):
-            yield title, [(k.replace("_", " "), _text(v)) for k, v in value.items()]
+            named = parts_of(key)
+            yield title, [(named[part], _text(answer)) for part, answer in value.items()]
         else:
             yield title, [("", _text(value))]
 
 
-def _profiles(found: Dossier) -> Iterator[dict[str, Any]]:
-    states = {(c["profile"], c["clause"], c["field"]): c for c in found.content["clauses"]}
+def _profiles(found: Dossier, certificate: Certificate) -> Iterator[dict[str, Any]]:
     for profile in found.profiles:
+        fields = [one for one in found.content["clauses"] if one["profile"] == profile.name]
         clauses = [
             {
                 "clause": clause.clause,
                 "about": clause.about,
-                "fields": [states[profile.name, clause.clause, field] for field in clause.fields],
+                **{
+                    state: [
+                        f"{field_words(one['field'])}{_found(certificate, one['field'])}"
+                        for one in fields
+                        if (one["clause"], one["state"]) == (clause.clause, state)
+                    ]
+                    for state in (ANSWERED, OPEN)
+                },
             }
             for clause in profile.clauses
         ]
-        still = sum(f["state"] == OPEN for clause in clauses for f in clause["fields"])
-        yield {
-            "name": profile.name,
-            "title": profile.title,
-            "basis": profile.basis,
-            "clauses": clauses,
-            "open": still,
-        }
+        still = sum(one["state"] == OPEN for one in fields)
+        yield {"profile": profile, "clauses": clauses, "open": still}
+
+
+def _found(certificate: Certificate, field: str) -> str:
+    """The worst that an attack found, in a word behind its name."""
+    word = worst_of(certificate, field.removeprefix(f"{ATTACKS}."))
+    return f" [{word}]" if word else ""
 
 
 def share(value: float | None) -> str:

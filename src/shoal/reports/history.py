@@ -22,8 +22,8 @@ from shoal.data.stream import KINDS
 from shoal.policy.policy import Policy
 from shoal.reports import charts, pages
 from shoal.reports.attacks import attack_section
-from shoal.reports.in_short import in_short, ledger_in_short
-from shoal.reports.pages import render_template, verdict_state, write_page
+from shoal.reports.in_short import in_short, ledger_in_short, published_table
+from shoal.reports.pages import render_template, write_page
 from shoal.reports.text import history_sentences
 from shoal.version import VERSION
 
@@ -56,7 +56,11 @@ def write_history_report(found: LedgerAudit, path: Path) -> None:
 
 def _content(found: LedgerAudit) -> dict[str, Any]:
     checks = {finding.check for release in found.releases for finding in release.findings}
+    table = published_table(found.releases) if found.releases else None
+    holds = "green" if table is None else table.light
     return {
+        "light": holds if found.holds else "red",
+        "grave": [] if table is None else table.grave,
         "shoal": VERSION,
         "found": found,
         "lines": ledger_in_short(found),
@@ -141,7 +145,6 @@ def write_report(certificate: Certificate, history: np.ndarray, policy: Policy, 
     """The page as a file, whole or not at all. history: as `StreamCounters.history_array`."""
     content = {
         "certificate": certificate,
-        "state": verdict_state(certificate),
         "lines": in_short(certificate),
         "charts": over_time(history),
         "policy": yaml.safe_dump(

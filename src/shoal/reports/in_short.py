@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from shoal.auditor.ledger.history import LedgerAudit, ReleaseAudit
 from shoal.data.certificate import Certificate
 from shoal.data.fault_words import fault_sentences
-from shoal.data.people import ASSUMED, span_text, unit
+from shoal.data.people import ASSUMED, Unit, span_text, unit
+from shoal.data.warnings import GRAVE
 from shoal.reports.pages import number_text, percent_text
 from shoal.reports.text import counted_text, worst_columns
 
@@ -60,6 +61,9 @@ def _protected(certificate: Certificate) -> Iterator[str]:
     quasi = [c["name"] for c in _columns(certificate) if c["role"] == "quasi"]
     if certificate.get("presence"):
         yield from _in_two_tables(certificate)
+    together = certificate.get("together") or {}
+    if together.get("min") is not None and any(p["attributes"] for p in _of_k(certificate)):
+        yield _all_together(together, unit(certificate))
     for promise in certificate["promises"]:
         if not promise["holds"]:
             yield (
@@ -72,6 +76,17 @@ def _protected(certificate: Certificate) -> Iterator[str]:
             yield _of_sensitive(promise)
     if certificate.get("beside"):
         yield _beside(certificate["beside"])
+
+
+def _of_k(certificate: Certificate) -> list[Mapping[str, Any]]:
+    return [promise for promise in certificate["promises"] if promise["model"] == K_ANONYMITY]
+
+
+def _all_together(found: Mapping[str, Any], counted: Unit) -> str:
+    """What is left of everybody where promises are about some columns each."""
+    least = f"at least {number_text(found['min'])} {counted.of(found['min'])}"
+    alone = f"{number_text(found['alone'])} of {number_text(found['people'])} alone"
+    return f"By {_listed(found['attributes'])} together: groups of {least}, {alone}"
 
 
 def _in_two_tables(certificate: Certificate) -> Iterator[str]:
@@ -170,7 +185,8 @@ def _open(certificate: Certificate) -> Iterator[str]:
         yield f"{wait} for a later release"
     if certificate.get("measured") == BY_RELEASE:
         yield "Groups were measured as they appeared, not as they have grown since"
-    yield from (warning.text for warning in certificate.warnings)
+    # grave ones stand above these lines
+    yield from (one.text for one in certificate.warnings if one.severity != GRAVE)
     if "uncovered" not in (certificate.get("faults") or {}):
         yield "The cells were not compared with an original"
     if certificate["verb"] != "audit":

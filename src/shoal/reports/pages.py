@@ -11,7 +11,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from shoal.auditor.audit import AuditResult
 from shoal.auditor.publication import Found
-from shoal.auditor.verdict import is_below
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.people import Unit, unit
@@ -88,13 +87,6 @@ def measured_of(found: Found, policy: Policy) -> Measured:
     assert isinstance(found, Outcome)
     draft = found.draft
     return Measured(certificate, release, draft.schema, policy, draft.truth, draft.reasons)
-
-
-def verdict_state(certificate: Certificate) -> str:
-    """How a page colours its verdict: `broken`, `partly` (all holds, but not together), `holds`."""
-    if not certificate.holds:
-        return "broken"
-    return "partly" if is_below(certificate) else "holds"
 
 
 def policy_text(policy: Policy) -> str:

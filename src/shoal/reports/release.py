@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.auditor.dossier.context import Heading
 from shoal.auditor.publication import Found
 from shoal.data.certificate import Certificate
 from shoal.data.release import PublishedColumn
@@ -41,41 +42,43 @@ from shoal.reports.pages import (
     percent_text,
     policy_text,
     render_template,
-    verdict_state,
     write_page,
 )
 from shoal.reports.text import downstream_sentences, explanation_sentences
 
 
-def write_report(found: Found, policy: Policy, path: Path) -> None:
+def write_report(found: Found, policy: Policy, path: Path, heading: Heading | None = None) -> None:
     """The report of a published or audited file, written whole or not at all.
 
     Without its original there is no before to compare with.
     """
-    write_page(render(measured_of(found, policy)), path)
+    write_page(render(measured_of(found, policy), heading), path)
 
 
-def render(measured: Measured) -> str:
+def render(measured: Measured, heading: Heading | None = None) -> str:
     """Render the page. Deterministic."""
     filters: dict[str, Callable[..., Any]] = {
         "number": number_text,
         "percent": percent_text,
         "plain": charts.shortened,
     }
-    return render_template("report.html.j2", _content(measured), filters)
+    return render_template(
+        "report.html.j2",
+        _content(measured, heading or Heading()) | {"heading": heading or Heading()},
+        filters,
+    )
 
 
-def _content(measured: Measured) -> dict[str, Any]:
+def _content(measured: Measured, heading: Heading) -> dict[str, Any]:
     certificate, schema = measured.certificate, measured.schema
     sizes, losses = sizes_chart(measured), losses_of(measured)
     drawn = drawn_of(losses)
     faults = certificate.get("faults", {})
     return {
+        "heading": heading,
         "certificate": certificate,
         "schema": schema,
         "unit": measured.unit,
-        "holds": certificate.holds,
-        "state": verdict_state(certificate),
         "lines": in_short(certificate),
         "promises": [_promise(promise) for promise in certificate["promises"]],
         "faults": faults if "uncovered" in faults else None,

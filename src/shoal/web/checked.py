@@ -28,6 +28,7 @@ FIELDS = {
     "certificate": "Its certificate",
     "policy": "Its policy",
     "original": "The table it was made of",
+    "trust": "A public key that must have signed it",
 }
 
 
@@ -40,6 +41,8 @@ async def check_screen(server: Server) -> Context:
     job = server.jobs.last("verify")
     asked = job.asked if job else {}
     is_same = asked.get("stamps") == _stamps(asked)
+    if job and job.result.get("policy"):  # the one beside the file
+        asked = {**asked, "policy": job.result["policy"]}
     checks = job.result.get("checks") if job and job.state == "done" and is_same else None
     return {
         **await frame(server, "check", _command(server, asked) if asked else None),
@@ -103,7 +106,7 @@ def _command(server: Server, asked: Context) -> list[str]:
     words = ["shoal", "verify", there(asked["file"])]
     if asked.get("certificate"):
         words.append(there(asked["certificate"]))
-    for field, option in (("policy", "-p"), ("original", "--original")):
+    for field, option in (("policy", "-p"), ("original", "--original"), ("trust", "--trust")):
         if asked.get(field):
             words += [option, there(asked[field])]
     return words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -84,7 +85,7 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
         asked["table"], policy, str(folder / "data.csv"), explain=explain, progress=tell
     )
     tell("drawing the report")
-    write_report(outcome, policy, folder / "report.html")
+    write_report(outcome, policy, folder / "report.html", _heading(folder))
     _keep_people(asked, outcome, policy)
     measured = measured_of(outcome, policy)
     shown = {**_shown(measured), **_paid(measured)}
@@ -93,6 +94,14 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
         path.chmod(0o700 if path.is_dir() else 0o600)
     (folder / "data.csv.certificate.json").replace(folder / "certificate.json")
     return {}
+
+
+def _heading(folder: Path) -> Any:
+    """What a draft's report says of itself, by the answers that are there."""
+    from shoal.auditor.dossier.context import Heading
+
+    context = folder.parent.parent / "release.yaml"
+    return Heading.of("data.csv", context if context.is_file() else None)
 
 
 def _keep_people(asked: Asked, outcome: Any, policy: Any) -> None:
@@ -208,7 +217,8 @@ def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
     beside = judged_together(folder / PEOPLE, asked["others"])
     if beside is not None:
         certificate = certificate.extended(beside=beside)
-    write_report(replace(found, certificate=certificate), policy, folder / "report.html")
+    found = replace(found, certificate=certificate)
+    write_report(found, policy, folder / "report.html", _heading(folder))
     with atomic_write(str(place), is_private=True) as unfinished:
         unfinished.write_text(certificate.to_json(), "utf-8")
     return {}
@@ -218,9 +228,12 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     """Everything that is released in one folder, verified; the server gives it its name."""
     import shutil
 
+    from shoal.auditor.signatures import open_key
     from shoal.policy.policy import Policy
     from shoal.reports.dossier import dossier
 
+    key, passphrase = asked.get("key"), asked.get("passphrase")
+    signer = open_key(key, lambda _: passphrase) if key else None
     run, draft = Path(asked["folder"]), Path(asked["draft"])
     draft.mkdir(mode=0o700, parents=True)
     names = {"certificate.json": "data.csv.certificate.json"}
@@ -229,6 +242,7 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     if (run / "hierarchies").is_dir():
         shutil.copytree(run / "hierarchies", draft / "hierarchies")
     policy = Policy.from_dict(asked["policy"], asked["base"])
+    os.chdir(run.parent.parent)  # certificates of other releases are named from the project
     dossier(
         draft / "data.csv",
         context=asked["context"],
@@ -237,6 +251,9 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
         original=asked["table"],
         progress=tell,
     )
+    if signer is not None:  # the dossier has verified what it signs
+        for name in ("data.csv.certificate.json", "dossier.json"):
+            signer.sign(draft / name)
     for path in draft.rglob("*"):
         path.chmod(0o700 if path.is_dir() else 0o600)
     return {}
@@ -246,14 +263,19 @@ def _verify(asked: Asked, tell: Tell, line: Line) -> Asked:
     """Every check of a released file against its certificate."""
     from dataclasses import asdict
 
-    from shoal.auditor.verify import verify
+    from shoal.auditor.verify import policy_beside, verify
     from shoal.policy.policy import Policy
 
-    policy = None if asked["policy"] is None else Policy.load(asked["policy"])
+    named = asked["policy"] or policy_beside(asked["file"], asked["certificate"])
     checks = verify(
-        asked["file"], asked["certificate"], policy, original=asked["original"], progress=tell
+        asked["file"],
+        asked["certificate"],
+        None if named is None else Policy.load(named),
+        original=asked["original"],
+        trust=[asked["trust"]] if asked["trust"] else (),
+        progress=tell,
     )
-    return {"checks": [asdict(check) for check in checks]}
+    return {"checks": [asdict(check) for check in checks], "policy": named and str(named)}
 
 
 def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:

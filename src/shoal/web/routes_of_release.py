@@ -1,4 +1,4 @@
-"""The gate's forms: answers, attacks, signatures, and the release itself."""
+"""The gate's forms: answers, attacks, sign-offs, and the release itself."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from contextlib import suppress
 from datetime import date, datetime
 from typing import Any
 
+import yaml
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from shoal.auditor.dossier.context import SHOWN, Rating, read_context, text_fields, words_of
 from shoal.data.certificate import Certificate
 from shoal.data.findings import some_named
 from shoal.errors import InputError
@@ -55,7 +57,7 @@ async def release(request: Request) -> Response:
         server.project.edit(sentence, {RELEASE: written(content)}, None)
     elif do == "ask":
         asker = " ".join(one(form, "asker").split())
-        said = "somebody else must sign" if asker else "whoever made the draft may sign"
+        said = "somebody else must sign off" if asker else "whoever made the draft may sign off"
         server.remember(said, asked_by=asker or None)
     elif do == "attack":
         others = [str(other.place) for other in others_of(server, run)]
@@ -63,10 +65,13 @@ async def release(request: Request) -> Response:
     elif do == "release":
         _require_open(server, run)
         draft = server.project.folder / "releases" / f".{secrets.token_hex(6)}.draft"
+        key = one(form, "private_key")
         server.start(
             "release",
             one(form, "once"),
             **_asked(server, run),
+            key=str(policy_text.within(key, server.project.start)) if key else None,
+            passphrase=one(form, "passphrase") or None,
             draft=str(draft),
             context=json.loads(json.dumps(_decided(server, run), default=str)),
         )
@@ -100,7 +105,7 @@ def _decided(server: Server, run: Run) -> dict[str, Any]:
     """The answers, and the decisions over them and this draft; none of an earlier draft."""
     own = sign_offs(decisions(server.project, run))
     given = context_of(server.project)
-    known = [f"releases/{other.name}" for other in others_of(server, run)]
+    known = [f"releases/{other.name}/data.csv.certificate.json" for other in others_of(server, run)]
     if known:
         named = given.get("other_releases")
         given["other_releases"] = [*known, *(named if isinstance(named, list) else [])]
@@ -122,10 +127,10 @@ async def sign(request: Request) -> Response:
     _unchanged(server, form)
     decision, name = one(form, "decision"), one(form, "name")
     if decision not in (ACCEPT, REJECT) or not name:
-        raise InputError("sign: needs a name and a decision")
+        raise InputError("sign-off: needs a name and a decision")
     own = hashes(server.project, run)
     if one(form, "shown") != digest(own):
-        raise InputError("sign: the draft is not the one that was shown; look at it again")
+        raise InputError("sign-off: the draft is not the one that was shown; look at it again")
     entry = {"name": name, "role": one(form, "role") or None, "decision": decision}
     entry["comment"] = one(form, "comment") or None
     when = datetime.now().astimezone().isoformat(timespec="seconds")
@@ -149,16 +154,6 @@ ROUTES = [
 
 Context = dict[str, Any]
 KINDS = {"public": "Open to everybody", "restricted": "By contract", "enclave": "In a safe room"}
-DONE = {
-    "interval": "ranges",
-    "span": "ranges in their order",
-    "node": "groups of its hierarchy",
-    "value-or-nothing": "whole or *",
-    "as-is": "as it is",
-    "mean": "means",
-    "mean-and-interval": "means and ranges",
-    "pseudonym": "a pseudonym",
-}
 
 
 def attacks_of(run: Run) -> list[str] | None:
@@ -255,7 +250,7 @@ def gate(server: Server, run: Run) -> list[Context]:
         ("A reason for every column", not lacking, some_named(lacking), "#why"),
         ("Other releases of these people", is_safe, beside, "#attacks" if others else "#other"),
         (
-            "Signed by somebody else" if asker else "Signed",
+            "Signed off by somebody else" if asker else "Signed off",
             accepted,
             "" if accepted else _not_accepted(server, run),
             "#sign",
@@ -270,7 +265,7 @@ def _not_accepted(server: Server, run: Run) -> str:
     found = decisions(server.project, run)
     if found:
         return "refused" if found[-1]["decision"] == REJECT else "by who asked for it"
-    return "something has changed since; sign again" if signed(run) else "not yet"
+    return "something has changed since; sign off again" if signed(run) else "not yet"
 
 
 def published(run: Run) -> list[str]:
@@ -299,6 +294,7 @@ async def release_screen(server: Server) -> Context:
     context = {
         **await frame(server, "release"),
         "title": "Release",
+        "start": str(server.project.start),
         "run": run,
         "command": shell([word for word in words if word]),
         "once": server.new_once(),
@@ -322,11 +318,15 @@ async def release_screen(server: Server) -> Context:
             {
                 "name": name,
                 "why": _why(given, name),
-                "done": DONE.get(str((columns.get(name) or {}).get("technique")), "as it is"),
+                "done": SHOWN.get(str((columns.get(name) or {}).get("technique")), "as it is"),
+                "rated": (given.get("attributes") or {}).get(name) or {},
                 "number": number,
             }
             for number, name in enumerate(published(run), 1)
         ],
+        "ratings": {key: Rating.model_fields[key].title for key in RATINGS},
+        "grades": GRADES,
+        "further": further_fields(given),
         "attacks": attacks_of(run),
         "to_accept": to_accept(server, run),
         "others": others_of(server, run),
@@ -342,6 +342,34 @@ def release_sha(server: Server) -> str:
     return sha256(policy_text.text_of(server.project.folder / RELEASE) or "")
 
 
+OWN_NAMES = {
+    "recipient.who": "who",
+    "recipient.kind": "kind",
+    "purpose": "purpose",
+    "controls.agreement": "controls",
+    "review_by": "review_by",
+}
+"""Answers with a field of their own in the form; all others are among its further ones."""
+RATINGS = ("replicable", "available", "distinguishing")
+GRADES = ("low", "medium", "high")
+
+
+def further_fields(given: Context) -> list[Context]:
+    """The other answers of a context, with what each is called."""
+    return [
+        {"name": field, "text": words_of(field), "value": _answer(given, field)}
+        for field in text_fields()
+        if field not in OWN_NAMES
+    ]
+
+
+def _answer(given: Context, field: str) -> Any:
+    value: Any = given
+    for key in field.split("."):
+        value = (value or {}).get(key)
+    return "; ".join(value) if isinstance(value, list) else value
+
+
 def with_answers(
     form: Form, given: Context, names: list[str], points: list[str]
 ) -> tuple[Context, str]:
@@ -350,13 +378,13 @@ def with_answers(
     points: what has to be accepted in words.
     """
     content, said = dict(given), []
-    review = one(form, "review_by")
-    with_date: Any = None
-    if review:
-        try:
-            with_date = date.fromisoformat(review)
-        except ValueError:
-            raise InputError("review: is not a date; write it as 2027-11-22") from None
+    for field in text_fields():
+        name = OWN_NAMES.get(field, field)
+        if name in form and one(form, name) != str(_answer(given, field) or ""):
+            first, _, part = field.partition(".")
+            value = _typed(field, one(form, name))
+            content[first] = {**(content.get(first) or {}), part: value} if part else value
+            said.append(words_of(field))
     other = one(form, "other")
     others = "none-known" if other == "none" else lines_of(form, "others") if other else None
     if others == []:
@@ -364,17 +392,6 @@ def with_answers(
     accepted = {point: one(form, f"accept-{number}") for number, point in enumerate(points, 1)}
     changes = {
         "accepted": {point: words for point, words in accepted.items() if words},
-        "recipient": {
-            **(given.get("recipient") or {}),
-            "who": one(form, "who") or None,
-            "kind": one(form, "kind") if one(form, "kind") in KINDS else None,
-        },
-        "purpose": one(form, "purpose") or None,
-        "controls": {
-            **(given.get("controls") or {}),
-            "agreement": one(form, "controls") or None,
-        },
-        "review_by": with_date,
         "other_releases": others,
     }
     for key, value in changes.items():
@@ -383,10 +400,23 @@ def with_answers(
             said.append(key.replace("_", " "))
     reasons = dict(given.get("attributes") or {})
     for number, name in enumerate(names, 1):
-        why = one(form, f"why-{number}")
-        if f"why-{number}" in form and why != _why(given, name):
-            reasons[name] = {**(reasons.get(name) or {}), "why": why or None}
+        rated = reasons.get(name) or {}
+        asked = {key: f"{key}-{number}" for key in ("why", *RATINGS)}
+        more = {key: one(form, field) or None for key, field in asked.items() if field in form}
+        if any(rated.get(key) != value for key, value in more.items()):
+            reasons[name] = {**rated, **more}
             said.append(f"a reason for {name}")
     if reasons:
         content["attributes"] = reasons
+    read_context(content)
     return content, "release: " + (", ".join(said) or "nothing new")
+
+
+def _typed(field: str, text: str) -> Any:
+    """An answer as release.yaml has it: a date, a number or a list where the key takes one."""
+    if not text:
+        return None
+    if field == "review_triggers":
+        return [part.strip() for part in text.split(";") if part.strip()]
+    is_typed = field in ("review_by", "expert.valid_until", "threshold.max", "threshold.mean")
+    return yaml.safe_load(text) if is_typed else text

@@ -21,7 +21,7 @@ MEASURED = {"data": "data.csv", "certificate": CERTIFICATE, "report": "report.ht
 
 
 def context_of(project: Project) -> Context:
-    """release.yaml: who gets it, why, under which controls, and who signed."""
+    """release.yaml: who gets it, why, under which controls, and who signed off."""
     text = policy_text.text_of(project.folder / RELEASE)
     return {"version": 1} if not text else read(text, RELEASE)
 

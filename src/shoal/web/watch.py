@@ -258,7 +258,7 @@ def increment_context(server: Server, number: int, folder: Path, head: str | Non
         ("A method is chosen that keeps every promise", is_safe, "", "#methods"),
         ("Increment and ledger as they were tried", is_same, "", "#try"),
         ("Recipient, purpose, controls, review", not lacking, ", ".join(lacking), "#answers"),
-        ("Signed", bool(decisions) and decisions[-1]["decision"] == "accept", "", "#sign"),
+        ("Signed off", bool(decisions) and decisions[-1]["decision"] == "accept", "", "#sign"),
     ]
     return {
         **context,
@@ -271,7 +271,7 @@ def increment_context(server: Server, number: int, folder: Path, head: str | Non
 
 
 def hashes(tried: Context, place: Context) -> Context:
-    """What a signature is over: the increment, the ledger, the method, and for whom it is."""
+    """What a sign-off is over: the increment, the ledger, the method, and for whom it is."""
     answers = sha256(json.dumps(place.get("answers") or {}, sort_keys=True))
     return {
         "increment": tried["sha256"],
@@ -304,9 +304,9 @@ def decision_of(form: Form, own: Context) -> Context:
     """A decision over these hashes; raises InputError."""
     decision, name = one(form, "decision"), one(form, "name")
     if decision not in DECISIONS or not name:
-        raise InputError("sign: needs a name and a decision")
+        raise InputError("sign-off: needs a name and a decision")
     if one(form, "own") != json.dumps(own, sort_keys=True):
-        raise InputError("sign: something was changed meanwhile; look at it again")
+        raise InputError("sign-off: something was changed meanwhile; look at it again")
     when = datetime.now().astimezone().isoformat(timespec="seconds")
     role = one(form, "role")
     return {"name": name, "role": role, "decision": decision, "at": when, "hashes": own}

@@ -12,7 +12,7 @@ import yaml
 import shoal
 from shoal.cli.main import status_of
 from shoal.data.certificate import Certificate
-from shoal.reports.attacks import NOTHING, SOME, Row, attack_lines, page_content, rows_of
+from shoal.reports.attacks import NOTHING, SOME, Row, attack_lines, page_content, ranked, rows_of
 from shoal.samples import patients
 
 ALL = "singling-out linkability inference skewness minimality membership homogeneity".split()
@@ -182,6 +182,55 @@ def test_a_gain_in_a_word(gain, word):
 )
 def test_a_share_in_a_word(share, word):
     assert Row("", "", "", share).word == word
+
+
+SHARE = {"share": 0.5, "ci": None}
+NONE_FOUND = {"share": None, "ci": None}
+ENDS = {
+    "univariate": {"share": 0.1, "ci": None},
+    "univariate_baseline": NONE_FOUND,
+    "isolate": NONE_FOUND,
+    "interior": NONE_FOUND,
+    "control": None,
+    "gain": None,
+    "alone": {"ward": SHARE, "pay": {"share": 0.02, "ci": None}},
+}
+GUESSED = {"certain": NONE_FOUND, "baseline": SHARE, "attackers": None, "gain": None}
+
+
+def found_by(**attacks) -> Certificate:
+    return Certificate({"attacks": {"seed": 1, **attacks}, "promises": []})
+
+
+def test_an_attack_that_was_not_measured_says_why_in_words():
+    certificate = found_by(
+        **{"singling-out": ENDS | {"why": "no interval holds three values"}},
+        inference={"pay": GUESSED | {"why": "trying each value takes too long"}},
+    )
+    lines = [*attack_lines(certificate)]
+    assert "ends of intervals: no interval holds three values [not measured]" in lines
+    assert "guessing pay: trying each value takes too long [not measured]" in lines
+    assert not [line for line in lines if "in not measured" in line or "for not measured" in line]
+    shown = [row for part in page_content(certificate) for row in part["rows"]]
+    assert not [row for row in shown if row["why"] and row["why"] in row["sentence"]]
+
+
+def test_accuracy_within_a_part_of_a_range_says_so():
+    right = {"b": {"member": SHARE, "control": None}}
+    one = GUESSED | {"attackers": right, "best": "b", "tolerance": 9.0, "tolerance_share": 0.05}
+    (row, *_) = rows_of(found_by(inference={"pay": one}))
+    assert row.sentence.startswith("Guessing pay, give or take 5 % of its range, is right for 50")
+
+
+def test_findings_are_ranked_much_first_each_with_what_to_do():
+    attacks = {"singling-out": ENDS, "skipped": {"population": "needs the population"}}
+    found = ranked(found_by(**attacks))
+    assert [one.word for one in found] == ["much", "some", "some", "not measured", "not measured"]
+    assert found[0].says == "50.0 % of people are alone in their class with their value of ward."
+    assert found[0].remedy == "Drop the column, or make it a quasi-identifier."
+    assert all(one.remedy for one in found if one.word in ("much", "some"))
+    many = {"alone": {f"c{number}": SHARE for number in range(20)}}
+    assert len(ranked(found_by(**{"singling-out": ENDS | many}))) == 10
 
 
 def test_the_page_asks_the_three_questions_first_and_prints_what_was_not_measured(folder):

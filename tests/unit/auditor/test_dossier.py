@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -25,7 +27,11 @@ from shoal.auditor.dossier.dossier import (
 )
 from shoal.cli.main import status_of
 from shoal.errors import InputError, PromiseError
+from shoal.reports.dossier import write_dossier
 
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 CLAIMS = re.compile(r"\banonymous|\bcompliant", re.IGNORECASE)
 RATED = {"why": "asked for", "replicable": "high", "available": "low", "distinguishing": "medium"}
 CONTEXT = {
@@ -47,6 +53,16 @@ def released(tmp_path_factory) -> Path:
     assert status_of([str(argument) for argument in publish]) == 0
     (folder / "release.yaml").write_text(yaml.safe_dump(CONTEXT))
     return folder
+
+
+@pytest.fixture(scope="module")
+def attacked(released, tmp_path_factory) -> tuple[Path, Path]:
+    """The folder, and a release on which every attack was tried."""
+    path = tmp_path_factory.mktemp("attacked") / "out.csv"
+    publish = ["publish", released / "in.csv", "-p", released / "in.policy.yaml", "-q"]
+    publish += ["-o", path, "--method", "mondrian", "--attack", "all"]
+    assert status_of([str(argument) for argument in publish]) == 0
+    return released, path
 
 
 def dossier(folder: Path, **more):
@@ -119,9 +135,9 @@ def test_initial_and_residual_risk_stand_side_by_side(released):
 @pytest.mark.parametrize(
     ("context", "field", "lacks"),
     [
-        ({"threshold": {"max": 0.1, "why": "x"}}, "threshold", "above its max"),
+        ({"threshold": {"max": 0.1, "why": "x"}}, "threshold", "above the greatest risk"),
         ({"threshold": {"max": 0.2, "why": "x"}}, "threshold", ""),
-        ({"threshold": {"max": 0.2}}, "threshold", "lacks why"),
+        ({"threshold": {"max": 0.2}}, "threshold", "lacks the reason"),
         ({"review_by": "2026-11-21"}, "review_by", "is over"),
         ({"review_by": "2026-11-22"}, "review_by", ""),
         ({"controller": {"name": "A"}}, "controller", "lacks contact"),
@@ -157,11 +173,22 @@ def test_what_an_answer_lacks(context, field, lacks):
 def test_every_field_of_a_profile_is_one_that_can_be_answered(name):
     (profile,) = read_profiles([name])
     assert profile.title
-    assert profile.basis
+    assert profile.document
+    assert re.search(r"\b20\d\d\b", profile.date)  # of the document
+    assert "memory" not in profile.document
     asked = answers()
     for clause in profile.clauses:
         for field in clause.fields:
             assert isinstance(asked.lacks(field), str)
+
+
+def test_the_gdpr_alone_is_asked_by_default_and_its_criteria_are_answered_by_attacks(released):
+    found = dossier(released)
+    assert {clause["profile"] for clause in found.content["clauses"]} == {"gdpr"}
+    asked = [f"certificate.attacks.{name}" for name in ("singling-out", "linkability", "inference")]
+    assert [states(found)[field] for field in asked] == ["open"] * 3
+    texts = {one["about"]: one["text"] for one in found.open}
+    assert texts[asked[0]] == "attack: singling out: was not tried on the release"
 
 
 def test_an_unknown_profile_column_or_key_is_refused_with_a_suggestion(released):
@@ -197,6 +224,52 @@ def test_what_an_owner_writes_is_shown_as_text(released, tmp_path):
     dossier(released, context=CONTEXT | {"purpose": "<script>x</script>"}, output=page)
     assert "<script>" not in page.read_text("utf-8")
     assert "&lt;script&gt;" in page.read_text("utf-8")
+
+
+def open_points(found, *findings: str):
+    """A dossier as of a certificate with more findings."""
+    warnings = [{"code": "x", "severity": "grave", "text": text} for text in findings]
+    points = [{"kind": "grave", "about": "x", "text": text, "clauses": []} for text in findings]
+    certificate = found.content["certificate"] | {"warnings": warnings}
+    content = found.content | {"certificate": certificate, "open": [*points, *found.open]}
+    return replace(found, content=content)
+
+
+def test_open_points_are_counted_and_named_first(released, tmp_path):
+    found = open_points(dossier(released), "column 'ward' names people")
+    write_dossier(found, tmp_path / "d.html")
+    page = (tmp_path / "d.html").read_text("utf-8")
+    first = page.partition('<div class="verdict amber">')[2]
+    assert re.match(r"\s*<p><strong>\d+ points are open: \d+ grave findings?, ", first)
+    named = page.partition('<section id="open">')[2].partition("</section>")[0]
+    assert "<strong>Grave:</strong> column &#39;ward&#39; names people." in named
+    assert "legal basis" in named
+    assert "legal_basis" not in page.partition('id="appendix"')[0]
+
+
+def test_the_front_of_a_dossier_is_at_most_two_pages(attacked, tmp_path):
+    """However much was found and answered: with long answers, many findings, every attack."""
+    folder, certified = attacked
+    long = dict.fromkeys(("purpose", "legal_basis"), "a long answer, " * 30)
+    context = CONTEXT | long | {"controls": {"agreement": "signed by each of them, " * 30}}
+    sign_off = {"name": "A", "role": "B", "date": "2026-01-01", "decision": "accept"}
+    context |= {"sign_off": [sign_off | {"comment": "a comment, " * 30}] * 3}
+    asked = {"policy": _policy(folder), "context": context, "original": folder / "in.csv"}
+    found = open_points(shoal_package.dossier(certified, **asked), *["a finding, " * 20] * 30)
+    write_dossier(found, tmp_path / "d.html")
+    page = (tmp_path / "d.html").read_text("utf-8")
+    front, _, rest = page.partition('<section id="appendix">')
+    front += rest[rest.index("</main>") :]
+    assert len(re.sub(r"<style.*?</style>|<[^>]+>|\s+", " ", front, flags=re.DOTALL)) < 9000
+    if BROWSER is None:
+        pytest.skip("no browser that prints")
+    (tmp_path / "front.html").write_text(front, "utf-8")
+    where = [f"--print-to-pdf={tmp_path / 'front.pdf'}", f"--user-data-dir={tmp_path / 'profile'}"]
+    command = [BROWSER, "--headless", "--no-pdf-header-footer", *FLAGS, *where]
+    subprocess.run(
+        [*command, (tmp_path / "front.html").as_uri()], check=True, capture_output=True, timeout=120
+    )
+    assert len(re.findall(rb"/Type\s*/Page\b", (tmp_path / "front.pdf").read_bytes())) <= 2
 
 
 def test_complete_ends_with_status_1_while_something_is_open(released, shoal):
@@ -267,13 +340,19 @@ def test_a_dossier_says_that_no_attack_was_tried(released, tmp_path):
     assert section.count("not measured") >= 6
 
 
-def test_what_attacks_found_is_a_page_of_the_dossier(released, tmp_path):
-    publish = ["publish", released / "in.csv", "-p", released / "in.policy.yaml", "-q"]
-    publish += ["-o", tmp_path / "out.csv", "--method", "mondrian", "--attack", "all"]
-    assert status_of([str(argument) for argument in publish]) == 0
+def test_what_attacks_found_is_ranked_before_the_appendix_and_whole_in_it(attacked, tmp_path):
+    released, certified = attacked
     page = tmp_path / "d.html"
     asked = {"policy": _policy(released), "context": CONTEXT, "output": page}
-    found = shoal_package.dossier(tmp_path / "out.csv", **asked)
+    found = shoal_package.dossier(certified, **asked)
+    front = page.read_text().partition('id="appendix"')[0].partition('id="found"')[2]
+    words = re.findall(r"<li><strong>(\w+)", front)
+    places = {"much": 0, "some": 1, "none": 2, "nothing": 2, "not": 3}
+    assert words == sorted(words, key=places.__getitem__)
+    assert 0 < len(words) <= 10
+    assert words.count("much") + words.count("some") == front.count("<em>")
+    assert states(found)["certificate.attacks.singling-out"] == "answered"
+    assert "attack: singling out [" in page.read_text()
     section = page.read_text()[page.read_text().index('id="attacks"') :]
     places = [section.index(question) for question in (*WP216, "in the release?")]
     assert places == sorted(places)

@@ -189,7 +189,7 @@ def test_every_finding_reaches_every_place(tmp_path):
     _command(tmp_path, texts)
     stated = json.loads((tmp_path / "o.csv.certificate.json").read_text())["warnings"]
     assert [one["text"] for one in stated] == texts
-    for name in ("r.html",):
+    for name in ("r.html", "d.html"):
         page = (tmp_path / name).read_text()
         lacking = [text for text in texts if _escaped(text) not in page]
         assert lacking == [], name

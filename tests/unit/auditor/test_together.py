@@ -67,7 +67,11 @@ def test_the_command_warns_draws_amber_and_fails_where_it_is_required(folder, sh
     done = shoal(*told, "--report", "r.html")
     assert (done.status, done.err) == (0, f"shoal: {TEXT}\n")
     page = (folder / "r.html").read_text()
-    assert '<div class="verdict partly">' in page
+    assert '<div class="verdict amber">' in page
+    verdict = page.partition('<div class="verdict amber">')[2].partition("<dl")[0]
+    assert "<strong>Every promise holds.</strong>" in verdict
+    assert f"Grave: {TEXT}." in verdict
+    assert page.count(TEXT) == 2  # in the box, and in the certificate
     assert "4 of 4 alone" in page
     assert "2 groups of 2" in page
     assert shoal(*told, "--require-together").status == 1

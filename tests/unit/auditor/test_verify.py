@@ -74,7 +74,7 @@ def test_a_release_passes_with_nothing_but_its_certificate(released):
         "ok   columns",
         "ok   rows",
         "ok   figures",
-        "ok   promises",
+        "--   promises",
         "--   policy",
         "--   measured again",
         "--   input",
@@ -681,3 +681,35 @@ def test_a_signature_that_was_interrupted_is_made_up_for(folder, key):
     assert status_of(republish) == 0
     assert status_of([*republish, "--sign", str(key)]) == 0
     assert (folder / "ledger" / "0001" / "certificate.json.sig").exists()
+
+
+# What a reader learns
+
+
+def test_promises_are_stated_until_the_file_was_measured(released):
+    alone = {check.name: check for check in shoal.verify(released / "out.csv")}
+    assert alone["promises"].ok is None
+    assert alone["promises"].text == "stated, not measured here: 2 of 2 held"
+    measured = {check.name: check for check in everything(released)}
+    assert (measured["promises"].ok, measured["promises"].text) == (True, "2 of 2 held")
+
+
+def test_a_failed_check_gives_both_figures(folder):
+    def forged(content):
+        content["columns"][0]["loss"] = 0.5
+
+    honest = json.loads((folder / "out.csv.certificate.json").read_text())
+    change_certificate(folder, forged)
+    found = {check.name: check for check in everything(folder)}["measured again"]
+    name, loss = honest["columns"][0]["name"], honest["columns"][0]["loss"]
+    assert found.ok is False
+    assert f"column '{name}', loss: 0.5 stated, {loss:.6g} measured" in found.text
+
+
+def test_both_hashes_are_shown_of_another_file(folder):
+    certified = json.loads((folder / "out.csv.certificate.json").read_text())["output"]["sha256"]
+    with (folder / "out.csv").open("a") as file:
+        file.write("\n")
+    digest = hashlib.sha256((folder / "out.csv").read_bytes()).hexdigest()
+    found = {check.name: check for check in shoal.verify(folder / "out.csv")}["file"]
+    assert f"SHA-256 {certified[:12]}… stated, {digest[:12]}… found" in found.text

@@ -13,6 +13,7 @@ import yaml
 import shoal
 from shoal.auditor.description import build, date, policy_identity, policy_sha256
 from shoal.cli.main import status_of
+from shoal.data.certificate import Certificate
 from shoal.errors import InputError
 from shoal.policy.agreement import Agreement
 from shoal.policy.policy import Policy
@@ -274,7 +275,7 @@ def test_a_fusion_is_signed_and_verifies_with_its_agreement(tmp_path, monkeypatc
     assert "ok   policy: is the one certified" in capsys.readouterr().out
     assert status_of(["verify", "out.csv", "-p", "demo/bank.policy.yaml"]) == 1
     told = capsys.readouterr().out
-    assert "FAIL policy: is not the one certified; of a fusion, name its agreement" in told
+    assert "of a fusion, name its agreement with --policy" in told
 
 
 def test_an_audit_in_a_file_verifies(handmade):
@@ -309,3 +310,25 @@ def test_printed_a_certificate_says_of_what_it_is_and_whether_it_is_kept(handmad
     assert repr(certificate) == "<Certificate of publish by mondrian: holds>"
     promise = certificate["promises"][0] | {"holds": False}
     assert "does not hold" in repr(certificate.extended(promises=[promise]))
+
+
+@pytest.mark.parametrize(
+    ("holds", "severities", "light"),
+    [
+        (True, [], "green"),
+        (True, ["note", "open"], "green"),
+        (True, ["open", "grave"], "amber"),
+        (False, ["grave"], "red"),
+    ],
+)
+def test_a_release_is_green_only_if_everything_holds_and_no_finding_is_grave(
+    holds, severities, light
+):
+    warnings = [{"code": "x", "severity": one, "text": f"is {one}"} for one in severities]
+    promise = {"model": "k-anonymity", "attributes": [], "asked": 2, "measured": 2, "holds": holds}
+    found = Certificate({"verb": "audit", "promises": [promise], "warnings": warnings})
+    assert found.light == light
+    first, *grave = found.verdict
+    assert first == ("Every promise holds" if holds else "Not everything holds")
+    assert grave == ["Grave: is grave"] * severities.count("grave")
+    assert all(f"<p>{line}.</p>" in found._repr_html_() for line in grave)

@@ -409,7 +409,7 @@ def test_ends_are_the_digits_of_their_cell(lo, width):
 def test_the_step_that_is_advised_is_a_plain_number(domain, step):
     attribute = Attribute("x", Role.QUASI, Kind.NUMBER, domain)
     (warning,) = single_end_warnings({"x": 0.9}, (attribute,))
-    assert f"'round: {step}' hides them" in warning.text
+    assert f"Rounding to {step} hides them" in warning.text
 
 
 @pytest.mark.parametrize(

@@ -75,13 +75,9 @@ def test_the_lines_of_a_small_release(certificate):
         ),
         "Open": (
             "Whether every record is a person of its own: the policy names no column for that."
-            " age: 100 % of published ends are one person's true value; 'round: 5' hides them."
+            " In 100 of 100 ranges an end is a real person's age. Rounding to 5 hides them."
             " no promise covers 'debt', which is sensitive: k people who look alike may all have"
             " the same value; promise l-diversity or t-closeness of it."
-            " if 'debt' is known too, 4 of 4 records are alone; coarsen it, or drop it."
-            " if 'note' is known too, 4 of 4 records are alone; coarsen it, or drop it."
-            " if 'debt', 'note' are all known too, 4 of 4 records are alone; coarsen them, or drop"
-            " them."
             " Whether an attacker could know more than the policy says is its author's judgement."
         ),
     }

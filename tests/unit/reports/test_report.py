@@ -602,3 +602,60 @@ def test_the_columns_that_lost_most_are_drawn_in_their_order():
     assert list(drawn) == [name for name in losses if name in drawn]
     assert len(drawn) == MOST_DRAWN
     assert drawn_of({"a": None, "b": 0.5}) == {"a": None, "b": 0.5}
+
+
+# What it is of, and what a reader needs no appendix for
+
+
+@pytest.fixture
+def reported(tmp_path, shoal, monkeypatch):
+    """Publishes patients with a report, under more options; the page."""
+    monkeypatch.chdir(tmp_path)
+    assert shoal("sample", "patients", "-n", "300", "-o", "in.csv", "-q").status == 0
+    words = "publish in.csv -p in.policy.yaml -o out.csv --method mondrian -q".split()
+
+    def run(*more: str) -> str:
+        done = shoal(*words, *more, "--report", "r.html")
+        assert done.status == 0, done.err
+        return Path("r.html").read_text("utf-8")
+
+    return run
+
+
+def test_a_report_names_its_file_its_day_its_title_and_its_owner(reported):
+    given = {"version": 1, "title": "Waiting times", "controller": {"name": "Ward <5>"}}
+    Path("release.yaml").write_text(yaml.safe_dump(given))
+    head = reported("--context", "release.yaml").partition("<div")[0].partition("<header>")[2]
+    assert "<h1>Waiting times</h1>" in head
+    assert re.search(r"out\.csv, Ward &lt;5&gt;, 20\d\d-\d\d-\d\d\.", head)
+    assert "<h1>Release report</h1>" in reported()
+
+
+def test_a_context_without_a_report_is_refused(reported, shoal):
+    given = ("--context", "release.yaml")
+    done = shoal("publish", "in.csv", "-p", "in.policy.yaml", "-o", "out.csv", *given)
+    assert (done.status, done.err) == (
+        2,
+        "shoal: --context: a report shows it; name one with --report\n",
+    )
+
+
+def test_raw_names_of_measures_stand_in_the_appendix_alone(reported):
+    page = reported("--attack", "all")
+    front, appendix = page.split('<section id="repeat">')
+    assert not re.search(r"<code>\w+</code>|\bgcp\b|discernibility|squared_error", front)
+    assert "<code>gcp</code>" in appendix
+    assert "<strong>much:</strong>" in front
+
+
+def test_a_k_over_some_columns_stands_below_what_is_left_by_all(tmp_path, shoal, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"sex": ["m", "m", "f", "f"], "job": ["a", "b", "a", "b"]}).write_csv("t.csv")
+    quasi = {"role": "quasi"}
+    sets = [{"model": "k-anonymity", "k": 2, "attributes": [name]} for name in ("sex", "job")]
+    policy = {"version": 1, "attributes": {"sex": quasi, "job": quasi}, "promises": sets}
+    Path("p.yaml").write_text(yaml.safe_dump(policy))
+    assert shoal("audit", "t.csv", "-p", "p.yaml", "-q", "--report", "r.html").status == 0
+    page = Path("r.html").read_text("utf-8")
+    by_all = page.index("By sex and job together: groups of at least 1 record, 4 of 4 alone.")
+    assert by_all < page.index("Whoever knows sex of a person finds at least 2")

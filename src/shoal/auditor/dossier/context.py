@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date as Day
 from importlib.resources import files as resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -30,122 +30,159 @@ class _Part(BaseModel):
 class Controller(_Part):
     """Who answers for the release."""
 
-    name: Text = None
-    contact: Text = None
+    name: Text = Field(default=None, title="name")
+    contact: Text = Field(default=None, title="contact")
 
 
 class Recipient(_Part):
     """Who gets it, and what they could do."""
 
-    who: Text = None
-    kind: Literal["public", "restricted", "enclave"] | None = None
-    knowledge: Text = None
-    motive: Text = None
-    capacity: Text = None
+    who: Text = Field(default=None, title="who")
+    kind: Literal["public", "restricted", "enclave"] | None = Field(
+        default=None, title="kind of release"
+    )
+    knowledge: Text = Field(default=None, title="what they know")
+    motive: Text = Field(default=None, title="motive")
+    capacity: Text = Field(default=None, title="means")
 
 
 class Controls(_Part):
     """What keeps recipients from doing it."""
 
-    agreement: Text = None
-    no_reidentification: Text = None
-    security: Text = None
-    access: Text = None
-    onward: Text = None
-    retention: Text = None
+    agreement: Text = Field(default=None, title="agreement")
+    no_reidentification: Text = Field(default=None, title="ban on re-identification")
+    security: Text = Field(default=None, title="security")
+    access: Text = Field(default=None, title="access")
+    onward: Text = Field(default=None, title="passing it on")
+    retention: Text = Field(default=None, title="retention")
 
 
 class Minimisation(_Part):
     """Why it is not less."""
 
-    who: Text = None
-    what: Text = None
-    when: Text = None
-    where: Text = None
-    how: Text = None
+    who: Text = Field(default=None, title="people")
+    what: Text = Field(default=None, title="columns")
+    when: Text = Field(default=None, title="time")
+    where: Text = Field(default=None, title="places")
+    how: Text = Field(default=None, title="detail")
 
 
 class Rating(_Part):
     """How a column could single somebody out, and why it is published all the same."""
 
-    why: Text = None
-    replicable: Grade = None
-    available: Grade = None
-    distinguishing: Grade = None
+    why: Text = Field(default=None, title="reason")
+    replicable: Grade = Field(default=None, title="stays the same")
+    available: Grade = Field(default=None, title="others have it")
+    distinguishing: Grade = Field(default=None, title="sets people apart")
 
 
 class Threshold(_Part):
     """The greatest risk to be found that is accepted."""
 
-    max: Share = None
-    mean: Share = None
-    why: Text = None
+    max: Share = Field(default=None, title="greatest risk")
+    mean: Share = Field(default=None, title="mean risk")
+    why: Text = Field(default=None, title="reason")
 
 
 class Utility(_Part):
     """What the data is for."""
 
-    needs: Text = None
-    outcome: Text = None
+    needs: Text = Field(default=None, title="needs")
+    outcome: Text = Field(default=None, title="outcome")
 
 
 class Incident(_Part):
     """Whom to notify when somebody was found, and what is done then."""
 
-    contact: Text = None
-    plan: Text = None
+    contact: Text = Field(default=None, title="contact")
+    plan: Text = Field(default=None, title="plan")
 
 
 class Expert(_Part):
     """Who judged it."""
 
-    name: Text = None
-    qualification: Text = None
-    opinion: Text = None
-    valid_until: Day | None = None
+    name: Text = Field(default=None, title="name")
+    qualification: Text = Field(default=None, title="qualification")
+    opinion: Text = Field(default=None, title="opinion")
+    valid_until: Day | None = Field(default=None, title="valid until")
 
 
 class NationalGrade(_Part):
     """The grade of GB/T 42460."""
 
-    level: Text = None
-    why: Text = None
+    level: Text = Field(default=None, title="level")
+    why: Text = Field(default=None, title="reason")
 
 
 class SignOff(_Part):
     """One decision."""
 
-    name: Text = None
-    role: Text = None
-    date: Day | None = None
-    decision: Literal["accept", "reject"] | None = None
-    comment: Text = None
+    name: Text = Field(default=None, title="name")
+    role: Text = Field(default=None, title="role")
+    date: Day | None = Field(default=None, title="date")
+    decision: Literal["accept", "reject"] | None = Field(default=None, title="decision")
+    comment: Text = Field(default=None, title="comment")
 
 
 class Context(_Part):
     """A context file."""
 
     version: Literal[1]
-    controller: Controller = Controller()
-    recipient: Recipient = Recipient()
-    purpose: Text = None
-    legal_basis: Text = None
-    transparency: Text = None
-    harms: Text = None
-    conditions: Text = None
-    controls: Controls = Controls()
-    minimisation: Minimisation = Minimisation()
-    attributes: dict[str, Rating] = Field(default_factory=dict)
-    threshold: Threshold = Threshold()
-    other_releases: Literal["none-known"] | list[str] | None = None
-    accepted: dict[str, Text] = Field(default_factory=dict)
-    utility: Utility = Utility()
-    incident: Incident = Incident()
-    expert: Expert = Expert()
-    grade: NationalGrade = NationalGrade()
-    review_by: Day | None = None
-    review_triggers: list[str] = Field(default_factory=list)
-    sign_off: list[SignOff] = Field(default_factory=list)
+    title: Text = Field(default=None, title="title")
+    controller: Controller = Field(default=Controller(), title="controller")
+    recipient: Recipient = Field(default=Recipient(), title="recipient")
+    purpose: Text = Field(default=None, title="purpose")
+    legal_basis: Text = Field(default=None, title="legal basis")
+    transparency: Text = Field(default=None, title="what the people concerned are informed of")
+    harms: Text = Field(default=None, title="possible harms")
+    conditions: Text = Field(default=None, title="conditions")
+    controls: Controls = Field(default=Controls(), title="controls at the recipient")
+    minimisation: Minimisation = Field(default=Minimisation(), title="why not less")
+    attributes: dict[str, Rating] = Field(
+        default_factory=dict, title="reason and rating of every column"
+    )
+    threshold: Threshold = Field(default=Threshold(), title="accepted risk")
+    other_releases: Literal["none-known"] | list[str] | None = Field(
+        default=None, title="other releases"
+    )
+    accepted: dict[str, Text] = Field(
+        default_factory=dict, title="what is accepted although it is grave"
+    )
+    utility: Utility = Field(default=Utility(), title="utility")
+    incident: Incident = Field(default=Incident(), title="incidents")
+    expert: Expert = Field(default=Expert(), title="expert")
+    grade: NationalGrade = Field(default=NationalGrade(), title="grade (GB/T 42460)")
+    review_by: Day | None = Field(default=None, title="review by")
+    review_triggers: list[str] = Field(default_factory=list, title="reviewed earlier if")
+    sign_off: list[SignOff] = Field(default_factory=list, title="sign-off")
+
+
+def words_of(field: str) -> str:
+    """What a key of the context is called: 'controls' is 'controls at the recipient'."""
+    first, _, part = field.partition(".")
+    title = Context.model_fields[first].title
+    if not part:
+        return str(title)
+    return f"{title}: {parts_of(first)[part]}"
+
+
+def parts_of(field: str) -> dict[str, str]:
+    """The keys of one part of the context, each with what it is called; none of a single value."""
+    part = Context.model_fields[field].annotation
+    if not isinstance(part, type) or not issubclass(part, _Part):
+        return {}
+    return {key: str(known.title) for key, known in part.model_fields.items()}
+
+
+def text_fields() -> list[str]:
+    """Every key that takes one answer, in order: `purpose`, `controller.name`."""
+    others = ("version", "attributes", "other_releases", "accepted", "sign_off")
+    return [
+        f"{key}.{part}" if part else key
+        for key in Context.model_fields
+        if key not in others
+        for part in parts_of(key) or [""]
+    ]
 
 
 @dataclass(frozen=True)
@@ -161,12 +198,42 @@ class ContextFile:
         return self.context.model_dump(mode="json")
 
 
+SHOWN = {
+    "interval": "ranges",
+    "span": "ranges in their order",
+    "node": "groups of its hierarchy",
+    "value-or-nothing": "whole or *",
+    "as-is": "as it is",
+    "mean": "means",
+    "mean-and-interval": "means and ranges",
+    "pseudonym": "a pseudonym",
+    "derived": "computed",
+    "removed": "removed",
+}
+"""What a column shows, by its technique."""
+
+
 def read_context(given: str | Path | dict[str, Any]) -> ContextFile:
     """A context from a YAML, JSON or TOML file, or its content; raises InputError, all findings."""
     if isinstance(given, dict):
         return ContextFile(_checked(given), None)
     content = read_mapping(Path(given), "context")
     return ContextFile(_checked(content), hashlib.sha256(Path(given).read_bytes()).hexdigest())
+
+
+class Heading(NamedTuple):
+    """What a page is of: the name of the file, and the title and owner that its context states."""
+
+    file: str = ""
+    title: str = ""
+    owner: str = ""
+
+    @classmethod
+    def of(cls, released: str, given: str | Path | None) -> Heading:
+        """Raises InputError where the context can't be read."""
+        name = "" if "://" in released or released == "-" else Path(released).name
+        context = Context(version=1) if given is None else read_context(given).context
+        return cls(name, context.title or "", context.controller.name or "")
 
 
 def _checked(content: dict[str, Any]) -> Context:

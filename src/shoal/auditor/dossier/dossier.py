@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from importlib.resources import files as resources
@@ -20,7 +20,7 @@ import yaml
 from pydantic import BaseModel
 
 from shoal.auditor.checks import Check
-from shoal.auditor.dossier.context import Context, ContextFile, read_context
+from shoal.auditor.dossier.context import Context, ContextFile, parts_of, read_context, words_of
 from shoal.auditor.verify import Proof, require_there, verify_by
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
@@ -28,6 +28,7 @@ from shoal.data.person_names import names_of
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.table import as_text
+from shoal.data.warnings import GRAVE
 from shoal.errors import InputError, PromiseError
 from shoal.policy.binding.files import read_original
 from shoal.policy.parameters import suggestion
@@ -129,6 +130,7 @@ def _number(value: Any, whole: Any = 1) -> float | None:
 
 
 PROFILES, SUFFIX = resources("shoal.auditor.dossier") / "profiles", ".yaml"
+DEFAULT = "gdpr"
 
 
 @dataclass(frozen=True)
@@ -142,11 +144,12 @@ class Clause:
 
 @dataclass(frozen=True)
 class Profile:
-    """One standard or law. basis: where its clauses are taken from."""
+    """One standard or law. document, date: what its clauses are of; how they map is ours."""
 
     name: str
     title: str
-    basis: str
+    document: str
+    date: str
     clauses: tuple[Clause, ...]
 
 
@@ -157,7 +160,7 @@ def profile_names() -> list[str]:
 
 
 def read_profiles(names: Sequence[str]) -> list[Profile]:
-    """The profiles of these names, all where none is named; raises InputError."""
+    """The profiles of these names, `DEFAULT` where none is named; raises InputError."""
     known = profile_names()
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -169,18 +172,21 @@ def read_profiles(names: Sequence[str]) -> list[Profile]:
             ]
         )
     profiles = []
-    for name in dict.fromkeys(names or known):
+    for name in dict.fromkeys(names or [DEFAULT]):
         content = yaml.safe_load((PROFILES / f"{name}{SUFFIX}").read_text("utf-8"))
         clauses = tuple(
             Clause(str(entry["clause"]), str(entry["about"]), tuple(entry["fields"]))
             for entry in content["clauses"]
         )
-        profiles.append(Profile(name, content["title"], content["basis"], clauses))
+        profiles.append(
+            Profile(name, content["title"], content["document"], content["date"], clauses)
+        )
     return profiles
 
 
 SCHEMA = "shoal.dossier/1"
 OPEN, ANSWERED = "open", "answered"
+QUESTION = "question"
 
 
 @dataclass(frozen=True)
@@ -192,9 +198,9 @@ class Dossier:
     profiles: tuple[Profile, ...]
 
     @property
-    def open(self) -> list[dict[str, Any]]:
-        """The fields that some clause asks for and that are not answered yet."""
-        return [clause for clause in self.content["clauses"] if clause["state"] == OPEN]
+    def open(self) -> list[Mapping[str, Any]]:
+        """What is still to be decided: grave findings, open ones, then what is not answered."""
+        return list(self.content["open"])
 
     def to_json(self) -> str:
         return json.dumps(self.content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -213,8 +219,9 @@ def build_dossier(
 ) -> Dossier:
     """The dossier of a released file.
 
-    profiles: whose clauses are listed, by default all. original: tells the initial risk. Raises
-    PromiseError where the file fails `verify`, InputError where something can't be read.
+    profiles: whose clauses are listed, by default those of `gdpr`. original: tells the initial
+    risk. Raises PromiseError where the file fails `verify`, InputError where something can't be
+    read.
     """
     released = path_text(released, "released")
     source = None if original is None else path_text(original, "original")
@@ -244,6 +251,7 @@ def build_dossier(
     residual = residual_risk(stated)
     today = _today()
     answers = Answers(stated, answered.context, initial, residual, roles, today)
+    clauses = _clauses(asked, answers)
     content = {
         "schema": SCHEMA,
         "shoal": VERSION,
@@ -258,7 +266,8 @@ def build_dossier(
         "initial_risk": initial,
         "residual_risk": residual,
         "threshold": answers.threshold(),
-        "clauses": _clauses(asked, answers),
+        "clauses": clauses,
+        "open": [*_open_findings(stated), *_open_questions(clauses)],
     }
     return Dossier(content, tuple(checks), tuple(asked))
 
@@ -295,6 +304,22 @@ def _clauses(profiles: Sequence[Profile], answers: Answers) -> list[dict[str, An
     ]
 
 
+def _open_findings(certificate: Certificate) -> Iterator[Mapping[str, Any]]:
+    for severity in (GRAVE, OPEN):
+        for one in certificate.warnings:
+            if one.severity == severity:
+                yield {"kind": severity, "about": one.code, "text": one.text, "clauses": []}
+
+
+def _open_questions(clauses: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """What is not answered, field by field, with the clauses that ask for it."""
+    lacking = [one for one in clauses if one["state"] == OPEN]
+    for field, lacks in {one["field"]: one["lacks"] for one in lacking}.items():
+        asked = [f"{one['profile']} {one['clause']}" for one in lacking if one["field"] == field]
+        text = f"{field_words(field)}: {lacks}"
+        yield {"kind": QUESTION, "about": field, "text": text, "clauses": asked}
+
+
 def _today() -> date:
     """The day, in UTC; SOURCE_DATE_EPOCH wins."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
@@ -308,10 +333,31 @@ def _today() -> date:
 
 CERTIFICATE = "certificate."
 OPTIONAL = frozenset({"comment"})
-NEEDED = {
-    "certificate.attacks": "no attack was tried on the release",
-    "initial_risk": "give the original with --original",
+ATTACKS = "certificate.attacks"
+ORIGINAL = "give the original with --original"
+MEASURED = {
+    "initial_risk": "risk before",
+    "certificate.columns": "what became of every column",
+    "certificate.columns.loss": "loss of every column",
+    "certificate.promises": "promises",
+    "certificate.people": "who is one person",
+    "certificate.risk": "risk in the release",
+    "certificate.together": "all quasi-identifiers together",
+    "certificate.method": "method",
+    "certificate.policy": "policy",
+    "certificate.build": "versions of the software",
+    "certificate.output.sha256": "hash of the file",
+    ATTACKS: "what attacks found",
 }
+
+
+def field_words(field: str) -> str:
+    """What a field of a dossier is called."""
+    if field in MEASURED:
+        return MEASURED[field]
+    if field.startswith(ATTACKS):
+        return f"attack: {field.rpartition('.')[2].replace('-', ' ')}"
+    return words_of(field)
 
 
 @dataclass(frozen=True)
@@ -332,7 +378,7 @@ class Answers:
         if field.startswith(CERTIFICATE):
             return self._lacks_in_certificate(field)
         if field == "initial_risk":
-            return NEEDED[field] if self.initial is None else ""
+            return ORIGINAL if self.initial is None else ""
         value: Any = self.context
         for key in field.split("."):
             value = getattr(value, key)
@@ -360,9 +406,9 @@ class Answers:
                 value = [part for part in value if part is not None]
             else:
                 value = value.get(key) if isinstance(value, Mapping) else None
-        if value in (None, [], {}, ""):
-            return NEEDED.get(field, "the certificate does not state it")
-        return ""
+        if field.startswith(ATTACKS):  # with nothing to infer, inference finds nothing
+            return "was not tried on the release" if value is None else ""
+        return "the certificate does not state it" if value in (None, [], {}, "") else ""
 
     def _lacks_of_attributes(self) -> str:
         rated = self.context.attributes
@@ -378,11 +424,12 @@ class Answers:
     def _lacks_of_threshold(self) -> str:
         accepted, found = self.context.threshold, self.threshold()
         if accepted.max is None and accepted.mean is None:
-            return "lacks max or mean"
+            return "lacks the risk that is accepted"
         if not accepted.why:
-            return "lacks why"
-        above = [name for name in ("max", "mean") if found[name]["within"] is False]
-        return f"the residual risk is above its {' and '.join(above)}" if above else ""
+            return "lacks the reason"
+        named = parts_of("threshold")
+        above = [named[name] for name in ("max", "mean") if found[name]["within"] is False]
+        return f"the release is above the {' and the '.join(above)}" if above else ""
 
     def _lacks_of_sign_off(self) -> str:
         if not self.context.sign_off:
@@ -403,10 +450,13 @@ def _lacks(value: Any, today: date | None) -> str:
     """What a value of the context lacks. today: the day before which a date is over."""
     if isinstance(value, BaseModel):
         parts = {key: _lacks(getattr(value, key), today) for key in type(value).model_fields}
-        empty = [key for key, lack in parts.items() if lack == "empty" and key not in OPTIONAL]
+        named = {key: str(known.title) for key, known in type(value).model_fields.items()}
+        empty = [
+            named[key] for key, lack in parts.items() if lack == "empty" and key not in OPTIONAL
+        ]
         if len(empty) == len(parts):
             return "empty"
-        over = [f"{key} {lack}" for key, lack in parts.items() if lack not in ("", "empty")]
+        over = [f"{named[key]} {lack}" for key, lack in parts.items() if lack not in ("", "empty")]
         return "; ".join([*([f"lacks {', '.join(empty)}"] if empty else []), *over])
     if isinstance(value, date):
         return "is over" if today is not None and value < today else ""
