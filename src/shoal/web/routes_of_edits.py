@@ -114,15 +114,12 @@ async def policy(request: Request) -> Response:
     kind, base = one(form, "edit"), one(form, "base")
     try:
         content, sentence = edited(kind, form, project.policy, columns)
-        if base != project.policy_sha:
-            if written(content) == project.policy_text:
-                return back(form, "columns")  # sent twice, as by a double click: it is so already
-            raise Stale
         # raises Refused where this is not a policy, before anything is written
         await server.rules.look("policy", policy=content, base=str(project.folder))
-        if has_comments(project.policy_text) and written(content) != project.policy_text:
-            server.notices.append(COMMENT)
+        before = project.policy_text
         _save(server, kind, form, content, sentence, base)
+        if has_comments(before) and written(content) != before:
+            server.notices.append(COMMENT)
     except Stale:
         return await _conflict(request, kind, form, base)
     return back(form, "columns")

@@ -45,8 +45,9 @@ async def release(request: Request) -> Response:
     run = _draft(server, form)
     do = one(form, "do")
     if do == "answers":
-        _unchanged(server, form)
         content, sentence = with_answers(form, context_of(server.project), published(run))
+        if sha256(written(content)) != release_sha(server):
+            _unchanged(server, form)
         server.project.edit(sentence, {RELEASE: written(content)}, None)
     elif do == "ask":
         asker = " ".join(one(form, "asker").split())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import signal
@@ -125,6 +126,35 @@ def tab(browser, ward):
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     yield come_in(context, ward)
     context.close()
+
+
+FAST = """() => {
+  for (const [name, role] of Object.entries(ROLES)) {
+    const field = document.getElementById(name);
+    field.value = role;
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+  document.querySelector(".steps a[href='/promises']").click();
+}"""
+
+
+def test_fast_changes_of_one_window_are_all_made_before_it_goes_on(context, opened):
+    project, origin = opened.server.project, opened.server.door.origin
+    names = project.about["columns"]
+    wanted = {"ward": "drop", "charge": "quasi", "sex": "drop", "name": "drop"}
+    tab = come_in(context, opened.server)
+    tab.goto(f"{origin}/columns")
+    settled(tab)
+    roles = {f"role-{names.index(name) + 1}": role for name, role in wanted.items()}
+    tab.evaluate(FAST.replace("ROLES", json.dumps(roles)))
+    tab.wait_for_selector("h1:text('What do you promise?')")
+    attributes = project.policy["attributes"]
+    assert {name: attributes[name]["role"] for name in wanted} == wanted
+    for k in (13, 16):
+        tab.evaluate("document.querySelector('#k-form [data-step=\"1\"]').click();" * 3)
+        tab.wait_for_selector(f"#policy >> text=k: {k}")
+    tab.evaluate("document.querySelector('#undo button').click();" * 2)
+    tab.wait_for_selector("#policy >> text=k: 13")
 
 
 LABELS = "none primary secondary vocational bachelor master doctorate".split()

@@ -2,7 +2,8 @@
 "use strict";
 document.documentElement.classList.add("script");
 const keysOff = "shoal-keys-off"; // only this setting is stored, never a value
-let busy = null, lastTold = 0;
+const waiting = []; // forms that are sent, one after another
+let sends = 0, leaving = null, lastTold = 0;
 
 // What may have the focus, in order; and what somebody has unfolded.
 const controls = () => [...document.querySelectorAll("a, button, input, select, textarea, summary, [data-tree] tbody tr, pre[tabindex]")];
@@ -11,9 +12,8 @@ const isThere = element => element && element.checkVisibility?.() !== false && !
 const folds = () => [...document.querySelectorAll("details > summary")];
 
 // A form is sent and the answer takes the page's place where it has changed; the focus stays.
-async function show(response) {
-  if (response.headers.get("content-type")?.startsWith("text/html") !== true) { location.reload(); return; }
-  const next = new DOMParser().parseFromString(await response.text(), "text/html");
+function show(response, next) {
+  if (!next) { location.reload(); return; }
   const hadShut = document.querySelector("[data-opens]:disabled") !== null, inTree = document.activeElement?.closest("[data-tree]") && (document.querySelector("tr.chosen[id]")?.id || "node-0");
   const was = document.activeElement, focused = was?.id, form = was?.closest("form")?.id, wasInside = was?.closest("main"), place = controls().indexOf(was), open = folds().map(fold => fold.parentElement.open && fold.textContent), top = scrollY, isSame = next.body.dataset.screen === document.body.dataset.screen;
   const name = was && nameOf(was), followers = controls().slice(place + 1).map(nameOf), told = document.getElementById("status");
@@ -44,31 +44,52 @@ async function show(response) {
   begin();
 }
 
+async function read(address, asked) {
+  const response = await fetch(address, { headers: { accept: "text/html" }, ...asked });
+  const isPage = response.headers.get("content-type")?.startsWith("text/html");
+  return [response, isPage && new DOMParser().parseFromString(await response.text(), "text/html")];
+}
+
+// Each form is sent when the one before has been answered, on the policy that it left. Only the last
+// answer is shown, or the first that refuses: what was to follow is not sent then.
 async function send(form, submitter) {
   const data = new URLSearchParams(new FormData(form));
   if (submitter?.name) data.append(submitter.name, submitter.value);
   const sent = `${form.action} ${data}`;
-  if (busy?.sent === sent) return; // Enter in a field is a change, and then a submit
-  if (busy) busy.abort();
-  const own = busy = Object.assign(new AbortController(), { sent });
+  sends++;
+  if (waiting.at(-1)?.sent === sent && form.id !== "undo") return; // Enter in a field is a change, and then a submit
+  if (form.dataset.auto && waiting.length > 1 && waiting.at(-1).id === form.id) waiting.pop();
+  if (waiting.push({ sent, data, id: form.id, action: form.action }) > 1) return;
   const slow = setTimeout(() => document.getElementById("main").classList.add("stale"), 300);
   try {
-    await show(await fetch(form.action, { method: "POST", body: data, signal: own.signal, headers: { accept: "text/html" } }));
-  } catch (stopped) {
-    if (stopped.name !== "AbortError") say("The page can't be reached. Is shoal ui still running?");
-  } finally {
-    if (busy === own) busy = null;
-    clearTimeout(slow);
-    document.getElementById("main").classList.remove("stale");
-  }
+    while (waiting.length) {
+      const [response, next] = await read(waiting[0].action, { method: "POST", body: waiting[0].data });
+      const following = response.ok && next && waiting[1];
+      for (const name of ["base", "release_base"]) {
+        const base = following && next.querySelector(`[name=${name}]`);
+        if (base && following.data.has(name)) following.data.set(name, base.value);
+      }
+      if (following) { waiting.shift(); continue; }
+      waiting.length = 0;
+      if (leaving && response.ok) location.href = leaving;
+      else show(response, next);
+    }
+  } catch { say("The page can't be reached. Is shoal ui still running?"); }
+  waiting.length = 0;
+  leaving = null;
+  clearTimeout(slow);
+  document.getElementById("main").classList.remove("stale");
 }
 
 async function again() {
   const field = document.querySelector("main :is(input, textarea, select):focus");
   const isChanged = field && (field.options ? [...field.options].some(option => option.selected !== option.defaultSelected)
     : /radio|checkbox/.test(field.type) ? field.checked !== field.defaultChecked : field.value !== field.defaultValue);
-  if (field && (isChanged || Date.now() - lastKey < 4000)) { setTimeout(again, 1500); return; } // somebody types
-  try { await show(await fetch(location.href, { headers: { accept: "text/html" } })); } catch { say("The page can't be reached. Is shoal ui still running?"); }
+  if (waiting.length || (field && (isChanged || Date.now() - lastKey < 4000))) { setTimeout(again, 1500); return; } // somebody types
+  try {
+    const before = sends, [response, next] = await read(location.href);
+    if (sends === before) show(response, next); // else what a form got is newer than this
+  } catch { say("The page can't be reached. Is shoal ui still running?"); }
 }
 
 document.addEventListener("submit", event => {
@@ -87,6 +108,8 @@ document.addEventListener("input", event => {
   if (event.target.closest("[data-k], [data-log]")) echo(event.target);
 });
 document.addEventListener("click", event => {
+  const link = event.target.closest("a[href]");
+  if (link && waiting.length && !event.ctrlKey && !event.metaKey && !event.shiftKey) { event.preventDefault(); leaving = link.href; }
   const copy = event.target.closest("[data-copy]");
   if (copy) {
     const lines = [...document.querySelectorAll(`#${copy.dataset.copy} .line:not(.less)`)].map(line => line.textContent.replace(/^\+ /, ""));
