@@ -57,7 +57,7 @@ async def result_screen(server: Server, name: str | None, cells: Context | None 
         "about": run.about,
         "stale": stale,
         "stale_changes": sum(mark == "+" for mark, _ in changed),
-        "nearest": _nearest(run),
+        "nearest": _nearest(server, run),
         "tried": run.about.get("why"),
         "quasi_number": (run.about.get("tried") or {}).get("column"),
     }
@@ -211,13 +211,31 @@ def _explanation(stated: Context) -> list[str]:
     return lines
 
 
-def _nearest(run: Run) -> Context | None:
-    """The k that would do, where a refusal names one."""
-    text = " ".join([str(run.about.get("message") or ""), *(run.about.get("findings") or [])])
-    found = re.search(r"nearest that holds is k = (\d+)", text)
-    if run.about.get("kind") != "InfeasibleError" or found is None or int(found[1]) < 2:
-        return None
-    return {"k": found[1]}
+NEAREST = re.compile(
+    r"promise '([^']+)'(?: \([a-z]+\))?(?: on '(.+)')?: (\w+) = .+; the nearest that holds is"
+    r" \w+ = ([\d.]*\d)"
+)
+
+
+def _nearest(server: Server, run: Run) -> list[Context]:
+    """What would do of each promise that a refusal names, where the policy still asks for more."""
+    promises = list(enumerate(server.project.policy.get("promises") or ()))
+    found = []
+    for line in [str(run.about.get("message")), *(run.about.get("findings") or [])]:
+        named = NEAREST.search(line)
+        if named is None or run.about.get("kind") != "InfeasibleError" or named[4] == "1":
+            continue
+        model, about, key, value = named.groups()
+        own = (
+            index
+            for index, promise in promises
+            if promise.get("model") == model
+            and promise.get(key) not in (None, float(value))
+            and about in (None, promise.get("attribute"), *(promise.get("attributes") or ()))
+        )
+        if (index := next(own, None)) is not None:
+            found.append({"index": index, "key": key, "value": value, "about": about})
+    return found
 
 
 # What forms start: drafts and other long work, and looks at single rows.
