@@ -12,11 +12,11 @@ def column(visitor, name):
     return str(visitor.server.project.about["columns"].index(name) + 1)
 
 
-def draft(visitor) -> str:
+def draft(visitor, said="Every promise holds") -> str:
     """Makes a draft and waits for it; its folder's name."""
     visitor.get("/promises")
     visitor.send("draft-form")
-    visitor.until("/result", "Every promise holds")
+    visitor.until("/result", said)
     return visitor.server.project.runs[0].name
 
 
@@ -159,3 +159,37 @@ def test_the_levels_of_a_same_for_all_recoding_are_walked(opened):
     assert "Back to the best" in page.words
     assert "shoal levels ../patients.csv -p runs/0002/policy.yaml --at age:" in page.words
     opened.until("/compare?at=99.99.99.99.99", "Around the best")  # there are no such levels
+
+
+def test_a_step_is_ticked_when_somebody_has_looked_at_it(opened):
+    def ticked() -> list[str]:
+        steps = opened.last.text.partition('<nav class="steps"')[2].partition("</nav>")[0]
+        return re.findall(r'href="/(\w+)"[^>]* class="done"', steps)
+
+    opened.until("/promises", "5 of 5 fit")
+    assert "hierarchies" not in ticked()
+    opened.get("/hierarchies")
+    opened.get("/columns")
+    assert {"hierarchies", "columns", "promises"} <= {*ticked()}
+
+
+def test_measured_points_stay_when_one_of_them_is_used(opened):
+    project = opened.server.project
+    opened.post("/hierarchies/1", do="no_value", value="-", base=project.policy_sha)
+    before = comparison_key(opened.server)
+    opened.edit("method", method="mondrian:cut=median", k="5")
+    assert project.policy["method"]["name"] == "mondrian"
+    assert comparison_key(opened.server) == before
+
+
+def test_a_refusal_offers_the_nearest_of_every_promise_it_names(opened):
+    project = opened.server.project
+    number = str(project.about["columns"].index("disease") + 1)
+    opened.edit("promise", column=number, model="l-diversity")
+    opened.edit("promise", index="1", l="50")
+    name = draft(opened, "Nothing was made")
+    assert len(re.findall(r'id="nearest-l-1"', opened.last.text)) == 1
+    opened.send("nearest-l-1")
+    least = project.policy["promises"][1]["l"]
+    assert 2 <= least < 50
+    assert "nearest-" not in opened.get(f"/result/{name}").text

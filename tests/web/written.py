@@ -8,7 +8,7 @@ WRITTEN = re.compile(
     r"(project|policy|release)\.yaml|history(/\d{4}\.yaml|/by-hand-\w+\.yaml)?"
     r"|hierarchies(/[\w-]+\.csv)?|runs(/\d{4}(/(policy\.yaml|run\.json|events\.jsonl|data\.csv"
     r"|certificate\.json|report\.html|shown\.json|hierarchies(/[\w-]+\.csv)?))?)?"
-    r"|\.ui(/(lock|open\.html|seen\.json|compared\.json))?"
+    r"|\.ui(/(lock|open\.html|seen\.json|looked\.json|compared\.json))?"
 )
 RELEASED = re.compile(
     r"releases(/[\d-]+(/(data\.csv(\.certificate\.json)?|report\.html|policy\.yaml"

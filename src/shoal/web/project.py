@@ -134,6 +134,19 @@ class Project:
         found |= {f"hierarchies/{path.name}": None for path in hierarchies}
         return {name: files.text_of(self.folder / name) for name in found}
 
+    @property
+    def looked_at(self) -> list[str]:
+        """The screens that somebody has looked at with this table."""
+        tables: dict[str, list[str]] = files.json_of(self.folder / ".ui" / "looked.json", {})
+        return tables.get(self.table_in_commands, [])
+
+    def look_at(self, screen: str) -> None:
+        """Remembers that somebody looks at a screen."""
+        if screen not in (seen := self.looked_at):
+            with suppress(InputError):  # a full disk: whatever matters says so itself
+                path = files.made(self.folder / ".ui") / "looked.json"
+                files.write(path, json.dumps({self.table_in_commands: [*seen, screen]}))
+
     # Edits
 
     def edit(self, sentence: str, changes: Mapping[str, str | None], base: str | None) -> None:
