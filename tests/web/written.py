@@ -11,7 +11,7 @@ WRITTEN = re.compile(
     r"|\.ui(/(lock|open\.html|seen\.json|looked\.json|compared\.json))?"
 )
 RELEASED = re.compile(
-    r"releases(/[\d-]+(/(data\.csv(\.certificate\.json)?|report\.html|policy\.yaml"
+    r"releases(/[\d-]+(/(data(-semicolons)?\.(csv|xlsx|parquet)|data\.csv\.certificate\.json|report\.html|policy\.yaml"
     r"|dossier\.(html|json)))?)?|runs/\d{4}/(signed|attacks|prices)\.json"
 )
 

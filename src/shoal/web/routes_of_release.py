@@ -16,6 +16,7 @@ from shoal.errors import InputError
 from shoal.web import policy_text
 from shoal.web.edits import Form, lines_of, one
 from shoal.web.frame import frame, page, person_answered, shell
+from shoal.web.job import COPIES
 from shoal.web.policy_text import sha256, written
 from shoal.web.project import RELEASE, Run
 from shoal.web.routes_of_edits import form_of
@@ -64,6 +65,7 @@ async def release(request: Request) -> Response:
             **_asked(server, run),
             draft=str(draft),
             context=json.loads(json.dumps(_decided(server, run), default=str)),
+            copies=[copy.name for copy in COPIES if copy.name in form.get("copy", ())],
         )
     else:
         raise InputError("release: there is no such form; load the page again")
@@ -230,14 +232,16 @@ async def release_screen(server: Server) -> Context:
     data = f"runs/{run.name}/data.csv" if run else "draft.csv"
     certificate = f"runs/{run.name}/certificate.json" if run else ""
     words = ["shoal", "dossier", data, certificate, "--context", RELEASE, "-o", "dossier.html"]
-    released = (server.project.folder / "releases").glob("2*")
+    folder = server.project.folder / "releases"
     context = {
         **await frame(server, "release"),
         "title": "Release",
         "run": run,
         "command": shell([word for word in words if word]),
         "once": server.new_once(),
-        "releases": sorted((p.name for p in released if p.is_dir()), reverse=True),
+        "releases": sorted((p.name for p in folder.glob("2*") if p.is_dir()), reverse=True),
+        "folder": folder,
+        "copies": COPIES,
         "release_text": policy_text.text_of(server.project.folder / RELEASE) or "version: 1\n",
         "release_base": release_sha(server),
     }
