@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import secrets
 from collections.abc import Awaitable, Callable
@@ -172,26 +173,35 @@ def _drawn(one: Context) -> Context:
     edges, before = one["edges"], one["before"]
     count = len(edges) - 1 if edges and len(edges) > 1 else len(after)
     before = before[:count] if before is not None else None
-    ticks = []
     if edges and len(edges) > 1:
         step = max(1, count // 5)
-        ticks = [
-            {"x": round(300 * i / count, 1), "text": f"{edges[i]:g}"}
-            for i in range(0, count + 1, step)
-        ]
+        ticks = [(300 * i / count, f"{edges[i]:g}") for i in range(0, count + 1, step)]
     else:
-        ticks = [
-            {"x": round(300 * (i + 0.5) / count, 1), "text": _short(one["labels"][i], 40 // count)}
-            for i in range(min(count, len(one["labels"])))
-            if count <= 10
-        ]
+        labels = one["labels"][:count] if count <= MOST_LABELS else []
+        ticks = [(300 * (i + 0.5) / count, label) for i, label in enumerate(labels)]
+    # labels that are wider than their bars stand on several lines
+    room = 300 / max(len(ticks), 1) / LETTER
+    lines = min(math.ceil(max((len(text) for _, text in ticks), default=1) / room), MOST_LINES)
     rows = zip(one["labels"], before or [None] * count, after, strict=False)
     return {
         "name": one["name"],
         "bars": pictures.pairs_of_bars(before, after[:count]),
-        "ticks": ticks,
+        "ticks": [
+            {
+                "x": round(x, 1),
+                "y": 103 + LINE * (place % lines),
+                "text": _short(text, int(room * lines)),
+            }
+            for place, (x, text) in enumerate(ticks)
+        ],
+        "height": 106 + LINE * (lines - 1),
         "rows": list(rows),
     }
+
+
+MOST_LABELS, MOST_LINES = 10, 3
+LETTER, LINE = 7, 14
+"""How wide a letter of a label is, and how high a line."""
 
 
 def _short(label: str, most: int) -> str:

@@ -243,6 +243,7 @@ async def promises_screen(server: Server) -> Context:
     context = await frame(server, "promises", project.publish_command)
     risk = context["risk"] or {}
     k = next((p["k"] for p in policy.get("promises") or () if p.get("model") == "k-anonymity"), 0)
+    rows = project.about.get("rows", 0)
     sets = [[one["size"], one["people"]] for one in risk.get("sets") or ()]
     losses, method = measured_losses(server)
     return {
@@ -251,11 +252,12 @@ async def promises_screen(server: Server) -> Context:
         "k": k,
         "sets": sets,
         "hidden": sum(people for size, people in sets if size >= k),
-        "people": risk.get("people", project.about.get("rows", 0)),
+        "people": risk.get("people", rows),
         "unit": "people" if risk.get("unit", "people") == "people" else "rows",
         "lone": risk.get("lone"),
         "quasi": risk.get("quasi") or [],
-        "groups": risk.get("people", 0) // k if k else 0,
+        "groups": rows // k if k else 0,  # whoever has several rows may be in several
+        "rows": rows,
         "fish": pictures.school(k, 600),
         "slider": round(pictures.log_place(k or 2, 2, 50, 1000)),
         "curve": pictures.loss_curve(losses, k or 2) if losses else None,

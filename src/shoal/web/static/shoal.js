@@ -212,10 +212,10 @@ function echo(slider) {
   if (slider.dataset.log) slider.setAttribute("aria-valuetext", `${k} people`);
   for (const field of card.querySelectorAll("[data-k]")) field.value = k;
   for (const place of card.querySelectorAll("[data-say=k]")) place.textContent = k;
-  const sets = JSON.parse(card.dataset.sets), all = Number(card.dataset.people);
+  const sets = JSON.parse(card.dataset.sets), rows = Number(card.dataset.rows);
   const hidden = sets.filter(set => set[0] >= k).reduce((sum, set) => sum + set[1], 0);
   for (const place of card.querySelectorAll("[data-say=hidden]")) place.textContent = hidden ? hidden.toLocaleString("en") : "nobody";
-  for (const place of document.querySelectorAll("[data-say=groups]")) place.textContent = Math.floor(all / k).toLocaleString("en");
+  for (const place of document.querySelectorAll("[data-say=groups]")) place.textContent = Math.floor(rows / k).toLocaleString("en");
 }
 
 // Events of the job that is shown; a number tells where to go on after a break.
