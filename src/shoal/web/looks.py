@@ -6,7 +6,9 @@ server neither keeps nor logs them. All others answer with counts and names of c
 
 from __future__ import annotations
 
+import codecs
 import json
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,9 +20,9 @@ import polars as pl
 
 from shoal.advise.check import check
 from shoal.advise.estimate import machine_memory
-from shoal.connectors import delimited, files
+from shoal.connectors import delimited, files, workbooks
 from shoal.connectors.coded_files import PARQUET_ROWS, frames_of
-from shoal.connectors.dialect import DELIMITED, UTF8, Reading
+from shoal.connectors.dialect import DELIMITED, UTF8, UTF16, Reading, codec_of
 from shoal.connectors.record_ends import PIECE, Pieces
 from shoal.connectors.typed import plain, require_unfolded
 from shoal.data import cores
@@ -34,6 +36,8 @@ from shoal.policy.policy import Policy
 
 Answer = dict[str, Any]
 MOST_ROWS = 50
+LINES, ROWS_BELOW = 8, 3  # that are shown of a table before it is opened
+PROFILED = 1000  # rows that say then what its columns hold
 
 
 class Looks:
@@ -87,6 +91,30 @@ class Looks:
             "sha256": source.sha256,
             "bytes": Path(table).stat().st_size,
         }
+
+    def look_show_beginning(self, table: str, read: dict[str, Any]) -> Answer:
+        """The first lines of a table as they are written, and as it is read by these options."""
+        from shoal.advise.profile import profile
+
+        answer: Answer = {"sheets": [], "lines": [], "read": read, "columns": []}
+        try:
+            reading = reading_of(read_options(read))
+            kind = files.format_to_read(table)
+            if kind == files.XLSX:
+                answer["sheets"], answer["lines"] = workbooks.first_rows(table, reading, LINES)
+                if not reading.sheet and len(answer["sheets"]) > 1:
+                    read = answer["read"] = {**read, "sheet": answer["sheets"][0]}
+            elif kind in DELIMITED and not is_packed(table):
+                answer["lines"] = [[line] for line in first_lines(table, reading)]
+            if memory_of(table) > (free_memory() or 0) / 2:
+                return answer  # opening it says so
+            frame = self._source(table, read).frame
+            kinds = profile(frame.head(PROFILED), read=read).columns
+            answer["columns"] = [[one.name, one.kind] for one in kinds]
+            answer["rows"] = _cells(frame.head(ROWS_BELOW))
+        except InputError as refused:
+            answer["trouble"] = list(refused.said)
+        return answer
 
     def look_sample(self, table: str) -> Answer:
         """Writes 1,000 invented patients; no policy beside them, since the page proposes one."""
@@ -285,6 +313,15 @@ class Looks:
         counts = as_text(frame[attribute]).value_counts(name="rows")
         rows = dict(counts.iter_rows())
         return {"values": [{"value": v, "rows": rows.get(v, 0)} for v in values[:200]]}
+
+
+def first_lines(path: str, reading: Reading) -> list[str]:
+    """The first lines of a text, whatever in them is not in its encoding as a mark."""
+    with open(path, "rb") as file:
+        head = file.read(1 << 16)
+    is_utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    codec = codec_of(reading.encoding or "") or (UTF16 if is_utf16 else "utf-8-sig")
+    return re.split(r"\r\n|\n|\r", head.decode(codec, errors="replace"))[:LINES]
 
 
 def free_memory() -> int | None:

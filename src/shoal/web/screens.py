@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,37 @@ KINDS = {
     "text": "texts",
     "empty": "values",
 }
+
+WAYS = {
+    "delimiter": (
+        "Between cells",
+        {",": "comma", ";": "semicolon", "\\t": "tab", "|": "bar"},
+    ),
+    "decimal": ("Decimal mark", {",": "comma: 2,5", ".": "point: 2.5"}),
+    "dates": (
+        "Dates",
+        {
+            "%Y-%m-%d": "2031-12-24",
+            "%d.%m.%Y": "24.12.2031",
+            "%d/%m/%Y": "24/12/2031",
+            "%m/%d/%Y": "12/24/2031",
+            "%d-%m-%Y": "24-12-2031",
+            "%Y/%m/%d": "2031/12/24",
+        },
+    ),
+    "encoding": (
+        "Letters (encoding)",
+        {
+            "utf-8": "UTF-8",
+            "cp1252": "Western Europe, Windows",
+            "cp1250": "Central Europe, Windows",
+            "mac_roman": "Western Europe, older Macs",
+            "gb18030": "Chinese",
+            "cp932": "Japanese",
+        },
+    ),
+}
+"""How a table may be written: by key of `read`, what is asked and what to choose from."""
 
 
 # Open
@@ -61,6 +93,8 @@ async def open_screen(server: Server, below: str) -> Context:
         "about": project.about,
         "read": server.read_options,
         "missing": project.policy.get("missing_values") or [""],
+        "ways": WAYS,
+        "kinds": KINDS,
         "is_sample": bool(server.sample_of),
         "too_large": server.too_large,
     }
@@ -214,15 +248,16 @@ async def findings(server: Server) -> list[Context]:
     asks = [settings.get("ask") for settings in _attributes(server).values()]
     answers = {ask for ask in asks if isinstance(ask, str) and ask}
     return [
-        {**finding, "message": _without_command(finding["message"]), **_fixed_at(server, finding)}
+        {**finding, "message": without_shell(finding["message"]), **_fixed_at(server, finding)}
         for finding in asked
         if not any(answer in finding["message"] for answer in answers)
     ]
 
 
-def _without_command(message: str) -> str:
-    """A finding without the command that lists values, since the page lists them itself."""
-    return "; ".join(part for part in message.split("; ") if "shoal policy check" not in part)
+def without_shell(message: str) -> str:
+    """A message without what to type in a shell, since the page has a control for it."""
+    parts = message.split("; ")
+    return "; ".join(part for part in parts if not re.search("--[a-z]|shoal policy check", part))
 
 
 def _fixed_at(server: Server, finding: Context) -> Context:

@@ -128,6 +128,43 @@ def tab(browser, ward):
     context.close()
 
 
+def test_a_table_is_looked_into_before_it_is_opened(context, tmp_path):
+    xlsxwriter = pytest.importorskip("xlsxwriter")
+    rows = [f"P{i};0{i % 9 + 1}.05.1980;{i},5;M\u00fcnchen" for i in range(60)]
+    text = "\n".join(["Ward list", "", "patient;born;weight;place", *rows, ""])
+    (tmp_path / "german.csv").write_bytes(text.encode("cp1252"))
+    book = xlsxwriter.Workbook(tmp_path / "two.xlsx")
+    for name in ("cover", "people"):
+        sheet = book.add_worksheet(name)
+        for number, line in enumerate(text.splitlines() if name == "people" else ["nothing"]):
+            sheet.write_row(number, 0, line.split(";"))
+    book.close()
+    with served(tmp_path / "ward", tmp_path) as server:
+        watch, tab = Watch(context, server), come_in(context, server)
+        tab.wait_for_selector("#table-form button.main:disabled")
+        assert tab.is_visible("text=Mark a file first")
+        tab.check("input[value='german.csv']")
+        assert tab.is_enabled("#table-form button.main")
+        tab.select_option("#table-form [name=encoding]", "cp1252")
+        tab.click("#lines label:text-is('3')")
+        tab.select_option("#table-form [name=decimal]", ",")
+        tab.select_option("#table-form [name=dates]", "%d.%m.%Y")
+        tab.wait_for_selector("#beginning th:has-text('born') >> text=dates")
+        assert "numbers" in tab.inner_text("#beginning th:has-text('weight')")
+        assert "M\u00fcnchen" in tab.inner_text("#beginning")
+        tab.check("input[value='two.xlsx']")
+        tab.check("#table-form [name=sheet][value=people]")
+        tab.wait_for_selector("#lines >> text=patient")
+        tab.click("#lines bdi:text-is('patient')")
+        tab.wait_for_selector("#beginning th:has-text('born')")
+        assert "--" not in tab.inner_text("main")
+        tab.click("#table-form button.main")
+        tab.wait_for_selector("#person-form")
+        assert server.project.policy["read"]["sheet"] == "people"
+        assert server.project.about["columns"] == ["patient", "born", "weight", "place"]
+        assert (watch.said, watch.outside) == ([], [])
+
+
 FAST = """() => {
   for (const [name, role] of Object.entries(ROLES)) {
     const field = document.getElementById(name);

@@ -101,10 +101,12 @@ document.addEventListener("submit", event => {
   send(form, event.submitter);
 });
 document.addEventListener("change", event => {
-  const form = event.target.matches("[data-log]") ? document.getElementById("k-form") : event.target.closest("form[data-auto]");
-  if (form?.reportValidity()) send(form, null);
+  const form = event.target.matches("[data-log]") ? document.getElementById("k-form") : event.target.closest("form[data-auto], form[data-look]");
+  if (form?.dataset.look && event.target.matches("[name=typed], textarea")) return;
+  if (form?.reportValidity()) send(form, form.querySelector("[name=look]"));
 });
 document.addEventListener("input", event => {
+  shutUnmarked();
   if (event.target.closest("[data-k], [data-log]")) echo(event.target);
 });
 document.addEventListener("click", event => {
@@ -257,7 +259,14 @@ function heard(id, event) {
   if (Date.now() - spoken > 10000) { spoken = Date.now(); shown.querySelector(".stage").setAttribute("aria-live", "polite"); }
 }
 
+// What opens a table is shut while none is marked or named.
+function shutUnmarked() {
+  const button = document.querySelector("[data-off]"), form = button?.form;
+  if (button) button.disabled = !(button.parentElement.lastElementChild.hidden = Boolean(form.querySelector("[name=path]:checked") || form.typed.value.trim()));
+}
+
 function begin() {
+  shutUnmarked();
   const here = document.querySelector(".steps ol [aria-current]"), list = here?.closest("ol");
   if (list?.scrollWidth > list?.clientWidth) list.scrollLeft = here.offsetLeft - 40;
   for (const tree of document.querySelectorAll("[data-tree]")) {
