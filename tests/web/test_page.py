@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from shoal.web.looks import Looks
@@ -193,3 +194,23 @@ def test_a_refusal_offers_the_nearest_of_every_promise_it_names(opened):
     least = project.policy["promises"][1]["l"]
     assert 2 <= least < 50
     assert "nearest-" not in opened.get(f"/result/{name}").text
+
+
+def test_columns_says_who_would_be_alone_in_the_draft_or_before_where_not_all_are(opened):
+    known = "alone, if others know it"
+    opened.edit("role", column=column(opened, "ward"), role="plain")
+    opened.until("/columns", known)
+    opened.edit("role", column=column(opened, "name"), role="quasi")
+    assert known not in opened.until("/columns", "275 of 275 people").words
+    opened.edit("role", column=column(opened, "name"), role="drop")
+    run = opened.server.project.run(draft(opened))
+    stated = run.certificate
+    for one in stated["columns"]:
+        if one["name"] in ("ward", "disease"):
+            one["alone_if_known"] = 7 if one["name"] == "ward" else 0
+    (run.folder / "certificate.json").write_text(json.dumps(stated))
+    words = opened.get("/columns").words
+    assert "! 7 alone in draft 1, if others know it" in words
+    assert "0 alone in draft 1, if others know it" in words
+    opened.edit("k", k="7")  # the draft is of another policy now
+    assert "draft 1, if" not in opened.get("/columns").words

@@ -173,8 +173,24 @@ def _column(
         "share": 0
         if not alone or not risk or not risk.get("lone")
         else alone["without"] / risk["lone"],
-        "if_known": ((risk or {}).get("if_known") or {}).get(name),
+        "if_known": _alone_if_known(server, name, risk or {}),
     }
+
+
+def _alone_if_known(server: Server, name: str, risk: Context) -> Context | None:
+    """People alone for whoever knows this column, too: in the last draft, where it is of this
+    policy and table, else in the table.
+
+    None where all are alone anyway.
+    """
+    run = server.last_draft()
+    if run is not None and not server.stale_parts(run):
+        own = (c for c in run.certificate.get("columns") or () if c["name"] == name)
+        found: Context = next(own, {})
+        if "alone_if_known" in found:
+            return {"people": found["alone_if_known"], "draft": run.number}
+    people = (risk.get("if_known") or {}).get(name)
+    return {"people": people} if people and risk["lone"] < risk["people"] else None
 
 
 def _kind(own: Context | None, settings: Context) -> str:
