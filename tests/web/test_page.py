@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import re
 
+import polars as pl
+import pytest
+
 from shoal.web.looks import Looks
 from shoal.web.pictures import comparison_key, rows_now, store
 
@@ -114,6 +117,41 @@ def test_a_gap_is_shown_mended_in_a_copy_and_the_source_stays(opened, tables):
     assert re.findall(r'label">([^<]+)', found) == ["*", "high", "vocational"]
     opened.post(f"/hierarchies/{number}", do="rare", least="40", to="few", base=project.policy_sha)
     assert "few" in (project.folder / "hierarchies" / "education.csv").read_text()
+
+
+def test_groups_are_made_of_the_values_and_every_step_is_previewed(opened):
+    number = column(opened, "ward")
+    page = opened.get(f"/hierarchies/{number}")
+    assert "Step 0 : 3 values of" in page.words
+    assert "Step 1 : everybody" in page.words
+    opened.send("groups-form")
+    page = opened.get(f"/hierarchies/{number}")
+    marked = re.findall(r'name="of" value="(\w+)"', page.text)
+    assert len(marked) == 3
+    page = opened.send("group-form", of=marked[:2], to="both")
+    assert "Step 1 : 2 groups of" in page.words
+    table = pl.read_csv(opened.server.project.table)
+    people = table.filter(pl.col("ward").is_in(marked[:2]))["patient"].n_unique()
+    assert f"to {people} people: both" in page.words
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        ("education", {"how": "dates"}),
+        ("education", {"how": "bins", "width": "10"}),
+        ("education", {"how": "ranges"}),
+        ("sex", {"how": "order", "order": "low\nhigh"}),
+    ],
+)
+def test_a_way_that_does_not_fit_a_column_is_refused_with_the_reason(opened, name, way):
+    before = opened.server.project.policy_sha
+    number = column(opened, name)
+    refused = opened.post(f"/hierarchies/{number}", do="how", base=before, **way)
+    assert refused.status == 422
+    assert "300 records" in refused.words
+    assert "choose another way" in refused.words
+    assert opened.server.project.policy_sha == before
 
 
 def test_a_comparison_stops_keeps_what_is_there_and_goes_on(opened):

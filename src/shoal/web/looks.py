@@ -27,9 +27,13 @@ from shoal.connectors.record_ends import PIECE, Pieces
 from shoal.connectors.typed import plain, require_unfolded
 from shoal.data import cores
 from shoal.data.findings import AttributeFinding
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.table import read_hierarchy, table_text
 from shoal.data.table import as_text
 from shoal.data.unpacking import is_packed
 from shoal.errors import InputError
+from shoal.policy import registry
+from shoal.policy.binding.files import original_frame
 from shoal.policy.binding.past_memory import memory_of
 from shoal.policy.loading import read_options, reading_of
 from shoal.policy.policy import Policy
@@ -281,28 +285,61 @@ class Looks:
         rare: of which table, policy and attribute the rows are counted, for edits that group what
         is rare.
         """
-        from shoal.data.hierarchies.table import read_hierarchy, table_text
-
         if rare is not None:
             counts = self._counts(rare["table"], rare["policy"], rare["attribute"])
             edits = [{**edit, "counts": counts} if "rare" in edit else edit for edit in edits]
-        return {"text": table_text(read_hierarchy(file).edited(edits))}
+        tree = read_hierarchy(file)
+        try:
+            edited = tree.edited(edits)
+        except InputError:
+            if not any("group" in edit or "rare" in edit for edit in edits):
+                raise
+            below_the_root = {"step": tree.rows().shape[1] - 2}  # where a new group has room
+            edited = tree.edited([below_the_root, *edits])
+        return {"text": table_text(edited)}
 
     def _counts(self, table: str, policy: Answer, attribute: str) -> dict[str, int]:
         """How many rows have each value of a column."""
         column = self._source(table, policy.get("read")).frame[attribute]
         return dict(as_text(column).value_counts().iter_rows())
 
+    def _hierarchy(self, asked: Policy, frame: pl.DataFrame, attribute: str) -> Hierarchy:
+        """The hierarchy of a column by its policy: from its table, or made of the values it fits;
+        else every value right under the root.
+        """
+        declared = asked.model.attributes[attribute].hierarchy
+        if isinstance(declared, str):
+            return read_hierarchy(asked.base / declared, attribute)
+        ((kind, argument),) = (declared or {"flat": True}).items()
+        maker = registry.makers()[kind].from_spec(argument)
+        cells = as_text(original_frame(frame, asked)[attribute]).unique().to_list()
+        values = np.array([cell for cell in cells if asked.is_value(cell)], dtype=object)
+        return maker.make(values[~maker.values_without_leaf(values)])
+
+    def look_tree_text(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
+        """The hierarchy of a column as a table."""
+        asked = Policy.from_dict(policy, base)
+        frame = self._source(table, policy.get("read")).frame
+        return {"text": table_text(self._hierarchy(asked, frame, attribute))}
+
+    def look_show_steps(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
+        """What readers see of a column at each step: groups, some of their names, rows, people."""
+        asked = Policy.from_dict(policy, base)
+        frame = self._source(table, policy.get("read")).frame
+        rows = self._hierarchy(asked, frame, attribute).rows()
+        whole = original_frame(frame, asked)
+        who = whole[asked.subject] if asked.subject else pl.int_range(whole.height, eager=True)
+        held = pl.DataFrame({"value": as_text(whole[attribute]), "who": who})
+        return {"levels": [_level(rows[:, 0], labels, held) for labels in rows.T]}
+
     def look_show_tree(
         self, table: str, policy: Answer, base: str, attribute: str, find: str = "", page: int = 1
     ) -> Answer:
         """A hierarchy's nodes, each with its rows, root first: a page of them, or what is found."""
-        from shoal.data.hierarchies.table import read_hierarchy
-        from shoal.web.looks import tree_of
-
-        file = Path(base) / policy["attributes"][attribute]["hierarchy"]
-        counts = self._counts(table, policy, attribute)
-        return tree_of(read_hierarchy(file).rows(), counts, find, page)
+        asked = Policy.from_dict(policy, base)
+        frame = self._source(table, policy.get("read")).frame
+        rows = self._hierarchy(asked, frame, attribute).rows()
+        return tree_of(rows, self._counts(table, policy, attribute), find, page)
 
     def look_show_values(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
         """The values of a column that its hierarchy has no place for, with their rows."""
@@ -364,6 +401,7 @@ def _plain(finding: AttributeFinding) -> Answer:
         "attribute": finding.attribute or _named(finding.message),
         "fault": finding.kind.name,
         "values": len(finding.values),
+        "rows": finding.count,
     }
 
 
@@ -473,7 +511,6 @@ def tree_of(
         "page": page,
         "pages": pages,
         "steps": rows.shape[1] - 1,
-        "levels": [_level(rows, step, counts) for step in range(rows.shape[1])],
     }
 
 
@@ -508,14 +545,19 @@ def _with_those_above(nodes: list[Node], shown: list[Node]) -> list[Node]:
     return [nodes[number] for number in sorted(wanted)]
 
 
-def _level(rows: np.ndarray, step: int, counts: dict[str, int]) -> dict[str, Any]:
-    """What readers see at a step: how many groups, the names of a few, their rows side by side."""
-    sizes: dict[str, int] = {}
-    for value, label in zip(rows[:, 0].tolist(), rows[:, step].tolist(), strict=True):
-        sizes[label] = sizes.get(label, 0) + counts.get(value, 0)
-    parts = list(sizes.values())
+def _level(values: np.ndarray, labels: np.ndarray, held: pl.DataFrame) -> dict[str, Any]:
+    """What readers see at a step: how many groups, the names of a few, their rows side by side, and
+    how many people the smallest and the largest have. held: of each row, the value and whose it is.
+    """
+    groups = pl.DataFrame({"value": values.tolist(), "label": labels.tolist()})
+    rows, people = pl.len().alias("rows"), pl.col("who").n_unique().alias("people")
+    sizes = held.join(groups, on="value").group_by("label").agg(rows, people)
+    seen = groups.select("label").unique(maintain_order=True)
+    seen = seen.join(sizes, on="label", how="left", maintain_order="left")
+    parts = seen["rows"].fill_null(0).to_list()
     return {
-        "count": len(sizes),
-        "names": list(sizes) if len(sizes) <= MOST_NAMES else [],
+        "count": seen.height,
+        "names": seen["label"].head(MOST_NAMES).to_list(),
         "parts": [*parts[: MOST_PARTS - 1], sum(parts[MOST_PARTS - 1 :])],
+        "people": [seen["people"].min() or 0, seen["people"].max() or 0],
     }
