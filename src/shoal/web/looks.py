@@ -6,12 +6,8 @@ server neither keeps nor logs them. All others answer with counts and names of c
 
 from __future__ import annotations
 
-import codecs
 import json
-import re
-from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +17,8 @@ import polars as pl
 from shoal.advise.check import check
 from shoal.advise.estimate import machine_memory
 from shoal.connectors import delimited, files, workbooks
-from shoal.connectors.coded_files import PARQUET_ROWS, frames_of
-from shoal.connectors.dialect import DELIMITED, UTF8, UTF16, Reading, codec_of
-from shoal.connectors.record_ends import PIECE, Pieces
-from shoal.connectors.typed import plain, require_unfolded
-from shoal.data import cores
+from shoal.connectors.coded_files import read_sampled
+from shoal.connectors.dialect import DELIMITED
 from shoal.data.findings import AttributeFinding
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy, table_text
@@ -82,6 +75,11 @@ class Looks:
                 self._rows = self._frames[key].frame.height
         return self._frames[key]
 
+    def _asked(self, table: str, policy: Answer, base: str) -> tuple[Policy, pl.DataFrame]:
+        """A policy, and the table as it says that it is written."""
+        asked = Policy.from_dict(policy, base)
+        return asked, self._source(table, policy.get("read")).frame
+
     def look_open(self, table: str, read: dict[str, Any]) -> Answer:
         """How large a table is and what its columns are called, or that it is too large."""
         needed, free = memory_of(table), free_memory()
@@ -96,7 +94,7 @@ class Looks:
             "bytes": Path(table).stat().st_size,
         }
 
-    def look_show_beginning(self, table: str, read: dict[str, Any]) -> Answer:
+    def look_show_beginning(self, table: str, read: Answer) -> Answer:
         """The first lines of a table as they are written, and as it is read by these options."""
         from shoal.advise.profile import profile
 
@@ -109,7 +107,7 @@ class Looks:
                 if not reading.sheet and len(answer["sheets"]) > 1:
                     read = answer["read"] = {**read, "sheet": answer["sheets"][0]}
             elif kind in DELIMITED and not is_packed(table):
-                answer["lines"] = [[line] for line in first_lines(table, reading)]
+                answer["lines"] = [[line] for line in delimited.first_lines(table, reading, LINES)]
             if memory_of(table) > (free_memory() or 0) / 2:
                 return answer  # opening it says so
             frame = self._source(table, read).frame
@@ -161,13 +159,12 @@ class Looks:
         """How many are alone, and what each column gives away."""
         from shoal.advise.profile import risk
 
-        asked = Policy.from_dict(policy, base)
-        return risk(self._source(table, policy.get("read")).frame, asked).to_dict()
+        asked, frame = self._asked(table, policy, base)
+        return risk(frame, asked).to_dict()
 
     def look_check(self, table: str, policy: Answer, base: str) -> Answer:
         """Every finding about the policy and the table, values counted only."""
-        asked = Policy.from_dict(policy, base)
-        frame = self._source(table, policy.get("read")).frame
+        asked, frame = self._asked(table, policy, base)
         found = check(asked, frame)
         return {
             "findings": [_plain(finding) for finding in found],
@@ -215,8 +212,7 @@ class Looks:
         from shoal.advise.attacker_view import attacker_views
 
         if draft not in self._views:
-            asked = Policy.from_dict(policy, base)
-            frame = self._source(table, policy.get("read")).frame
+            asked, frame = self._asked(table, policy, base)
             self._views = {draft: attacker_views(draft, asked, frame)}  # one at a time
         return self._views[draft].of_row(row).to_dict()
 
@@ -266,8 +262,7 @@ class Looks:
 
         key = json.dumps([policy, base], sort_keys=True, default=str)
         if key not in self._walks:
-            asked = Policy.from_dict(policy, base)
-            frame = self._source(table, policy.get("read")).frame
+            asked, frame = self._asked(table, policy, base)
             self._walks = {key: lattice_walk(frame, asked)}  # one at a time
         return {**self._walks[key].around(levels), "heights": self._walks[key].heights}
 
@@ -275,8 +270,8 @@ class Looks:
         """Which table of a folder fits which column, by values."""
         from shoal.advise.proposal.matching import match_hierarchies
 
-        asked = Policy.from_dict(policy, base)
-        found = match_hierarchies(self._source(table, policy.get("read")).frame, folder, asked)
+        asked, frame = self._asked(table, policy, base)
+        found = match_hierarchies(frame, folder, asked)
         return {"files": [one.to_dict() for one in found]}
 
     def look_edit_tree(self, file: str, edits: list[Answer], rare: Answer | None = None) -> Answer:
@@ -303,10 +298,11 @@ class Looks:
         column = self._source(table, policy.get("read")).frame[attribute]
         return dict(as_text(column).value_counts().iter_rows())
 
-    def _hierarchy(self, asked: Policy, frame: pl.DataFrame, attribute: str) -> Hierarchy:
+    def _hierarchy(self, table: str, policy: Answer, base: str, attribute: str) -> Hierarchy:
         """The hierarchy of a column by its policy: from its table, or made of the values it fits;
         else every value right under the root.
         """
+        asked, frame = self._asked(table, policy, base)
         declared = asked.model.attributes[attribute].hierarchy
         if isinstance(declared, str):
             return read_hierarchy(asked.base / declared, attribute)
@@ -318,15 +314,12 @@ class Looks:
 
     def look_tree_text(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
         """The hierarchy of a column as a table."""
-        asked = Policy.from_dict(policy, base)
-        frame = self._source(table, policy.get("read")).frame
-        return {"text": table_text(self._hierarchy(asked, frame, attribute))}
+        return {"text": table_text(self._hierarchy(table, policy, base, attribute))}
 
     def look_show_steps(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
         """What readers see of a column at each step: groups, some of their names, rows, people."""
-        asked = Policy.from_dict(policy, base)
-        frame = self._source(table, policy.get("read")).frame
-        rows = self._hierarchy(asked, frame, attribute).rows()
+        asked, frame = self._asked(table, policy, base)
+        rows = self._hierarchy(table, policy, base, attribute).rows()
         whole = original_frame(frame, asked)
         who = whole[asked.subject] if asked.subject else pl.int_range(whole.height, eager=True)
         held = pl.DataFrame({"value": as_text(whole[attribute]), "who": who})
@@ -336,29 +329,17 @@ class Looks:
         self, table: str, policy: Answer, base: str, attribute: str, find: str = "", page: int = 1
     ) -> Answer:
         """A hierarchy's nodes, each with its rows, root first: a page of them, or what is found."""
-        asked = Policy.from_dict(policy, base)
-        frame = self._source(table, policy.get("read")).frame
-        rows = self._hierarchy(asked, frame, attribute).rows()
+        rows = self._hierarchy(table, policy, base, attribute).rows()
         return tree_of(rows, self._counts(table, policy, attribute), find, page)
 
     def look_show_values(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
         """The values of a column that its hierarchy has no place for, with their rows."""
-        asked = Policy.from_dict(policy, base)
-        frame = self._source(table, policy.get("read")).frame
+        asked, frame = self._asked(table, policy, base)
         found = [f for f in check(asked, frame) if f.attribute == attribute]
         values = list(dict.fromkeys(value for f in found for value in f.values))
         counts = as_text(frame[attribute]).value_counts(name="rows")
         rows = dict(counts.iter_rows())
         return {"values": [{"value": v, "rows": rows.get(v, 0)} for v in values[:200]]}
-
-
-def first_lines(path: str, reading: Reading) -> list[str]:
-    """The first lines of a text, whatever in them is not in its encoding as a mark."""
-    with open(path, "rb") as file:
-        head = file.read(1 << 16)
-    is_utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    codec = codec_of(reading.encoding or "") or (UTF16 if is_utf16 else "utf-8-sig")
-    return re.split(r"\r\n|\n|\r", head.decode(codec, errors="replace"))[:LINES]
 
 
 def free_memory() -> int | None:
@@ -409,77 +390,6 @@ def _named(message: str) -> str:
     """The attribute that a message begins with, so that the page can lead to it."""
     head, _, rest = message.partition("attribute '")
     return rest.partition("'")[0] if not head else ""
-
-
-# One row in so many of a table that does not fit into memory, read piece by piece.
-
-
-@dataclass(frozen=True)
-class SampledFile:
-    """The first row, and then one in every so many. rows: of the whole table.
-
-    It overstates who is alone: a person's other rows, and those who look alike, may be left out.
-    """
-
-    source: files.SourceFile
-    rows: int
-
-
-def read_sampled(path: str, every: int, reading: Reading) -> SampledFile:
-    """One row in `every` of the table in a file; raises InputError where it is wrong.
-
-    Whatever its size, no more is held than the sample and a piece.
-    """
-    kind = files.format_to_read(path)
-    try:
-        if kind == ".parquet":
-            with cores.beside(files.file_sha256, path) as hashed:
-                frame, rows = _every(_of_parquet(path), every)
-                return SampledFile(files.SourceFile(frame, hashed()), rows)
-        if kind not in DELIMITED or is_packed(path):
-            raise InputError(
-                f"file '{path}': is too large to be read as a whole, and only plain delimited text"
-                " and Parquet are sampled; convert it"
-            )
-        beginning = delimited.begin(Path(path), path, kind, reading)
-        if beginning.above or beginning.dialect.encoding != UTF8:
-            raise InputError(
-                f"file '{path}': is too large to be read as a whole; write it as UTF-8 text without"
-                " a title, or as Parquet"
-            )
-        pieces = Pieces(Path(path), PIECE, path=path)
-        texts = [pl.String()] * len(beginning.header)
-        frame, rows = _every(frames_of(pieces, Path(path), path, beginning, texts), every)
-        return SampledFile(files.SourceFile(frame, pieces.sha256, beginning.dialect), rows)
-    except OSError as failed:
-        raise InputError(
-            f"file '{path}': can't be read ({failed.strerror}); check the name and permissions"
-        ) from None
-
-
-def _every(frames: Iterator[pl.DataFrame], every: int) -> tuple[pl.DataFrame, int]:
-    """One row in `every` of all that come, and how many came."""
-    kept: list[pl.DataFrame] = []
-    rows = 0
-    for frame in frames:
-        offset = -rows % every
-        if offset < frame.height or not kept:
-            kept.append(frame.gather_every(every, offset))
-        rows += frame.height
-    if not rows:
-        raise InputError("file: holds no records; publish a table with at least k people")
-    return pl.concat(kept), rows
-
-
-def _of_parquet(path: str) -> Iterator[pl.DataFrame]:
-    try:
-        require_unfolded([path], ".parquet", f"file '{path}'")
-        schema = pl.read_parquet_schema(path)
-        plain(pl.DataFrame(schema=schema), f"file '{path}'")
-        scanned = pl.scan_parquet(path, glob=False, low_memory=True)
-        yield from scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True)
-    except pl.exceptions.PolarsError:
-        raise InputError(f"file '{path}': is not a complete parquet file; write it again") from None
 
 
 # A hierarchy as its editor shows it: nodes in order with their rows, a page of them at a time.
