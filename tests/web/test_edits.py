@@ -184,3 +184,17 @@ def test_a_field_that_is_no_number_is_no_internal_error(opened, number):
     assert opened.post("/table", path="patients.csv", header=number).status < 500
     assert opened.post("/undo", to=number, base=opened.server.project.policy_sha).status == 404
     assert opened.edit("role", column=number, role="plain").status == 422
+
+
+def test_an_equal_change_on_an_older_policy_is_no_conflict(opened):
+    columns = opened.server.project.about["columns"]
+    base = opened.server.project.policy_sha
+    number = str(columns.index("education") + 1)
+    way = {"do": "how", "how": "prefix", "length": "2", "base": base}
+    for _ in range(2):  # the second as another window sends it that has not seen the first
+        assert opened.edit("k", k="7", base=base).status == 200
+    assert opened.edit("k", k="8", base=base).status == 409
+    way["base"] = opened.server.project.policy_sha
+    for _ in range(2):
+        assert opened.post(f"/hierarchies/{number}", **way).status == 200
+    assert opened.post(f"/hierarchies/{number}", **{**way, "length": "3"}).status == 422

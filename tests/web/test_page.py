@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+
+import polars as pl
+import pytest
 
 from shoal.web.looks import Looks
 from shoal.web.pictures import comparison_key, rows_now, store
@@ -12,11 +16,11 @@ def column(visitor, name):
     return str(visitor.server.project.about["columns"].index(name) + 1)
 
 
-def draft(visitor) -> str:
+def draft(visitor, said="Every promise holds") -> str:
     """Makes a draft and waits for it; its folder's name."""
     visitor.get("/promises")
     visitor.send("draft-form")
-    visitor.until("/result", "Every promise holds")
+    visitor.until("/result", said)
     return visitor.server.project.runs[0].name
 
 
@@ -115,6 +119,41 @@ def test_a_gap_is_shown_mended_in_a_copy_and_the_source_stays(opened, tables):
     assert "few" in (project.folder / "hierarchies" / "education.csv").read_text()
 
 
+def test_groups_are_made_of_the_values_and_every_step_is_previewed(opened):
+    number = column(opened, "ward")
+    page = opened.get(f"/hierarchies/{number}")
+    assert "Step 0 : 3 values of" in page.words
+    assert "Step 1 : everybody" in page.words
+    opened.send("groups-form")
+    page = opened.get(f"/hierarchies/{number}")
+    marked = re.findall(r'name="of" value="(\w+)"', page.text)
+    assert len(marked) == 3
+    page = opened.send("group-form", of=marked[:2], to="both")
+    assert "Step 1 : 2 groups of" in page.words
+    table = pl.read_csv(opened.server.project.table)
+    people = table.filter(pl.col("ward").is_in(marked[:2]))["patient"].n_unique()
+    assert f"to {people} people: both" in page.words
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        ("education", {"how": "dates"}),
+        ("education", {"how": "bins", "width": "10"}),
+        ("education", {"how": "ranges"}),
+        ("sex", {"how": "order", "order": "low\nhigh"}),
+    ],
+)
+def test_a_way_that_does_not_fit_a_column_is_refused_with_the_reason(opened, name, way):
+    before = opened.server.project.policy_sha
+    number = column(opened, name)
+    refused = opened.post(f"/hierarchies/{number}", do="how", base=before, **way)
+    assert refused.status == 422
+    assert "300 records" in refused.words
+    assert "choose another way" in refused.words
+    assert opened.server.project.policy_sha == before
+
+
 def test_a_comparison_stops_keeps_what_is_there_and_goes_on(opened):
     opened.edit("k", k="4")
     opened.get("/compare")
@@ -159,3 +198,57 @@ def test_the_levels_of_a_same_for_all_recoding_are_walked(opened):
     assert "Back to the best" in page.words
     assert "shoal levels ../patients.csv -p runs/0002/policy.yaml --at age:" in page.words
     opened.until("/compare?at=99.99.99.99.99", "Around the best")  # there are no such levels
+
+
+def test_a_step_is_ticked_when_somebody_has_looked_at_it(opened):
+    def ticked() -> list[str]:
+        steps = opened.last.text.partition('<nav class="steps"')[2].partition("</nav>")[0]
+        return re.findall(r'href="/(\w+)"[^>]* class="done"', steps)
+
+    opened.until("/promises", "5 of 5 fit")
+    assert "hierarchies" not in ticked()
+    opened.get("/hierarchies")
+    opened.get("/columns")
+    assert {"hierarchies", "columns", "promises"} <= {*ticked()}
+
+
+def test_measured_points_stay_when_one_of_them_is_used(opened):
+    project = opened.server.project
+    opened.post("/hierarchies/1", do="no_value", value="-", base=project.policy_sha)
+    before = comparison_key(opened.server)
+    opened.edit("method", method="mondrian:cut=median", k="5")
+    assert project.policy["method"]["name"] == "mondrian"
+    assert comparison_key(opened.server) == before
+
+
+def test_a_refusal_offers_the_nearest_of_every_promise_it_names(opened):
+    project = opened.server.project
+    number = str(project.about["columns"].index("disease") + 1)
+    opened.edit("promise", column=number, model="l-diversity")
+    opened.edit("promise", index="1", l="50")
+    name = draft(opened, "Nothing was made")
+    assert len(re.findall(r'id="nearest-l-1"', opened.last.text)) == 1
+    opened.send("nearest-l-1")
+    least = project.policy["promises"][1]["l"]
+    assert 2 <= least < 50
+    assert "nearest-" not in opened.get(f"/result/{name}").text
+
+
+def test_columns_says_who_would_be_alone_in_the_draft_or_before_where_not_all_are(opened):
+    known = "alone, if others know it"
+    opened.edit("role", column=column(opened, "ward"), role="plain")
+    opened.until("/columns", known)
+    opened.edit("role", column=column(opened, "name"), role="quasi")
+    assert known not in opened.until("/columns", "275 of 275 people").words
+    opened.edit("role", column=column(opened, "name"), role="drop")
+    run = opened.server.project.run(draft(opened))
+    stated = run.certificate
+    for one in stated["columns"]:
+        if one["name"] in ("ward", "disease"):
+            one["alone_if_known"] = 7 if one["name"] == "ward" else 0
+    (run.folder / "certificate.json").write_text(json.dumps(stated))
+    words = opened.get("/columns").words
+    assert "! 7 alone in draft 1, if others know it" in words
+    assert "0 alone in draft 1, if others know it" in words
+    opened.edit("k", k="7")  # the draft is of another policy now
+    assert "draft 1, if" not in opened.get("/columns").words

@@ -13,6 +13,8 @@ from shoal.auditor.dossier.context import text_fields
 from shoal.auditor.signatures import new_key
 from shoal.auditor.verify import verify
 from shoal.cli.main import status_of
+from shoal.connectors import files
+from shoal.web.job import COPIES
 from shoal.web.routes_of_release import OWN_NAMES
 from shoal.web.sign_off import context_of
 from web.test_page import draft
@@ -127,13 +129,23 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     (project.folder / "release.yaml").write_text(yaml.safe_dump(context))
     # all of it leaves together, byte for byte
     opened.get("/release")
-    opened.send("release-form")
+    opened.send("release-form", copy=[copy.name for copy in COPIES])
     opened.until("/release", "✓ Released:")
     (place,) = (project.folder / "releases").iterdir()
     assert {p.name for p in place.iterdir()} == {
         "data.csv", "data.csv.certificate.json", "report.html", "policy.yaml", "dossier.html",
-        "dossier.json",
+        "dossier.json", "data.xlsx", "data-semicolons.csv", "data.parquet",
     }  # fmt: skip
+    cells = files.read(place / "data.csv").frame
+    assert all(files.read(place / copy.name).frame.equals(cells) for copy in COPIES)
+    assert (place / "data-semicolons.csv").read_bytes().startswith(b"\xef\xbb\xbfage;sex;")
+    for name in ("dossier", "report"):
+        assert f'href="/releases/{place.name}/{name}"' in opened.last.text
+        page = opened.request("GET", f"/releases/{place.name}/{name}")
+        assert page.body == (place / f"{name}.html").read_bytes()
+        assert page.headers["content-security-policy"].startswith("sandbox;")
+    for name in (f"{place.name}/data", f"{place.name}/policy", "../report", "%2e%2e/dossier"):
+        assert opened.request("GET", f"/releases/{name}").status == 404
     assert (place / "data.csv").read_bytes() == whole
     assert all(check.ok is not False for check in verify(place / "data.csv"))
     found = json.loads((place / "dossier.json").read_text())

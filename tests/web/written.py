@@ -8,10 +8,11 @@ WRITTEN = re.compile(
     r"(project|policy|release)\.yaml|history(/\d{4}\.yaml|/by-hand-\w+\.yaml)?"
     r"|hierarchies(/[\w-]+\.csv)?|runs(/\d{4}(/(policy\.yaml|run\.json|events\.jsonl|data\.csv"
     r"|people\.npz|certificate\.json|report\.html|shown\.json|hierarchies(/[\w-]+\.csv)?))?)?"
-    r"|\.ui(/(lock|open\.html|seen\.json|compared\.json|people\.key|released(/[\d-]+\.npz)?))?"
+    r"|\.ui(/(lock|open\.html|seen\.json|looked\.json|compared\.json|people\.key"
+    r"|released(/[\d-]+\.npz)?))?"
 )
 RELEASED = re.compile(
-    r"releases(/[\d-]+(/(data\.csv(\.certificate\.json)?|report\.html|policy\.yaml"
+    r"releases(/[\d-]+(/(data(-semicolons)?\.(csv|xlsx|parquet)|data\.csv\.certificate\.json|report\.html|policy\.yaml"
     r"|dossier\.(html|json)))?)?|runs/\d{4}/(signed|prices)\.json"
 )
 

@@ -28,7 +28,7 @@ def ui(
     missing = [name for name in ("Starlette", "uvicorn") if find_spec(name.lower()) is None]
     if missing:
         needs = f"shoal ui needs {' and '.join(missing)}"
-        raise MissingExtraError.of(needs, "web", are_many=len(missing) > 1)
+        raise MissingExtraError.of(needs, "web,excel", are_many=len(missing) > 1)
     if not tables.is_dir():
         raise InputError(f"--tables '{tables}': is not a folder; name one that exists")
     if folder.exists() and not folder.is_dir():

@@ -19,32 +19,36 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-# in the order of the help; groups have commands of their own
-COMMANDS = (
-    "publish",
-    "republish",
-    "stream",
-    "stream-status",
-    "audit",
-    "verify",
-    "sign",
-    "dossier",
-    "profile",
-    "risk",
-    "compare",
-    "marginal",
-    "levels",
-    "attacker-view",
-    "fuse",
-    "ui",
-    "methods",
-    "sample",
-    "sweep",
-    "warmup",
-    "estimate",
-)
+# in the order of the help
+PANELS = {
+    "Publish": ("publish", "republish", "stream", "fuse", "party"),
+    "Prepare": (
+        "policy",
+        "hierarchies",
+        "profile",
+        "risk",
+        "compare",
+        "marginal",
+        "levels",
+        "estimate",
+    ),
+    "Check and hand on": (
+        "audit",
+        "verify",
+        "attacker-view",
+        "stream-status",
+        "ledger",
+        "dossier",
+        "sign",
+        "key",
+    ),
+    "Tools": ("ui", "methods", "sample", "sweep", "warmup"),
+}
+PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
+VERBS = tuple(PANEL_OF)
 GROUPS = ("party", "policy", "hierarchies", "ledger", "key")
-VERBS = (*COMMANDS, *GROUPS)
+"""Verbs that have commands of their own."""
+
 _BESIDE = {
     "sign": "key",
     "stream_status": "stream",
@@ -71,6 +75,10 @@ class Verbs(TyperGroup):
         # which Typer only reads
         self.commands = cast("MutableMapping[str, Any]", _Built(self.rich_markup_mode))
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _hide_types_of_flags(self)  # those too that Typer adds at last
+        super().format_help(ctx, formatter)
+
 
 class _Built(Mapping[str, Any]):
     """Every verb's command; those that nobody looks at are not built."""
@@ -95,7 +103,7 @@ class _Built(Mapping[str, Any]):
     def __iter__(self) -> Iterator[str]:
         from shoal.policy import plug_ins
 
-        return iter((*COMMANDS, *plug_ins.commands(VERBS), *GROUPS))
+        return iter((*VERBS, *plug_ins.commands(VERBS)))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -106,10 +114,12 @@ def _built(name: str, markup: Any) -> Any:
     function = name.replace("-", "_")
     module = import_module(f"shoal.cli.{_BESIDE.get(function, function)}")
     alone = typer.Typer(add_completion=False, rich_markup_mode=markup)
+    panel = PANEL_OF[name]
     if name in GROUPS:
-        alone.add_typer(module.app, name=name)
+        alone.add_typer(module.app, name=name, rich_help_panel=panel)
     else:
-        alone.command(name, cls=getattr(module, "COMMAND_CLASS", None))(getattr(module, function))
+        kind = getattr(module, "COMMAND_CLASS", None)
+        alone.command(name, cls=kind, rich_help_panel=panel)(getattr(module, function))
     return _command_of(alone, name)
 
 
@@ -117,14 +127,24 @@ def _built(name: str, markup: Any) -> Any:
 def _brought(function: Callable[..., Any], name: str, markup: Any) -> Any:
     """The command that a function of another package makes."""
     alone = typer.Typer(add_completion=False, rich_markup_mode=markup)
-    alone.command(name)(function)
+    alone.command(name, rich_help_panel="Of other packages")(function)
     return _command_of(alone, name)
 
 
 def _command_of(alone: typer.Typer, name: str) -> Any:
     # with a callback, Typer makes a group of one command, too
     alone.callback()(lambda: None)
-    return cast(TyperGroup, get_command(alone)).commands[name]
+    command = cast(TyperGroup, get_command(alone)).commands[name]
+    for one in (command, *getattr(command, "commands", {}).values()):
+        _hide_types_of_flags(one)
+    return command
+
+
+def _hide_types_of_flags(command: Any) -> None:
+    """Makes the help name no type of options that take no value."""
+    for parameter in command.get_params(typer.Context(command)):
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
 
 
 # Messages about a command that was typed wrongly, in our words.

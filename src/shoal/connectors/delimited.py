@@ -9,6 +9,7 @@ import csv
 import io
 import mmap
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Collection
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,17 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors import record_ends
-from shoal.connectors.dialect import ENCODINGS, UTF8, Dialect, Reading, as_utf8, opened, whole
+from shoal.connectors.dialect import (
+    ENCODINGS,
+    UTF8,
+    UTF16,
+    Dialect,
+    Reading,
+    as_utf8,
+    codec_of,
+    opened,
+    whole,
+)
 from shoal.data.findings import MOST_LISTED, listed_rows
 from shoal.errors import InputError, library_errors_as
 
@@ -69,6 +80,15 @@ def begin(content: bytes | Path, path: str, kind: str, reading: Reading) -> Begi
         _check_no_title(start, path, above)
     header = check_names(header, path)
     return Beginning(content, header, Dialect(separator, encoding, newline, has_mark), above)
+
+
+def first_lines(path: str, reading: Reading, count: int) -> list[str]:
+    """The first lines of a text, whatever in them is not in its encoding as a mark."""
+    with open(path, "rb") as file:
+        head = file.read(1 << 16)
+    by_mark = UTF16 if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
+    codec = codec_of(reading.encoding or "") or by_mark
+    return re.split(r"\r\n|\n|\r", head.decode(codec, errors="replace"))[:count]
 
 
 def write(frame: pl.DataFrame, file: BinaryIO, dialect: Dialect) -> None:

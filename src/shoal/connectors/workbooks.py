@@ -92,6 +92,25 @@ def read(path: str | Path, reading: Reading) -> tuple[pl.DataFrame, tuple[Releas
     return frame, (*nobody(filled.count(False), sum(filled[first:])), *_hidden(hidden))
 
 
+def first_rows(path: str | Path, reading: Reading, count: int) -> tuple[list[str], list[list[str]]]:
+    """The names of a workbook's visible sheets, and the first rows of the one that is named, else
+    of the first, as text; raises as `read`.
+    """
+    calamine = _reader(path)
+    _checked_parts(path, reading.unpacked)
+    try:
+        with library_errors_as(str(_damaged(path))):
+            book = calamine.CalamineWorkbook.from_path(str(path))
+            visible = calamine.SheetVisibleEnum.Visible
+            names = [sheet.name for sheet in book.sheets_metadata if sheet.visible == visible]
+            named = reading.sheet if reading.sheet in names else next(iter(names), None)
+            sheet = named and book.get_sheet_by_name(named)
+            rows = sheet.to_python(skip_empty_area=False, nrows=count) if sheet else []
+    except (*DAMAGES, calamine.CalamineError):
+        raise _damaged(path) from None
+    return names, [[_text(cell, reading) for cell in row[: _filled(row)]] for row in rows]
+
+
 def _damaged(path: str | Path) -> InputError:
     return InputError(
         f"file '{path}': is not a complete .xlsx workbook; save it again, or name it .csv if it is"

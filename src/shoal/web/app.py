@@ -88,6 +88,7 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
         Route("/promises", promises),
         Route("/compare", compare),
         Route("/runs/{run}/report", report),
+        Route("/releases/{release}/{name}", report),
         Route("/text", text),
         Route("/history", history),
         Route("/help", helped),
@@ -195,11 +196,14 @@ async def compare(request: Request) -> Response:
 
 
 async def report(request: Request) -> Response:
-    """A report, which has styles of its own and therefore a policy of its own."""
-    run = request.app.state.server.project.run(request.path_params["run"])
-    path = run.folder / "report.html"
-    if run.state != "done" or not path.is_file():
+    """A report or a dossier, which has styles of its own and therefore a policy of its own."""
+    project, asked = request.app.state.server.project, request.path_params
+    run = project.run(asked["run"]) if "run" in asked else None
+    folder = f"runs/{run.name}" if run else f"releases/{asked['release']}"
+    name = asked.get("name", "report")
+    if name not in ("report", "dossier") or (run and run.state != "done"):
         raise policy_text.NotThere
+    path = policy_text.within(f"{folder}/{name}.html", project.folder)
     return FileResponse(
         path, media_type="text/html", headers={"content-security-policy": REPORT_POLICY}
     )

@@ -231,7 +231,7 @@ def _promise(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Conte
         index = _whole(one(form, "index"), "promise", 0)
         if index >= len(promises):
             raise InputError("promise: there is none of this number; load the page again")
-        for key in ("l", "t", "p", "beta", "delta", "alpha"):
+        for key in ("l", "t", "p", "beta", "delta", "alpha", "threshold", "share"):
             if one(form, key):
                 promises[index][key] = _figure(one(form, key), key)
         return {**policy, "promises": promises}, said_of(promises[index])

@@ -45,6 +45,7 @@ async def frame(server: Server, screen: str, command: list[str] | None = None) -
     lines, changed = server.policy_lines()
     risk = await risk_now(server)
     checked = await checked_now(server)
+    project.look_at(screen)
     return {
         "screen": screen,
         "project": project.name,
@@ -209,13 +210,14 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
             has_table and not open_questions,
         ),
         ("hierarchies", "Hierarchies", *hierarchies),
-        ("promises", "Promises", promise_note(policy), bool(policy) and not open_questions + gaps),
+        ("promises", "Promises", promise_note(policy), not open_questions + gaps),
         ("compare", "Compare", f"{measured} measured" if measured else "", bool(measured)),
         ("result", "Result", *result_note(server)),
         ("release", "Release", "", False),
     ]
+    looked = ["open", *project.looked_at]  # whoever has opened a table has looked there
     return [
-        Step(number, slug, title, note, is_done)
+        Step(number, slug, title, note, is_done and slug in looked)
         for number, (slug, title, note, is_done) in enumerate(drawn, 1)
     ]
 

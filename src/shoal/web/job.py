@@ -6,12 +6,13 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
+from shoal.connectors.dialect import Dialect
 from shoal.web.desk import Line, end_with_the_server, said
 
 Asked = dict[str, Any]
@@ -241,6 +242,7 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
         shutil.copyfile(run / name, draft / names.get(name, name))
     if (run / "hierarchies").is_dir():
         shutil.copytree(run / "hierarchies", draft / "hierarchies")
+    _copy_for_readers(draft, asked["copies"])
     policy = Policy.from_dict(asked["policy"], asked["base"])
     os.chdir(run.parent.parent)  # certificates of other releases are named from the project
     dossier(
@@ -257,6 +259,34 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     for path in draft.rglob("*"):
         path.chmod(0o700 if path.is_dir() else 0o600)
     return {}
+
+
+class Copy(NamedTuple):
+    """A copy of the released table: its file, what it is to its readers, and how it is written."""
+
+    name: str
+    title: str
+    dialect: Dialect | None = None
+
+
+COPIES = (
+    Copy("data.xlsx", "Excel workbook"),
+    Copy("data-semicolons.csv", "CSV that a European Excel opens", Dialect(";", bom=True)),
+    Copy("data.parquet", "Parquet, for programs"),
+)
+
+
+def _copy_for_readers(folder: Path, names: Sequence[str]) -> None:
+    """Writes copies of data.csv that hold its cells, or raises InputError."""
+    from shoal.connectors import files
+    from shoal.errors import InputError
+
+    for copy in COPIES:
+        if copy.name in names:
+            frame, path = files.read(str(folder / "data.csv")).frame, folder / copy.name
+            files.write(frame, path, path.suffix, dialect=copy.dialect)
+            if not files.read(str(path)).frame.equals(frame):
+                raise InputError(f"{copy.name}: can't hold these cells; leave out this copy")
 
 
 def _verify(asked: Asked, tell: Tell, line: Line) -> Asked:

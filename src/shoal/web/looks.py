@@ -7,9 +7,7 @@ server neither keeps nor logs them. All others answer with counts and names of c
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +17,25 @@ import polars as pl
 from shoal.advise.check import check
 from shoal.advise.estimate import machine_memory
 from shoal.auditor.findings import of_cells
-from shoal.connectors import delimited, files
-from shoal.connectors.coded_files import PARQUET_ROWS, frames_of
-from shoal.connectors.dialect import DELIMITED, UTF8, Reading
-from shoal.connectors.record_ends import PIECE, Pieces
-from shoal.connectors.typed import plain, require_unfolded
-from shoal.data import cores
+from shoal.connectors import delimited, files, workbooks
+from shoal.connectors.coded_files import read_sampled
+from shoal.connectors.dialect import DELIMITED
 from shoal.data.findings import AttributeFinding
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.table import read_hierarchy, table_text
 from shoal.data.table import Table, as_text
 from shoal.data.unpacking import is_packed
 from shoal.errors import InputError
-from shoal.policy.binding.files import original_table
+from shoal.policy import registry
+from shoal.policy.binding.files import original_frame, original_table
 from shoal.policy.binding.past_memory import memory_of
 from shoal.policy.loading import read_options, reading_of
 from shoal.policy.policy import Policy
 
 Answer = dict[str, Any]
 MOST_ROWS = 50
+LINES, ROWS_BELOW = 8, 3  # that are shown of a table before it is opened
+PROFILED = 1000  # rows that say then what its columns hold
 
 
 class Looks:
@@ -76,6 +76,11 @@ class Looks:
                 self._rows = self._frames[key].frame.height
         return self._frames[key]
 
+    def _asked(self, table: str, policy: Answer, base: str) -> tuple[Policy, pl.DataFrame]:
+        """A policy, and the table as it says that it is written."""
+        asked = Policy.from_dict(policy, base)
+        return asked, self._source(table, policy.get("read")).frame
+
     def look_open(self, table: str, read: dict[str, Any]) -> Answer:
         """How large a table is and what its columns are called, or that it is too large."""
         needed, free = memory_of(table), free_memory()
@@ -89,6 +94,30 @@ class Looks:
             "sha256": source.sha256,
             "bytes": Path(table).stat().st_size,
         }
+
+    def look_show_beginning(self, table: str, read: Answer) -> Answer:
+        """The first lines of a table as they are written, and as it is read by these options."""
+        from shoal.advise.profile import profile
+
+        answer: Answer = {"sheets": [], "lines": [], "read": read, "columns": []}
+        try:
+            reading = reading_of(read_options(read))
+            kind = files.format_to_read(table)
+            if kind == files.XLSX:
+                answer["sheets"], answer["lines"] = workbooks.first_rows(table, reading, LINES)
+                if not reading.sheet and len(answer["sheets"]) > 1:
+                    read = answer["read"] = {**read, "sheet": answer["sheets"][0]}
+            elif kind in DELIMITED and not is_packed(table):
+                answer["lines"] = [[line] for line in delimited.first_lines(table, reading, LINES)]
+            if memory_of(table) > (free_memory() or 0) / 2:
+                return answer  # opening it says so
+            frame = self._source(table, read).frame
+            kinds = profile(frame.head(PROFILED), read=read).columns
+            answer["columns"] = [[one.name, one.kind] for one in kinds]
+            answer["rows"] = _cells(frame.head(ROWS_BELOW))
+        except InputError as refused:
+            answer["trouble"] = list(refused.said)
+        return answer
 
     def look_sample(self, table: str) -> Answer:
         """Writes 1,000 invented patients; no policy beside them, since the page proposes one."""
@@ -131,13 +160,12 @@ class Looks:
         """How many are alone, and what each column gives away."""
         from shoal.advise.profile import risk
 
-        asked = Policy.from_dict(policy, base)
-        return risk(self._source(table, policy.get("read")).frame, asked).to_dict()
+        asked, frame = self._asked(table, policy, base)
+        return risk(frame, asked).to_dict()
 
     def look_check(self, table: str, policy: Answer, base: str) -> Answer:
         """Every finding about the policy and the table, values counted only."""
-        asked = Policy.from_dict(policy, base)
-        frame = self._source(table, policy.get("read")).frame
+        asked, frame = self._asked(table, policy, base)
         found = check(asked, frame)
         remarks = of_cells(original_table(Table(frame), asked), asked)
         return {
@@ -186,8 +214,7 @@ class Looks:
         from shoal.advise.attacker_view import attacker_views
 
         if draft not in self._views:
-            asked = Policy.from_dict(policy, base)
-            frame = self._source(table, policy.get("read")).frame
+            asked, frame = self._asked(table, policy, base)
             self._views = {draft: attacker_views(draft, asked, frame)}  # one at a time
         return self._views[draft].of_row(row).to_dict()
 
@@ -237,8 +264,7 @@ class Looks:
 
         key = json.dumps([policy, base], sort_keys=True, default=str)
         if key not in self._walks:
-            asked = Policy.from_dict(policy, base)
-            frame = self._source(table, policy.get("read")).frame
+            asked, frame = self._asked(table, policy, base)
             self._walks = {key: lattice_walk(frame, asked)}  # one at a time
         return {**self._walks[key].around(levels), "heights": self._walks[key].heights}
 
@@ -246,8 +272,8 @@ class Looks:
         """Which table of a folder fits which column, by values."""
         from shoal.advise.proposal.matching import match_hierarchies
 
-        asked = Policy.from_dict(policy, base)
-        found = match_hierarchies(self._source(table, policy.get("read")).frame, folder, asked)
+        asked, frame = self._asked(table, policy, base)
+        found = match_hierarchies(frame, folder, asked)
         return {"files": [one.to_dict() for one in found]}
 
     def look_edit_tree(self, file: str, edits: list[Answer], rare: Answer | None = None) -> Answer:
@@ -256,33 +282,61 @@ class Looks:
         rare: of which table, policy and attribute the rows are counted, for edits that group what
         is rare.
         """
-        from shoal.data.hierarchies.table import read_hierarchy, table_text
-
         if rare is not None:
             counts = self._counts(rare["table"], rare["policy"], rare["attribute"])
             edits = [{**edit, "counts": counts} if "rare" in edit else edit for edit in edits]
-        return {"text": table_text(read_hierarchy(file).edited(edits))}
+        tree = read_hierarchy(file)
+        try:
+            edited = tree.edited(edits)
+        except InputError:
+            if not any("group" in edit or "rare" in edit for edit in edits):
+                raise
+            below_the_root = {"step": tree.rows().shape[1] - 2}  # where a new group has room
+            edited = tree.edited([below_the_root, *edits])
+        return {"text": table_text(edited)}
 
     def _counts(self, table: str, policy: Answer, attribute: str) -> dict[str, int]:
         """How many rows have each value of a column."""
         column = self._source(table, policy.get("read")).frame[attribute]
         return dict(as_text(column).value_counts().iter_rows())
 
+    def _hierarchy(self, table: str, policy: Answer, base: str, attribute: str) -> Hierarchy:
+        """The hierarchy of a column by its policy: from its table, or made of the values it fits;
+        else every value right under the root.
+        """
+        asked, frame = self._asked(table, policy, base)
+        declared = asked.model.attributes[attribute].hierarchy
+        if isinstance(declared, str):
+            return read_hierarchy(asked.base / declared, attribute)
+        ((kind, argument),) = (declared or {"flat": True}).items()
+        maker = registry.makers()[kind].from_spec(argument)
+        cells = as_text(original_frame(frame, asked)[attribute]).unique().to_list()
+        values = np.array([cell for cell in cells if asked.is_value(cell)], dtype=object)
+        return maker.make(values[~maker.values_without_leaf(values)])
+
+    def look_tree_text(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
+        """The hierarchy of a column as a table."""
+        return {"text": table_text(self._hierarchy(table, policy, base, attribute))}
+
+    def look_show_steps(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
+        """What readers see of a column at each step: groups, some of their names, rows, people."""
+        asked, frame = self._asked(table, policy, base)
+        rows = self._hierarchy(table, policy, base, attribute).rows()
+        whole = original_frame(frame, asked)
+        who = whole[asked.subject] if asked.subject else pl.int_range(whole.height, eager=True)
+        held = pl.DataFrame({"value": as_text(whole[attribute]), "who": who})
+        return {"levels": [_level(rows[:, 0], labels, held) for labels in rows.T]}
+
     def look_show_tree(
         self, table: str, policy: Answer, base: str, attribute: str, find: str = "", page: int = 1
     ) -> Answer:
         """A hierarchy's nodes, each with its rows, root first: a page of them, or what is found."""
-        from shoal.data.hierarchies.table import read_hierarchy
-        from shoal.web.looks import tree_of
-
-        file = Path(base) / policy["attributes"][attribute]["hierarchy"]
-        counts = self._counts(table, policy, attribute)
-        return tree_of(read_hierarchy(file).rows(), counts, find, page)
+        rows = self._hierarchy(table, policy, base, attribute).rows()
+        return tree_of(rows, self._counts(table, policy, attribute), find, page)
 
     def look_show_values(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
         """The values of a column that its hierarchy has no place for, with their rows."""
-        asked = Policy.from_dict(policy, base)
-        frame = self._source(table, policy.get("read")).frame
+        asked, frame = self._asked(table, policy, base)
         found = [f for f in check(asked, frame) if f.attribute == attribute]
         values = list(dict.fromkeys(value for f in found for value in f.values))
         counts = as_text(frame[attribute]).value_counts(name="rows")
@@ -330,6 +384,7 @@ def _plain(finding: AttributeFinding) -> Answer:
         "attribute": finding.attribute or _named(finding.message),
         "fault": finding.kind.name,
         "values": len(finding.values),
+        "rows": finding.count,
     }
 
 
@@ -337,77 +392,6 @@ def _named(message: str) -> str:
     """The attribute that a message begins with, so that the page can lead to it."""
     head, _, rest = message.partition("attribute '")
     return rest.partition("'")[0] if not head else ""
-
-
-# One row in so many of a table that does not fit into memory, read piece by piece.
-
-
-@dataclass(frozen=True)
-class SampledFile:
-    """The first row, and then one in every so many. rows: of the whole table.
-
-    It overstates who is alone: a person's other rows, and those who look alike, may be left out.
-    """
-
-    source: files.SourceFile
-    rows: int
-
-
-def read_sampled(path: str, every: int, reading: Reading) -> SampledFile:
-    """One row in `every` of the table in a file; raises InputError where it is wrong.
-
-    Whatever its size, no more is held than the sample and a piece.
-    """
-    kind = files.format_to_read(path)
-    try:
-        if kind == ".parquet":
-            with cores.beside(files.file_sha256, path) as hashed:
-                frame, rows = _every(_of_parquet(path), every)
-                return SampledFile(files.SourceFile(frame, hashed()), rows)
-        if kind not in DELIMITED or is_packed(path):
-            raise InputError(
-                f"file '{path}': is too large to be read as a whole, and only plain delimited text"
-                " and Parquet are sampled; convert it"
-            )
-        beginning = delimited.begin(Path(path), path, kind, reading)
-        if beginning.above or beginning.dialect.encoding != UTF8:
-            raise InputError(
-                f"file '{path}': is too large to be read as a whole; write it as UTF-8 text without"
-                " a title, or as Parquet"
-            )
-        pieces = Pieces(Path(path), PIECE, path=path)
-        texts = [pl.String()] * len(beginning.header)
-        frame, rows = _every(frames_of(pieces, Path(path), path, beginning, texts), every)
-        return SampledFile(files.SourceFile(frame, pieces.sha256, beginning.dialect), rows)
-    except OSError as failed:
-        raise InputError(
-            f"file '{path}': can't be read ({failed.strerror}); check the name and permissions"
-        ) from None
-
-
-def _every(frames: Iterator[pl.DataFrame], every: int) -> tuple[pl.DataFrame, int]:
-    """One row in `every` of all that come, and how many came."""
-    kept: list[pl.DataFrame] = []
-    rows = 0
-    for frame in frames:
-        offset = -rows % every
-        if offset < frame.height or not kept:
-            kept.append(frame.gather_every(every, offset))
-        rows += frame.height
-    if not rows:
-        raise InputError("file: holds no records; publish a table with at least k people")
-    return pl.concat(kept), rows
-
-
-def _of_parquet(path: str) -> Iterator[pl.DataFrame]:
-    try:
-        require_unfolded([path], ".parquet", f"file '{path}'")
-        schema = pl.read_parquet_schema(path)
-        plain(pl.DataFrame(schema=schema), f"file '{path}'")
-        scanned = pl.scan_parquet(path, glob=False, low_memory=True)
-        yield from scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True)
-    except pl.exceptions.PolarsError:
-        raise InputError(f"file '{path}': is not a complete parquet file; write it again") from None
 
 
 # A hierarchy as its editor shows it: nodes in order with their rows, a page of them at a time.
@@ -439,7 +423,6 @@ def tree_of(
         "page": page,
         "pages": pages,
         "steps": rows.shape[1] - 1,
-        "levels": [_level(rows, step, counts) for step in range(rows.shape[1])],
     }
 
 
@@ -474,14 +457,19 @@ def _with_those_above(nodes: list[Node], shown: list[Node]) -> list[Node]:
     return [nodes[number] for number in sorted(wanted)]
 
 
-def _level(rows: np.ndarray, step: int, counts: dict[str, int]) -> dict[str, Any]:
-    """What readers see at a step: how many groups, the names of a few, their rows side by side."""
-    sizes: dict[str, int] = {}
-    for value, label in zip(rows[:, 0].tolist(), rows[:, step].tolist(), strict=True):
-        sizes[label] = sizes.get(label, 0) + counts.get(value, 0)
-    parts = list(sizes.values())
+def _level(values: np.ndarray, labels: np.ndarray, held: pl.DataFrame) -> dict[str, Any]:
+    """What readers see at a step: how many groups, the names of a few, their rows side by side, and
+    how many people the smallest and the largest have. held: of each row, the value and whose it is.
+    """
+    groups = pl.DataFrame({"value": values.tolist(), "label": labels.tolist()})
+    rows, people = pl.len().alias("rows"), pl.col("who").n_unique().alias("people")
+    sizes = held.join(groups, on="value").group_by("label").agg(rows, people)
+    seen = groups.select("label").unique(maintain_order=True)
+    seen = seen.join(sizes, on="label", how="left", maintain_order="left")
+    parts = seen["rows"].fill_null(0).to_list()
     return {
-        "count": len(sizes),
-        "names": list(sizes) if len(sizes) <= MOST_NAMES else [],
+        "count": seen.height,
+        "names": seen["label"].head(MOST_NAMES).to_list(),
         "parts": [*parts[: MOST_PARTS - 1], sum(parts[MOST_PARTS - 1 :])],
+        "people": [seen["people"].min() or 0, seen["people"].max() or 0],
     }

@@ -186,7 +186,7 @@ def comparison_key(server: Measuring) -> str:
     policy = dict(server.project.policy)
     policy.pop("method", None)
     promises = [{**p, "k": 0} if "k" in p else p for p in policy.get("promises") or ()]
-    text = written({**policy, "promises": promises})
+    text = written(dict(sorted({**policy, "promises": promises}.items())))
     return sha256(json.dumps([text, server.stamp(), server.hierarchies_sha()]))
 
 

@@ -134,21 +134,35 @@ class Project:
         found |= {f"hierarchies/{path.name}": None for path in hierarchies}
         return {name: files.text_of(self.folder / name) for name in found}
 
+    @property
+    def looked_at(self) -> list[str]:
+        """The screens that somebody has looked at with this table."""
+        tables: dict[str, list[str]] = files.json_of(self.folder / ".ui" / "looked.json", {})
+        return tables.get(self.table_in_commands, [])
+
+    def look_at(self, screen: str) -> None:
+        """Remembers that somebody looks at a screen."""
+        if screen not in (seen := self.looked_at):
+            with suppress(InputError):  # a full disk: whatever matters says so itself
+                path = files.made(self.folder / ".ui") / "looked.json"
+                files.write(path, json.dumps({self.table_in_commands: [*seen, screen]}))
+
     # Edits
 
     def edit(self, sentence: str, changes: Mapping[str, str | None], base: str | None) -> None:
-        """Writes files and a history entry; raises Stale where policy.yaml is not `base` any more.
+        """Writes files and a history entry; raises Stale where something would change and
+        policy.yaml is not `base` any more.
 
         changes: new texts by name, None for a file that goes. base: the hash that the edit was
         made on, None where it does not matter.
         """
         self.notice_hand_edits()
-        if base is not None and base != self.policy_sha:
-            raise Stale
         before = {name: files.text_of(self.folder / name) for name in changes}
         changed = {n: (before[n], text) for n, text in changes.items() if before[n] != text}
         if not changed:
             return
+        if base is not None and base != self.policy_sha:
+            raise Stale
         written_by_hand = before.get(POLICY) or ""
         if POLICY in changed and not is_ours(written_by_hand):
             self._keep_as_written(written_by_hand)

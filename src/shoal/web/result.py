@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import secrets
 from collections.abc import Awaitable, Callable
@@ -57,7 +58,7 @@ async def result_screen(server: Server, name: str | None, cells: Context | None 
         "about": run.about,
         "stale": stale,
         "stale_changes": sum(mark == "+" for mark, _ in changed),
-        "nearest": _nearest(run),
+        "nearest": _nearest(server, run),
         "tried": run.about.get("why"),
         "quasi_number": (run.about.get("tried") or {}).get("column"),
     }
@@ -172,26 +173,35 @@ def _drawn(one: Context) -> Context:
     edges, before = one["edges"], one["before"]
     count = len(edges) - 1 if edges and len(edges) > 1 else len(after)
     before = before[:count] if before is not None else None
-    ticks = []
     if edges and len(edges) > 1:
         step = max(1, count // 5)
-        ticks = [
-            {"x": round(300 * i / count, 1), "text": f"{edges[i]:g}"}
-            for i in range(0, count + 1, step)
-        ]
+        ticks = [(300 * i / count, f"{edges[i]:g}") for i in range(0, count + 1, step)]
     else:
-        ticks = [
-            {"x": round(300 * (i + 0.5) / count, 1), "text": _short(one["labels"][i], 40 // count)}
-            for i in range(min(count, len(one["labels"])))
-            if count <= 10
-        ]
+        labels = one["labels"][:count] if count <= MOST_LABELS else []
+        ticks = [(300 * (i + 0.5) / count, label) for i, label in enumerate(labels)]
+    # labels that are wider than their bars stand on several lines
+    room = 300 / max(len(ticks), 1) / LETTER
+    lines = min(math.ceil(max((len(text) for _, text in ticks), default=1) / room), MOST_LINES)
     rows = zip(one["labels"], before or [None] * count, after, strict=False)
     return {
         "name": one["name"],
         "bars": pictures.pairs_of_bars(before, after[:count]),
-        "ticks": ticks,
+        "ticks": [
+            {
+                "x": round(x, 1),
+                "y": 103 + LINE * (place % lines),
+                "text": _short(text, int(room * lines)),
+            }
+            for place, (x, text) in enumerate(ticks)
+        ],
+        "height": 106 + LINE * (lines - 1),
         "rows": list(rows),
     }
+
+
+MOST_LABELS, MOST_LINES = 10, 3
+LETTER, LINE = 7, 14
+"""How wide a letter of a label is, and how high a line."""
 
 
 def _short(label: str, most: int) -> str:
@@ -211,13 +221,31 @@ def _explanation(stated: Context) -> list[str]:
     return lines
 
 
-def _nearest(run: Run) -> Context | None:
-    """The k that would do, where a refusal names one."""
-    text = " ".join([str(run.about.get("message") or ""), *(run.about.get("findings") or [])])
-    found = re.search(r"nearest that holds is k = (\d+)", text)
-    if run.about.get("kind") != "InfeasibleError" or found is None or int(found[1]) < 2:
-        return None
-    return {"k": found[1]}
+NEAREST = re.compile(
+    r"promise '([^']+)'(?: \([a-z]+\))?(?: on '(.+)')?: (\w+) = .+; the nearest that holds is"
+    r" \w+ = ([\d.]*\d)"
+)
+
+
+def _nearest(server: Server, run: Run) -> list[Context]:
+    """What would do of each promise that a refusal names, where the policy still asks for more."""
+    promises = list(enumerate(server.project.policy.get("promises") or ()))
+    found = []
+    for line in [str(run.about.get("message")), *(run.about.get("findings") or [])]:
+        named = NEAREST.search(line)
+        if named is None or run.about.get("kind") != "InfeasibleError" or named[4] == "1":
+            continue
+        model, about, key, value = named.groups()
+        own = (
+            index
+            for index, promise in promises
+            if promise.get("model") == model
+            and promise.get(key) not in (None, float(value))
+            and about in (None, promise.get("attribute"), *(promise.get("attributes") or ()))
+        )
+        if (index := next(own, None)) is not None:
+            found.append({"index": index, "key": key, "value": value, "about": about})
+    return found
 
 
 # What forms start: drafts and other long work, and looks at single rows.

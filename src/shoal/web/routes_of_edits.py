@@ -16,7 +16,7 @@ from shoal.web.edits import Form, edited, lines_of, one, subject_of
 from shoal.web.frame import frame, page
 from shoal.web.policy_text import changed_lines, has_comments, read, touched_lines, written
 from shoal.web.project import POLICY, PROJECT, Stale
-from shoal.web.screens import open_screen
+from shoal.web.screens import open_screen, without_shell
 from shoal.web.server import COMMENT, Server
 from shoal.web.work import Refused
 
@@ -57,28 +57,37 @@ async def table(request: Request) -> Response:
     if not named:
         raise InputError("table: none is chosen; mark a file or type its path")
     path = policy_text.within(named, server.project.start)
+    if one(form, "look"):
+        return await _looked_into(request, form, path)
     try:
         await server.choose_table(path, _read_of(form))
     except Refused as refused:
-        return await _not_opened(request, form, refused)
+        return await _looked_into(request, form, path, refused)
     if server.too_large:
         return RedirectResponse("/open", 303)
     _set_missing(server, form)
     return RedirectResponse("/columns", 303)
 
 
-async def _not_opened(request: Request, form: Form, refused: Refused) -> Response:
-    """The form with what was chosen, and why the table can't be opened."""
+async def _looked_into(
+    request: Request, form: Form, path: Path, refused: Refused | None = None
+) -> Response:
+    """The form with what was chosen, how the table begins, and why it can't be opened."""
     server, named = request.app.state.server, one(form, "path")
     context = await open_screen(server, str(Path(named).parent) if named else "")
+    asked = {"table": str(path), "read": _read_of(form)}
+    beginning = await server.desk.look("show_beginning", **asked)
     context |= {
-        "error": {"message": refused.message, "findings": refused.findings},
         "chosen": named,
         "typed": one(form, "typed"),
-        "read": _read_of(form),
+        "beginning": beginning | {"trouble": [*map(without_shell, beginning.get("trouble", ()))]},
+        "read": beginning["read"],
         "missing": one(form, "missing").splitlines(),
     }
-    return page(request, "open.html.j2", context, 422)
+    if refused is not None:
+        said = [without_shell(line) for line in (refused.message, *refused.findings)]
+        context["error"] = {"message": said[0], "findings": said[1:]}
+    return page(request, "open.html.j2", context, 422 if refused else 200)
 
 
 def _read_of(form: Form) -> dict[str, Any]:
@@ -114,15 +123,12 @@ async def policy(request: Request) -> Response:
     kind, base = one(form, "edit"), one(form, "base")
     try:
         content, sentence = edited(kind, form, project.policy, columns)
-        if base != project.policy_sha:
-            if written(content) == project.policy_text:
-                return back(form, "columns")  # sent twice, as by a double click: it is so already
-            raise Stale
         # raises Refused where this is not a policy, before anything is written
         await server.rules.look("policy", policy=content, base=str(project.folder))
-        if has_comments(project.policy_text) and written(content) != project.policy_text:
-            server.notices.append(COMMENT)
+        before = project.policy_text
         _save(server, kind, form, content, sentence, base)
+        if has_comments(before) and written(content) != before:
+            server.notices.append(COMMENT)
     except Stale:
         return await _conflict(request, kind, form, base)
     return back(form, "columns")

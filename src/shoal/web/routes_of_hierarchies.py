@@ -18,6 +18,7 @@ from shoal.web.frame import frame, page
 from shoal.web.policy_text import written
 from shoal.web.project import POLICY, Stale
 from shoal.web.routes_of_edits import form_of
+from shoal.web.screens import without_shell
 from shoal.web.server import Server
 from shoal.web.work import Refused
 
@@ -49,13 +50,18 @@ async def changed(request: Request) -> Response:
     if one(form, "do") == "find":  # a value, which no address holds
         context = await hierarchies_screen(server, number, "", {"find": one(form, "find")})
         return page(request, "hierarchies.html.j2", context)
-    if one(form, "base") != project.policy_sha:
-        raise InputError("the policy was changed elsewhere; look at it, and decide again")
     kind = one(form, "do")
     if kind == "how":
         policy, sentence = edited("how", {**form, "column": [text]}, project.policy, names)
         await server.rules.look("policy", policy=policy, base=str(project.folder))
+        await _require_fit(server, name, policy)
         changes: dict[str, str | None] = {POLICY: written(policy)}
+    elif kind == "groups":
+        found = await server.desk.look(
+            "tree_text", **_asked(server, project.policy), attribute=name
+        )
+        changes = _with_table(server, name, number, found["text"])
+        sentence = f"{name}: groups of its values"
     elif kind == "use":
         place = policy_text.within(one(form, "file"), project.start)
         await server.rules.look("edit_tree", file=str(place), edits=[])  # whether it is one at all
@@ -80,6 +86,22 @@ async def changed(request: Request) -> Response:
     except Stale:
         raise InputError("the policy was changed elsewhere; load the page again") from None
     return RedirectResponse(f"/hierarchies/{number}", 303)
+
+
+def _asked(server: Server, policy: Context) -> Context:
+    """What looks need to know; raises InputError where no table is open."""
+    key = server.table_key()
+    if key is None:
+        raise InputError("table: none is open; open one first")
+    return {**key, "policy": policy, "base": str(server.project.folder)}
+
+
+async def _require_fit(server: Server, name: str, policy: Context) -> None:
+    """Raises InputError where a way to make a column coarser has no place for most of its rows."""
+    found = await server.desk.look("check", **_asked(server, policy))
+    for finding in found["findings"]:
+        if finding["attribute"] == name and 2 * finding["rows"] > server.project.about["rows"]:
+            raise InputError(f"{without_shell(finding['message'])}; choose another way")
 
 
 def _with_table(server: Server, name: str, number: int, text: str) -> dict[str, str | None]:
@@ -144,11 +166,16 @@ async def hierarchies_screen(
         "folder": folder,
         "matches": None,
     }
-    key = server.table_key()
-    if own is None or key is None:
+    if own is None or server.table_key() is None:
         return context
-    asked = {**key, "policy": project.policy, "base": str(project.folder)}
+    asked = _asked(server, project.policy)
     part = shown or {}
+    levels: list[Context] = []
+    settings = {*context["settings"]}
+    is_ranged = bool(settings & {"type", "order", "domain"})
+    context["becomes_ranges"] = is_ranged and "hierarchy" not in settings
+    with suppress(Refused):
+        levels = (await server.desk.look("show_steps", **asked, attribute=own))["levels"]
     if isinstance(context["settings"].get("hierarchy"), str):
         with suppress(Refused):
             context["tree"] = await server.desk.look(
@@ -163,8 +190,9 @@ async def hierarchies_screen(
             context["missing"] = (await server.desk.look("show_values", **asked, attribute=own))[
                 "values"
             ]
-    if context["tree"]:
-        context["steps_shown"] = _steps_shown(context["tree"], context["missing"])
+    context["steps_shown"] = _steps_shown(
+        levels[:1] if context["becomes_ranges"] else levels, context["missing"]
+    )
     context |= {"find": part.get("find", ""), "at": part.get("at")}
     context["gap_rows"] = sum(value["rows"] for value in context["missing"])
     if folder:
@@ -200,11 +228,11 @@ def _tab(
     }
 
 
-def _steps_shown(tree: Context, missing: list[Context]) -> list[Context]:
+def _steps_shown(levels: list[Context], missing: list[Context]) -> list[Context]:
     """A bar for every step: the groups that readers see, and in the end what has no place."""
     gap = sum(value["rows"] for value in missing)
     drawn = []
-    for number, level in enumerate(tree["levels"]):
+    for number, level in enumerate(levels):
         whole = (sum(level["parts"]) + gap) or 1
         bars: list[Context] = []
         left = 0.0

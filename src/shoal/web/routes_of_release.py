@@ -21,6 +21,7 @@ from shoal.reports.attacks import MUCH, attack_lines, rows_of, verdict
 from shoal.web import policy_text
 from shoal.web.edits import Form, lines_of, one
 from shoal.web.frame import frame, page, person_answered, shell
+from shoal.web.job import COPIES
 from shoal.web.others import PEOPLE, Overlap, overlaps
 from shoal.web.policy_text import sha256, written
 from shoal.web.project import RELEASE, Run
@@ -50,10 +51,11 @@ async def release(request: Request) -> Response:
     run = _draft(server, form)
     do = one(form, "do")
     if do == "answers":
-        _unchanged(server, form)
         content, sentence = with_answers(
             form, context_of(server.project), published(run), to_accept(server, run)
         )
+        if sha256(written(content)) != release_sha(server):
+            _unchanged(server, form)
         server.project.edit(sentence, {RELEASE: written(content)}, None)
     elif do == "ask":
         asker = " ".join(one(form, "asker").split())
@@ -74,6 +76,7 @@ async def release(request: Request) -> Response:
             passphrase=one(form, "passphrase") or None,
             draft=str(draft),
             context=json.loads(json.dumps(_decided(server, run), default=str)),
+            copies=[copy.name for copy in COPIES if copy.name in form.get("copy", ())],
         )
     else:
         raise InputError("release: there is no such form; load the page again")
@@ -290,7 +293,7 @@ async def release_screen(server: Server) -> Context:
     data = f"runs/{run.name}/data.csv" if run else "draft.csv"
     certificate = f"runs/{run.name}/certificate.json" if run else ""
     words = ["shoal", "dossier", data, certificate, "--context", RELEASE, "-o", "dossier.html"]
-    released = (server.project.folder / "releases").glob("2*")
+    folder = server.project.folder / "releases"
     context = {
         **await frame(server, "release"),
         "title": "Release",
@@ -298,7 +301,9 @@ async def release_screen(server: Server) -> Context:
         "run": run,
         "command": shell([word for word in words if word]),
         "once": server.new_once(),
-        "releases": sorted((p.name for p in released if p.is_dir()), reverse=True),
+        "releases": sorted((p.name for p in folder.glob("2*") if p.is_dir()), reverse=True),
+        "folder": folder,
+        "copies": COPIES,
         "release_text": policy_text.text_of(server.project.folder / RELEASE) or "version: 1\n",
         "release_base": release_sha(server),
     }

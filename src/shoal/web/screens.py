@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,37 @@ KINDS = {
     "text": "texts",
     "empty": "values",
 }
+
+WAYS = {
+    "delimiter": (
+        "Between cells",
+        {",": "comma", ";": "semicolon", "\\t": "tab", "|": "bar"},
+    ),
+    "decimal": ("Decimal mark", {",": "comma: 2,5", ".": "point: 2.5"}),
+    "dates": (
+        "Dates",
+        {
+            "%Y-%m-%d": "2031-12-24",
+            "%d.%m.%Y": "24.12.2031",
+            "%d/%m/%Y": "24/12/2031",
+            "%m/%d/%Y": "12/24/2031",
+            "%d-%m-%Y": "24-12-2031",
+            "%Y/%m/%d": "2031/12/24",
+        },
+    ),
+    "encoding": (
+        "Letters (encoding)",
+        {
+            "utf-8": "UTF-8",
+            "cp1252": "Western Europe, Windows",
+            "cp1250": "Central Europe, Windows",
+            "mac_roman": "Western Europe, older Macs",
+            "gb18030": "Chinese",
+            "cp932": "Japanese",
+        },
+    ),
+}
+"""How a table may be written: by key of `read`, what is asked and what to choose from."""
 
 
 # Open
@@ -61,6 +93,8 @@ async def open_screen(server: Server, below: str) -> Context:
         "about": project.about,
         "read": server.read_options,
         "missing": project.policy.get("missing_values") or [""],
+        "ways": WAYS,
+        "kinds": KINDS,
         "is_sample": bool(server.sample_of),
         "too_large": server.too_large,
     }
@@ -139,8 +173,24 @@ def _column(
         "share": 0
         if not alone or not risk or not risk.get("lone")
         else alone["without"] / risk["lone"],
-        "if_known": ((risk or {}).get("if_known") or {}).get(name),
+        "if_known": _alone_if_known(server, name, risk or {}),
     }
+
+
+def _alone_if_known(server: Server, name: str, risk: Context) -> Context | None:
+    """People alone for whoever knows this column, too: in the last draft, where it is of this
+    policy and table, else in the table.
+
+    None where all are alone anyway.
+    """
+    run = server.last_draft()
+    if run is not None and not server.stale_parts(run):
+        own = (c for c in run.certificate.get("columns") or () if c["name"] == name)
+        found: Context = next(own, {})
+        if "alone_if_known" in found:
+            return {"people": found["alone_if_known"], "draft": run.number}
+    people = (risk.get("if_known") or {}).get(name)
+    return {"people": people} if people and risk["lone"] < risk["people"] else None
 
 
 def _kind(own: Context | None, settings: Context) -> str:
@@ -214,15 +264,16 @@ async def findings(server: Server) -> list[Context]:
     asks = [settings.get("ask") for settings in _attributes(server).values()]
     answers = {ask for ask in asks if isinstance(ask, str) and ask}
     return [
-        {**finding, "message": _without_command(finding["message"]), **_fixed_at(server, finding)}
+        {**finding, "message": without_shell(finding["message"]), **_fixed_at(server, finding)}
         for finding in asked
         if not any(answer in finding["message"] for answer in answers)
     ]
 
 
-def _without_command(message: str) -> str:
-    """A finding without the command that lists values, since the page lists them itself."""
-    return "; ".join(part for part in message.split("; ") if "shoal policy check" not in part)
+def without_shell(message: str) -> str:
+    """A message without what to type in a shell, since the page has a control for it."""
+    parts = message.split("; ")
+    return "; ".join(part for part in parts if not re.search("--[a-z]|shoal policy check", part))
 
 
 def _fixed_at(server: Server, finding: Context) -> Context:
@@ -243,6 +294,7 @@ async def promises_screen(server: Server) -> Context:
     context = await frame(server, "promises", project.publish_command)
     risk = context["risk"] or {}
     k = next((p["k"] for p in policy.get("promises") or () if p.get("model") == "k-anonymity"), 0)
+    rows = project.about.get("rows", 0)
     sets = [[one["size"], one["people"]] for one in risk.get("sets") or ()]
     losses, method = measured_losses(server)
     return {
@@ -251,11 +303,12 @@ async def promises_screen(server: Server) -> Context:
         "k": k,
         "sets": sets,
         "hidden": sum(people for size, people in sets if size >= k),
-        "people": risk.get("people", project.about.get("rows", 0)),
+        "people": risk.get("people", rows),
         "unit": "people" if risk.get("unit", "people") == "people" else "rows",
         "lone": risk.get("lone"),
         "quasi": risk.get("quasi") or [],
-        "groups": risk.get("people", 0) // k if k else 0,
+        "groups": rows // k if k else 0,  # whoever has several rows may be in several
+        "rows": rows,
         "fish": pictures.school(k, 600),
         "slider": round(pictures.log_place(k or 2, 2, 50, 1000)),
         "curve": pictures.loss_curve(losses, k or 2) if losses else None,

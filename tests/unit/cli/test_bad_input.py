@@ -689,6 +689,14 @@ def test_an_extra_that_is_missing_is_installed_from_the_clone_never_by_a_name_on
     )
 
 
+def test_the_page_names_all_that_it_needs_in_one_command(workplace, shoal, monkeypatch):
+    monkeypatch.setattr("shoal.cli.ui.find_spec", lambda name: None)
+    told = shoal("ui", "ward")
+    assert told.status == 4
+    assert told.err.count("pip install") == 1
+    assert told.err.endswith("pip install '.[web,excel]'\n")
+
+
 def test_a_table_in_the_place_of_an_agreement_is_reported_as_such(workplace, shoal):
     told = shoal("fuse", "patients.csv", "-o", "fused.csv").err
     assert told.startswith(

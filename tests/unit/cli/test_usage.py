@@ -126,3 +126,13 @@ def test_a_method_that_was_named_is_not_called_the_default(purchases, shoal):
     assert (
         result.err == "shoal: method 'mondrian': parameter 'cut' must be one of median, nearest\n"
     )
+
+
+def test_the_help_groups_all_verbs_and_names_no_type_of_flags(shoal):
+    from shoal.cli.verbs import PANELS, VERBS
+
+    shown = [shoal(*words, "--help").out for words in ((), ("publish",), ("policy", "init"))]
+    assert all(f"─ {panel} ─" in shown[0] for panel in PANELS)
+    assert len(VERBS) == len({*VERBS})
+    assert "<int>" in shown[1]
+    assert not any("<bool>" in text for text in shown)

@@ -6,17 +6,16 @@ import polars as pl
 import pytest
 
 from shoal.connectors import coded_files, files, record_ends
+from shoal.connectors.coded_files import read_sampled
 from shoal.connectors.dialect import AS_FOUND
 from shoal.errors import InputError
-from shoal.web import looks
-from shoal.web.looks import read_sampled
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("every", [1, 7, 1000, 9999])
 def test_a_sample_is_every_so_many_th_row_of_the_whole(tmp_path, monkeypatch, suffix, every):
-    monkeypatch.setattr(looks, "PIECE", 64)
-    monkeypatch.setattr(looks, "PARQUET_ROWS", 50)
+    monkeypatch.setattr(coded_files, "PIECE", 64)
+    monkeypatch.setattr(coded_files, "PARQUET_ROWS", 50)
     whole = pl.DataFrame({"a": [str(i) for i in range(2001)], "b": ['x,"y"\n'] * 2001})
     path = tmp_path / f"t{suffix}"
     whole.write_csv(path) if suffix == ".csv" else whole.write_parquet(path)

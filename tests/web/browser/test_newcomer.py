@@ -80,6 +80,11 @@ def test_then_it_is_signed_and_released(visit, place, released):
     assert others_in(place.project.folder) == []
     assert {path.name for path in place.project.start.iterdir()} == {"patients.csv", "ward"}
     assert watch.said == []
+    tab = visit[0]
+    tab.click("a:text-is('dossier')")
+    tab.wait_for_url(f"**/releases/{release.name}/dossier")
+    tab.go_back()
+    tab.wait_for_selector(f"code:text('releases/{release.name}')")
 
 
 def test_its_report_opens_in_a_sandbox(visit, place):
@@ -269,3 +274,35 @@ def test_a_link_opens_the_page_once(browser, place):
     other = tab_of(browser.new_context())
     other.goto((place.project.folder / ".ui" / "open.html").as_uri())
     other.wait_for_selector("text=This link is used or too old")
+
+
+def wide(tab, selector: str) -> list[float]:
+    """Of every element, how wide it is, and how much of what it holds is cut off."""
+    return tab.eval_on_selector_all(
+        selector, "all => all.map(e => [e.clientWidth, e.scrollWidth - e.clientWidth])"
+    )
+
+
+def test_nothing_is_cut_off_at_the_widths_of_screens(visit, place, released):
+    tab, project = visit[0], place.project
+    tab.goto(f"{place.door.origin}/promises")
+    settled(tab)
+    tab.fill("#k", "6")
+    tab.press("#k", "Tab")
+    tab.wait_for_selector("#policy >> text=k: 6")
+    tab.click("#make")
+    tab.wait_for_selector("#verdict >> text=Every promise holds")
+    last, first = project.runs[0].name, project.runs[-1].name
+    for width in (1280, 1920):
+        tab.set_viewport_size({"width": width, "height": 900})
+        tab.goto(f"{place.door.origin}/result/{last}?with={first}")
+        assert [cut for _, cut in wide(tab, "#beside .scroll")] == [0]
+        labels = tab.locator(".chart text").all_text_contents()
+        assert {"none", "vocational", "doctorate"} <= {*labels}
+        tab.goto(f"{place.door.origin}/release")
+        assert all(own > 150 for own, _ in wide(tab, "[name^=why]"))
+        assert not any(cut for _, cut in wide(tab, ".card"))
+        tab.goto(f"{place.door.origin}/promises")
+        tab.click("details:has([id^=add-]) summary")
+        assert not any(cut for _, cut in wide(tab, ".card"))
+    tab.set_viewport_size({"width": 1280, "height": 900})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import signal
@@ -125,6 +126,72 @@ def tab(browser, ward):
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     yield come_in(context, ward)
     context.close()
+
+
+def test_a_table_is_looked_into_before_it_is_opened(context, tmp_path):
+    xlsxwriter = pytest.importorskip("xlsxwriter")
+    rows = [f"P{i};0{i % 9 + 1}.05.1980;{i},5;M\u00fcnchen" for i in range(60)]
+    text = "\n".join(["Ward list", "", "patient;born;weight;place", *rows, ""])
+    (tmp_path / "german.csv").write_bytes(text.encode("cp1252"))
+    book = xlsxwriter.Workbook(tmp_path / "two.xlsx")
+    for name in ("cover", "people"):
+        sheet = book.add_worksheet(name)
+        for number, line in enumerate(text.splitlines() if name == "people" else ["nothing"]):
+            sheet.write_row(number, 0, line.split(";"))
+    book.close()
+    with served(tmp_path / "ward", tmp_path) as server:
+        watch, tab = Watch(context, server), come_in(context, server)
+        tab.wait_for_selector("#table-form button.main:disabled")
+        assert tab.is_visible("text=Mark a file first")
+        tab.check("input[value='german.csv']")
+        assert tab.is_enabled("#table-form button.main")
+        tab.select_option("#table-form [name=encoding]", "cp1252")
+        tab.click("#lines label:text-is('3')")
+        tab.select_option("#table-form [name=decimal]", ",")
+        tab.select_option("#table-form [name=dates]", "%d.%m.%Y")
+        tab.wait_for_selector("#beginning th:has-text('born') >> text=dates")
+        assert "numbers" in tab.inner_text("#beginning th:has-text('weight')")
+        assert "M\u00fcnchen" in tab.inner_text("#beginning")
+        tab.check("input[value='two.xlsx']")
+        tab.check("#table-form [name=sheet][value=people]")
+        tab.wait_for_selector("#lines >> text=patient")
+        tab.click("#lines bdi:text-is('patient')")
+        tab.wait_for_selector("#beginning th:has-text('born')")
+        assert "--" not in tab.inner_text("main")
+        tab.click("#table-form button.main")
+        tab.wait_for_selector("#person-form")
+        assert server.project.policy["read"]["sheet"] == "people"
+        assert server.project.about["columns"] == ["patient", "born", "weight", "place"]
+        assert (watch.said, watch.outside) == ([], [])
+
+
+FAST = """() => {
+  for (const [name, role] of Object.entries(ROLES)) {
+    const field = document.getElementById(name);
+    field.value = role;
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+  document.querySelector(".steps a[href='/promises']").click();
+}"""
+
+
+def test_fast_changes_of_one_window_are_all_made_before_it_goes_on(context, opened):
+    project, origin = opened.server.project, opened.server.door.origin
+    names = project.about["columns"]
+    wanted = {"ward": "drop", "charge": "quasi", "sex": "drop", "name": "drop"}
+    tab = come_in(context, opened.server)
+    tab.goto(f"{origin}/columns")
+    settled(tab)
+    roles = {f"role-{names.index(name) + 1}": role for name, role in wanted.items()}
+    tab.evaluate(FAST.replace("ROLES", json.dumps(roles)))
+    tab.wait_for_selector("h1:text('What do you promise?')")
+    attributes = project.policy["attributes"]
+    assert {name: attributes[name]["role"] for name in wanted} == wanted
+    for k in (13, 16):
+        tab.evaluate("document.querySelector('#k-form [data-step=\"1\"]').click();" * 3)
+        tab.wait_for_selector(f"#policy >> text=k: {k}")
+    tab.evaluate("document.querySelector('#undo button').click();" * 2)
+    tab.wait_for_selector("#policy >> text=k: 13")
 
 
 LABELS = "none primary secondary vocational bachelor master doctorate".split()

@@ -2,7 +2,8 @@
 "use strict";
 document.documentElement.classList.add("script");
 const keysOff = "shoal-keys-off"; // only this setting is stored, never a value
-let busy = null, lastTold = 0;
+const waiting = []; // forms that are sent, one after another
+let sends = 0, leaving = null, lastTold = 0;
 
 // What may have the focus, in order; and what somebody has unfolded.
 const controls = () => [...document.querySelectorAll("a, button, input, select, textarea, summary, [data-tree] tbody tr, pre[tabindex]")];
@@ -11,9 +12,8 @@ const isThere = element => element && element.checkVisibility?.() !== false && !
 const folds = () => [...document.querySelectorAll("details > summary")];
 
 // A form is sent and the answer takes the page's place where it has changed; the focus stays.
-async function show(response) {
-  if (response.headers.get("content-type")?.startsWith("text/html") !== true) { location.reload(); return; }
-  const next = new DOMParser().parseFromString(await response.text(), "text/html");
+function show(response, next) {
+  if (!next) { location.reload(); return; }
   const hadShut = document.querySelector("[data-opens]:disabled") !== null, inTree = document.activeElement?.closest("[data-tree]") && (document.querySelector("tr.chosen[id]")?.id || "node-0");
   const was = document.activeElement, focused = was?.id, form = was?.closest("form")?.id, wasInside = was?.closest("main"), place = controls().indexOf(was), open = folds().map(fold => fold.parentElement.open && fold.textContent), top = scrollY, isSame = next.body.dataset.screen === document.body.dataset.screen;
   const name = was && nameOf(was), followers = controls().slice(place + 1).map(nameOf), told = document.getElementById("status");
@@ -44,31 +44,52 @@ async function show(response) {
   begin();
 }
 
+async function read(address, asked) {
+  const response = await fetch(address, { headers: { accept: "text/html" }, ...asked });
+  const isPage = response.headers.get("content-type")?.startsWith("text/html");
+  return [response, isPage && new DOMParser().parseFromString(await response.text(), "text/html")];
+}
+
+// Each form is sent when the one before has been answered, on the policy that it left. Only the last
+// answer is shown, or the first that refuses: what was to follow is not sent then.
 async function send(form, submitter) {
   const data = new URLSearchParams(new FormData(form));
   if (submitter?.name) data.append(submitter.name, submitter.value);
   const sent = `${form.action} ${data}`;
-  if (busy?.sent === sent) return; // Enter in a field is a change, and then a submit
-  if (busy) busy.abort();
-  const own = busy = Object.assign(new AbortController(), { sent });
+  sends++;
+  if (waiting.at(-1)?.sent === sent && form.id !== "undo") return; // Enter in a field is a change, and then a submit
+  if (form.dataset.auto && waiting.length > 1 && waiting.at(-1).id === form.id) waiting.pop();
+  if (waiting.push({ sent, data, id: form.id, action: form.action }) > 1) return;
   const slow = setTimeout(() => document.getElementById("main").classList.add("stale"), 300);
   try {
-    await show(await fetch(form.action, { method: "POST", body: data, signal: own.signal, headers: { accept: "text/html" } }));
-  } catch (stopped) {
-    if (stopped.name !== "AbortError") say("The page can't be reached. Is shoal ui still running?");
-  } finally {
-    if (busy === own) busy = null;
-    clearTimeout(slow);
-    document.getElementById("main").classList.remove("stale");
-  }
+    while (waiting.length) {
+      const [response, next] = await read(waiting[0].action, { method: "POST", body: waiting[0].data });
+      const following = response.ok && next && waiting[1];
+      for (const name of ["base", "release_base"]) {
+        const base = following && next.querySelector(`[name=${name}]`);
+        if (base && following.data.has(name)) following.data.set(name, base.value);
+      }
+      if (following) { waiting.shift(); continue; }
+      waiting.length = 0;
+      if (leaving && response.ok) location.href = leaving;
+      else show(response, next);
+    }
+  } catch { say("The page can't be reached. Is shoal ui still running?"); }
+  waiting.length = 0;
+  leaving = null;
+  clearTimeout(slow);
+  document.getElementById("main").classList.remove("stale");
 }
 
 async function again() {
   const field = document.querySelector("main :is(input, textarea, select):focus");
   const isChanged = field && (field.options ? [...field.options].some(option => option.selected !== option.defaultSelected)
     : /radio|checkbox/.test(field.type) ? field.checked !== field.defaultChecked : field.value !== field.defaultValue);
-  if (field && (isChanged || Date.now() - lastKey < 4000)) { setTimeout(again, 1500); return; } // somebody types
-  try { await show(await fetch(location.href, { headers: { accept: "text/html" } })); } catch { say("The page can't be reached. Is shoal ui still running?"); }
+  if (waiting.length || (field && (isChanged || Date.now() - lastKey < 4000))) { setTimeout(again, 1500); return; } // somebody types
+  try {
+    const before = sends, [response, next] = await read(location.href);
+    if (sends === before) show(response, next); // else what a form got is newer than this
+  } catch { say("The page can't be reached. Is shoal ui still running?"); }
 }
 
 document.addEventListener("submit", event => {
@@ -80,13 +101,17 @@ document.addEventListener("submit", event => {
   send(form, event.submitter);
 });
 document.addEventListener("change", event => {
-  const form = event.target.matches("[data-log]") ? document.getElementById("k-form") : event.target.closest("form[data-auto]");
-  if (form?.reportValidity()) send(form, null);
+  const form = event.target.matches("[data-log]") ? document.getElementById("k-form") : event.target.closest("form[data-auto], form[data-look]");
+  if (form?.dataset.look && event.target.matches("[name=typed], textarea")) return;
+  if (form?.reportValidity()) send(form, form.querySelector("[name=look]"));
 });
 document.addEventListener("input", event => {
+  shutUnmarked();
   if (event.target.closest("[data-k], [data-log]")) echo(event.target);
 });
 document.addEventListener("click", event => {
+  const link = event.target.closest("a[href]");
+  if (link && waiting.length && !event.ctrlKey && !event.metaKey && !event.shiftKey) { event.preventDefault(); leaving = link.href; }
   const copy = event.target.closest("[data-copy]");
   if (copy) {
     const lines = [...document.querySelectorAll(`#${copy.dataset.copy} .line:not(.less)`)].map(line => line.textContent.replace(/^\+ /, ""));
@@ -189,10 +214,10 @@ function echo(slider) {
   if (slider.dataset.log) slider.setAttribute("aria-valuetext", `${k} people`);
   for (const field of card.querySelectorAll("[data-k]")) field.value = k;
   for (const place of card.querySelectorAll("[data-say=k]")) place.textContent = k;
-  const sets = JSON.parse(card.dataset.sets), all = Number(card.dataset.people);
+  const sets = JSON.parse(card.dataset.sets), rows = Number(card.dataset.rows);
   const hidden = sets.filter(set => set[0] >= k).reduce((sum, set) => sum + set[1], 0);
   for (const place of card.querySelectorAll("[data-say=hidden]")) place.textContent = hidden ? hidden.toLocaleString("en") : "nobody";
-  for (const place of document.querySelectorAll("[data-say=groups]")) place.textContent = Math.floor(all / k).toLocaleString("en");
+  for (const place of document.querySelectorAll("[data-say=groups]")) place.textContent = Math.floor(rows / k).toLocaleString("en");
 }
 
 // Events of the job that is shown; a number tells where to go on after a break.
@@ -234,7 +259,14 @@ function heard(id, event) {
   if (Date.now() - spoken > 10000) { spoken = Date.now(); shown.querySelector(".stage").setAttribute("aria-live", "polite"); }
 }
 
+// What opens a table is shut while none is marked or named.
+function shutUnmarked() {
+  const button = document.querySelector("[data-off]"), form = button?.form;
+  if (button) button.disabled = !(button.parentElement.lastElementChild.hidden = Boolean(form.querySelector("[name=path]:checked") || form.typed.value.trim()));
+}
+
 function begin() {
+  shutUnmarked();
   const here = document.querySelector(".steps ol [aria-current]"), list = here?.closest("ol");
   if (list?.scrollWidth > list?.clientWidth) list.scrollLeft = here.offsetLeft - 40;
   for (const tree of document.querySelectorAll("[data-tree]")) {
