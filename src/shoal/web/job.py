@@ -328,7 +328,7 @@ def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:
 
 
 def _republish(asked: Asked, tell: Tell, line: Line) -> Asked:
-    """Appends the increment that was signed, by the method that was signed, to its ledger."""
+    """Appends the increment that was signed off, by the method that was, to its ledger."""
     from shoal.auditor.ledger.terms import policy_of
     from shoal.connectors.ledger import Ledger
     from shoal.errors import InputError
@@ -338,7 +338,7 @@ def _republish(asked: Asked, tell: Tell, line: Line) -> Asked:
     policy = policy_of(Ledger(folder)).with_method(asked["method"], {})
     source = read_increment(asked["increment"], policy)
     if source.sha256 != asked["sha256"]:
-        raise InputError("increment: is not the one that was signed; try it again")
+        raise InputError("increment: is not the one that was signed off; try it again")
     done = republish_source(source, policy, folder, allow_leaks=False, progress=tell)
     return {"release": done.release, "waiting": done.waiting, "head": done.head}
 

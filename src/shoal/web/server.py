@@ -212,7 +212,7 @@ class Server:
         """The whole folder gets its name by one rename, or goes."""
         draft, run = Path(job.asked["draft"]), self.project.run(job.asked["run"])
         job.asked.pop("passphrase", None)
-        # what is about to leave is what was signed, and nobody has refused it since
+        # what is about to leave is what was signed off, and nobody has refused it since
         is_same = is_copy(run, draft / "data.csv") and not self.stale_parts(run)
         if job.state != "done" or not is_same or not is_accepted(self.project, run):
             shutil.rmtree(draft, ignore_errors=True)
