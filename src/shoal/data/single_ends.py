@@ -13,7 +13,7 @@ from shoal.data.encoding import EncodedAttribute
 from shoal.data.numbers import number_text
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.room import IN_MEMORY, blocks
-from shoal.data.schema import Attribute, Kind
+from shoal.data.schema import Kind
 from shoal.data.truth import Truth
 from shoal.data.warnings import ReleaseWarning
 
@@ -81,34 +81,40 @@ def _shown_alone(classes: Classes, at_end: np.ndarray) -> int:
 
 
 def single_end_warnings(
-    shares: dict[str, float], attributes: tuple[Attribute, ...], *, may_round: bool = True
+    shares: Mapping[str, float], published: Mapping[str, PublishedColumn], *, may_round: bool = True
 ) -> list[ReleaseWarning]:
     """One for each column of which more than half of the ends are somebody's own value.
 
-    may_round: whether what made the release takes `round`.
+    published: columns of numbers, of which the widths advise a step. may_round: whether what made
+    the release takes `round`.
     """
-    of_name = {attribute.name: attribute for attribute in attributes}
     return [
         ReleaseWarning(
             SINGLE_ENDS,
-            f"{name}: {share:.0%} of published ends are one person's true value;"
-            f" {_way_out(of_name[name], may_round)}".replace("%", " %"),
+            f"'{name}': {100 * share:.0f} % of published ends are one person's true value;"
+            f" {_way_out(published[name], may_round)}",
+            name,
         )
         for name, share in shares.items()
         if share > TOLERATED
     ]
 
 
-def _way_out(attribute: Attribute, may_round: bool) -> str:
-    step = _step_text(attribute)
-    return f"'round: {step}' hides them" if may_round else "a hierarchy of 'bins' hides them"
+def _way_out(published: PublishedColumn, may_round: bool) -> str:
+    if not may_round:
+        return "a hierarchy of 'bins' hides them"
+    widths = published.hi - published.lo
+    return f"'round: {number_text(rounding(widths[widths > 0]))}' hides them"
 
 
-def _step_text(attribute: Attribute) -> str:
-    low, high = attribute.domain or (0.0, 1.0)
-    step = step_of(high - low)
-    # multiples of 1 are the whole numbers themselves
-    return number_text(2.0 if step == 1.0 else float(f"{step:.12g}"))
+def rounding(spread: np.ndarray, part: float = 5) -> float:
+    """The step of `round` for ranges of these widths: about a fifth of the median, or another part.
+
+    A few extreme widths don't change it. It is never 1, of which whole numbers are multiples.
+    spread: (n,) float64, at least one above 0.
+    """
+    step = step_of(float(np.median(spread)) * 20 / part)
+    return 2.0 if step == 1.0 else float(f"{step:.12g}")
 
 
 def step_of(width: float) -> float:

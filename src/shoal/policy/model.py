@@ -265,13 +265,15 @@ class AttributePolicy(_Strict):
                 f"'render: {self.render}' belongs to a quasi-identifier of type number without a"
                 " hierarchy"
             )
-        if self.round is not None and (self.kind is not Kind.NUMBER or self.domain is None):
-            problems.append("'round' needs a number with a 'domain', beyond which no end goes")
-        elif self.round is not None and (
-            self.role != "quasi" or self.hierarchy or self.render == "mean"
+        if self.round is not None and (
+            self.kind is not Kind.NUMBER
+            or self.role != "quasi"
+            or self.hierarchy
+            or self.render == "mean"
         ):
             problems.append(
-                "'round' belongs to a quasi-identifier that publishes ranges, without a hierarchy"
+                "'round' belongs to a quasi-identifier of type number that publishes ranges,"
+                " without a hierarchy"
             )
         if self.over_time is not None and self.role != "sensitive":
             problems.append("'over_time' belongs to a sensitive attribute")

@@ -75,7 +75,7 @@ def test_the_lines_of_a_small_release(certificate):
         ),
         "Open": (
             "Whether every record is a person of its own: the policy names no column for that."
-            " age: 100 % of published ends are one person's true value; 'round: 5' hides them."
+            " 'age': 100 % of published ends are one person's true value; 'round: 5' hides them."
             " Whether an attacker could know more than the policy says is its author's judgement."
         ),
     }
