@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from sample_policies import PATIENTS
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
-from shoal.samples import patients
 from shoal.web.edits import EDITS, edited, said_of
 
-POLICY = yaml.safe_load(patients.POLICY)
+POLICY = yaml.safe_load(PATIENTS)
 COLUMNS = list(POLICY["attributes"])
 
 

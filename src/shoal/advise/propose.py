@@ -340,6 +340,11 @@ def share_text(share: float) -> str:
     return "below 0.1 %" if share < 0.001 else f"{min(100 * share, 99.9):.1f} %"
 
 
+def _promise(sensitive: str) -> dict[str, Any]:
+    """The least that hides a sensitive column: nobody's class agrees on one value."""
+    return {"model": "l-diversity", "attribute": sensitive, "l": 2, "kind": "distinct"}
+
+
 HEAD = """\
 # A proposal: read every role before you rely on it. Roles: identifier, subject, quasi, sensitive,
 # plain, drop. Nothing is published while a key 'ask' is there: answer it, then delete it. Beside a
@@ -427,7 +432,10 @@ class Proposal:
         content: dict[str, Any] = {
             "version": 1,
             "attributes": {column.name: dict(column.settings) for column in self.columns},
-            "promises": [{"model": "k-anonymity", "k": self.k}],
+            "promises": [
+                {"model": "k-anonymity", "k": self.k},
+                *(_promise(column.name) for column in self.columns if column.role == "sensitive"),
+            ],
         }
         if isinstance(self.subject, list):
             content["subject"] = self.subject
@@ -446,11 +454,7 @@ class Proposal:
             lines.append(f"  {key:<{width}} {one_line(column.settings)}  # {column.why}")
         if isinstance(self.subject, list):
             lines.append(f"subject: {one_line(self.subject)}  # they number people together")
-        lines += ["promises:", f"  - {one_line(content['promises'][0])}"]
-        for column in self.columns:
-            if column.role == "sensitive":
-                promise = {"model": "l-diversity", "attribute": column.name, "l": 2}
-                lines.append(f"  # - {one_line(promise | {'kind': 'distinct'})}")
+        lines += ["promises:", *(f"  - {one_line(promise)}" for promise in content["promises"])]
         if self.missing_values:
             texts = one_line(content["missing_values"])
             lines.append(f"missing_values: {texts}  # texts that seem to stand for no value")

@@ -17,7 +17,6 @@ from typing import Any
 
 import yaml
 
-from shoal.auditor.ledger.release_view import SIGNATURES
 from shoal.connectors import files
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.uncompiled import always
@@ -112,7 +111,7 @@ def _runs(verb: str, every_method: bool) -> Iterator[_Run]:
         if verb == "stream":
             yield _Run(verb, name, "purchases", _bundled("purchases"))
         elif verb == "republish":
-            yield _Run(verb, name, "wearables", _wearers(name))
+            yield _Run(verb, name, "wearables", _wearers())
         else:
             for policy in _tables() if name not in apart else [_in_two_tables()]:
                 yield _Run("publish", CENTRAL_TWIN if verb == "fuse" else name, "patients", policy)
@@ -154,19 +153,20 @@ def _in_two_tables() -> dict[str, Any]:
     return policy | {"promises": [DIVERSITY]}
 
 
-def _wearers(method: str) -> dict[str, Any]:
-    """The bundled policy; for a method that guards signatures, with one sensitive attribute."""
-    policy = _bundled("wearables")
-    known = registry.methods().get(method)
-    if getattr(known and known.implementation, "guards", "") == SIGNATURES:
-        for name, attribute in policy["attributes"].items():
-            if attribute["role"] in ("sensitive", "plain") and name != "activity":
-                policy["attributes"][name] = {"role": "drop"}
+def _wearers() -> dict[str, Any]:
+    """The bundled policy with k alone and free ranges, as every method takes it."""
+    policy = _bundled("wearables") | {"promises": [{"model": "k-anonymity", "k": 10}]}
+    for name in ("age", "height", "weight"):
+        policy["attributes"][name] = {"role": "quasi", "type": "number", "domain": [0, 300]}
     return policy
 
 
 def _bundled(name: str) -> dict[str, Any]:
-    return dict(yaml.safe_load(generators()[name].POLICY))
+    """A sample's policy without rounding, which not every method takes."""
+    policy = dict(yaml.safe_load(generators()[name].POLICY))
+    for attribute in policy["attributes"].values():
+        attribute.pop("round", None)
+    return policy
 
 
 @contextmanager

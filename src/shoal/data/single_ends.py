@@ -110,11 +110,11 @@ def _way_out(published: PublishedColumn, may_round: bool) -> str:
 def rounding(spread: np.ndarray, part: float = 5) -> float:
     """The step of `round` for ranges of these widths: about a fifth of the median, or another part.
 
-    A few extreme widths don't change it. It is never 1, of which whole numbers are multiples.
-    spread: (n,) float64, at least one above 0.
+    A few extreme widths don't change it. Whole ones get no step up to 1, of which whole numbers
+    are multiples. spread: (n,) float64, at least one above 0.
     """
-    step = step_of(float(np.median(spread)) * 20 / part)
-    return 2.0 if step == 1.0 else float(f"{step:.12g}")
+    step = float(f"{step_of(float(np.median(spread)) * 20 / part):.12g}")
+    return max(step, 2.0) if step == 1.0 or (spread == np.rint(spread)).all() else step
 
 
 def step_of(width: float) -> float:

@@ -98,6 +98,11 @@ class ColumnCells:
         return int(lengths[0]) if is_code else None
 
     @property
+    def are_mostly_unique(self) -> bool:
+        """Whether more than half of the records have a value that is in no other."""
+        return 2 * self.distinct - self.filled > self.filled / 2
+
+    @property
     def counts_records(self) -> bool:
         """Whether they are whole numbers one after the other, one for each record."""
         if not self.all_differ or not self.are_whole or self.filled < self.records:

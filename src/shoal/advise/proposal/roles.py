@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from shoal.advise.proposal.cells import ColumnCells, in_order
 from shoal.data.column_words import (
     CODE,
@@ -22,7 +24,7 @@ from shoal.data.column_words import (
 from shoal.data.findings import some_named
 from shoal.data.person.decision import Answer, PersonCandidate, Verdict
 from shoal.data.person.names import name_of
-from shoal.data.single_ends import outward_domain
+from shoal.data.single_ends import outward_domain, rounding
 
 MANY = 50  # distinct texts from which a category can hardly be published without a hierarchy
 FEW_RECORDS = 10  # too few to tell a counter from numbers
@@ -31,6 +33,7 @@ CATEGORIES = 10  # distinct numbers up to which a sensitive one is compared as a
 FEWEST_NUMBERS = 10  # distinct values of a number or an address of people; fewer are a flag
 
 COULD_OTHERS_KNOW = "could others know it already? if so, give it the role 'quasi'"
+TOO_PRECISE = "most of its numbers are one record's alone; can they be rounded or left out?"
 IS_IT_KNOWN = "nothing looks like what others may know; is it this?"
 
 
@@ -132,11 +135,15 @@ def _sensitive(column: ColumnCells) -> Guess | None:
     is_sure = bool(SENSITIVE & set(column.words))
     if not is_sure and not MAYBE_SENSITIVE & set(column.words):
         return None
+    if column.distinct < 2:  # nothing to learn, and no promise that could hold
+        return None
     is_number = column.numbers is not None and column.distinct > CATEGORIES
     guess = Guess(
         {"role": "sensitive", **({"type": "number"} if is_number else {})},
         "by its name what an attacker wants to learn: published as it is",
     )
+    if is_number and column.are_mostly_unique:
+        guess = guess.asking(TOO_PRECISE)
     return guess if is_sure else guess.asking(COULD_OTHERS_KNOW)
 
 
@@ -159,8 +166,16 @@ def _number(column: ColumnCells) -> Guess | None:
         return None
     if column.numbers.min() == column.numbers.max():  # 1, 1.0 and 1.00
         return None
-    domain = outward_domain(column.numbers, column.words)
-    return Guess({"role": "quasi", "type": "number", "domain": domain}, "others may know it")
+    settings = {"type": "number", "domain": outward_domain(column.numbers, column.words)}
+    if column.distinct > CATEGORIES:  # of fewer, several people have each
+        settings["round"] = max(_step(column.numbers), 2 if column.are_whole else 0)
+    return Guess({"role": "quasi", **settings}, "others may know it")
+
+
+def _step(numbers: np.ndarray) -> int | float:
+    """The step of `round` for a column: about a tenth of what lies between its quartiles."""
+    step = rounding(np.diff(np.quantile(numbers, [0.25, 0.75])), 10)
+    return int(step) if step >= 1 else step
 
 
 def _free_text(column: ColumnCells) -> Guess | None:
