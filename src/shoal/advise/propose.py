@@ -18,7 +18,7 @@ from shoal.advise.proposal.matching import HierarchyFile, hierarchy_files, with_
 from shoal.advise.proposal.roles import IS_IT_KNOWN, Guess, guess_of, with_one_subject
 from shoal.connectors.frames import Frame, table_of
 from shoal.data.column_words import is_no_header, looks_like_data
-from shoal.data.person.decision import Answer, question_in_words, who_is_a_person
+from shoal.data.person.decision import Answer, asks_who, question_in_words, who_is_a_person
 from shoal.data.person_names import named_together, without_nobody
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
@@ -134,8 +134,11 @@ class LookedAt:
     @property
     def missing_values(self) -> tuple[str, ...]:
         """Texts that seem to stand for no value."""
+        cells = self.cells.values()
+        asked = {cell for column in cells for cell in column.doubtful}
+        elsewhere = {cell for column in cells for cell in asked.intersection(column.cells)}
         return tuple(
-            sorted({cell for column in self.cells.values() for cell in column.absent if cell})
+            sorted({cell for column in cells for cell in column.absent if cell} - elsewhere)
         )
 
 
@@ -151,6 +154,8 @@ def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
         guesses["column_1"] = Guess({"role": "identifier"}, reason)
     for name, question in found.questions.items():
         guesses[name] = guesses[name].asking(question)
+    for name, column in columns.items():
+        guesses[name] = replace(guesses[name], doubtful=column.doubtful)
     proposed = [_proposed(name, guess) for name, guess in guesses.items()]
     subject = _subject_of(found.answer, guesses)
     counted = _singling_out(table, proposed, subject)
@@ -379,7 +384,7 @@ class ProposedColumn:
     @property
     def asks_who(self) -> bool:
         """Whether somebody has to say here who is one person."""
-        return isinstance(self.settings.get("ask"), Mapping)
+        return asks_who(self.settings.get("ask"))
 
     @property
     def why(self) -> str:

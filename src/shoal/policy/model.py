@@ -165,6 +165,17 @@ class PersonQuestion(_Strict):
     text: str | None = Field(None, description="The question in words.")
 
 
+class MissingQuestion(_Strict):
+    """The open question whether texts among numbers or dates, or far numbers, mean no value."""
+
+    question: Literal["missing"]
+    values: dict[str, int] = Field(min_length=1, description="By text, the cells that hold it.")
+    text: str | None = Field(None, description="The question in words.")
+
+
+Question = Annotated[PersonQuestion | MissingQuestion, Field(discriminator="question")]
+
+
 class AttributePolicy(_Strict):
     """What one column is for."""
 
@@ -212,13 +223,13 @@ class AttributePolicy(_Strict):
             " the next (fresh), the value never changes (steady), or either (any, the default)."
         ),
     )
-    ask: Annotated[str, Field(min_length=1)] | PersonQuestion | None = Field(
+    ask: Annotated[str, Field(min_length=1)] | Question | None = Field(
         None, description="An open question; nothing is published while it is there."
     )
 
     @field_validator("ask")
     @classmethod
-    def _asks_something(cls, ask: str | PersonQuestion | None) -> str | PersonQuestion:
+    def _asks_something(cls, ask: str | Question | None) -> str | Question:
         if ask is None:
             raise ValueError("is empty; write the question, or delete the key")
         return ask

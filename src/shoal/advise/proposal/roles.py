@@ -34,6 +34,7 @@ FEWEST_NUMBERS = 10  # distinct values of a number or an address of people; fewe
 
 COULD_OTHERS_KNOW = "could others know it already? if so, give it the role 'quasi'"
 TOO_PRECISE = "most of its numbers are one record's alone; can they be rounded or left out?"
+MEAN_NOTHING = "{} cells hold what stands apart from all numbers or dates; does it mean no value?"
 IS_IT_KNOWN = "nothing looks like what others may know; is it this?"
 
 
@@ -42,12 +43,14 @@ class Guess:
     """A role with its settings, why, and what somebody has to decide.
 
     person: the answer to who is one person that somebody has to confirm here; None elsewhere.
+    doubtful: cells that may stand for no value, with how many there are.
     """
 
     settings: dict[str, Any]
     reason: str
     questions: tuple[str, ...] = field(default=())
     person: Answer | None = None
+    doubtful: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def role(self) -> str:
@@ -59,9 +62,13 @@ class Guess:
     @property
     def ask(self) -> str | Mapping[str, Any] | None:
         """The open questions as a policy holds them; None where nothing is open."""
-        if self.person is None:
+        if self.person is not None:
+            asked = self.person.asked
+        elif self.doubtful and self.role in ("quasi", "sensitive"):
+            text = MEAN_NOTHING.format(sum(self.doubtful.values()))
+            asked = {"question": "missing", "values": dict(self.doubtful), "text": text}
+        else:
             return "; ".join(self.questions) or None
-        asked = self.person.asked
         return {**asked, "text": "; ".join([asked["text"], *self.questions])}
 
 
