@@ -150,6 +150,7 @@ def _in_two_tables() -> dict[str, Any]:
             policy["attributes"][name] = {"role": "drop"}
         if attribute["role"] == "subject":
             policy["attributes"][name] = {"role": "drop"}
+    del policy["label"]
     return policy | {"promises": [DIVERSITY]}
 
 
