@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from shoal.connectors import files
-from shoal.data.column_words import IDENTIFIER, words_of
+from shoal.data.column_words import mean, words_of
 from shoal.data.encoding import EncodedTable
 from shoal.data.notation import Notation
 from shoal.data.person_names import same_value
@@ -406,7 +406,7 @@ class Policy:
         named = [
             name
             for name, role in roles.items()
-            if role in ("plain", "sensitive") and IDENTIFIER & set(words_of(name))
+            if role in ("plain", "sensitive") and mean(words_of(name), "identifier")
         ]
         if not named:
             return []

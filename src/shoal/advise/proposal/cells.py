@@ -101,6 +101,20 @@ class ColumnCells:
         return _are_iso_days(self.values)
 
     @cached_property
+    def form(self) -> str:
+        """The form that nearly all of them have, a key of `_FORMS`; empty where there is none."""
+        for form, (pattern, is_sure) in _FORMS.items():
+            fits = self.values.str.contains(f"^(?:{pattern})$")
+            if fits.sum() >= NEARLY_ALL * self.distinct and is_sure(self.values.filter(fits)):
+                return form
+        return ""
+
+    @property
+    def are_phrases(self) -> bool:
+        """Whether most of them have several words."""
+        return bool(2 * self.values.str.contains(r"\p{L}\s+\S").sum() > self.distinct)
+
+    @cached_property
     def code_length(self) -> int | None:
         """Digits of numbers that begin with zeros, as codes do; None for others."""
         if not self.values.str.contains(r"^0\d").any():
@@ -121,6 +135,30 @@ class ColumnCells:
             return False
         assert self.numbers is not None
         return bool(self.numbers.max() - self.numbers.min() + 1 == self.distinct)
+
+
+NEARLY_ALL = 0.9
+
+
+def _are_ibans(values: pl.Series) -> bool:
+    """Whether their check digits are right, as those of one text in 97 are by chance."""
+    some = (value.replace(" ", "") for value in values.head(20))
+    return all(int("".join(str(int(s, 36)) for s in v[4:] + v[:4])) % 97 == 1 for v in some)
+
+
+def _some(pattern: str) -> Callable[[pl.Series], bool]:
+    """Whether a fifth of them have this."""
+    return lambda values: bool(values.str.contains(pattern).sum() >= 0.2 * len(values))
+
+
+_FORMS: dict[str, tuple[str, Callable[[pl.Series], bool]]] = {
+    "e-mail": (r"[^@\s]+@[^@\s]+\.[^@\s]+", lambda values: True),
+    "iban": (r"[A-Z]{2}\d{2} ?(?:[A-Z\d]{4} ?){2,7}[A-Z\d]{0,4}", _are_ibans),
+    "phone": (r"(?:\+|0)\d{0,3}[ ()/.-]*(?:\d[ ()/.-]*){6,12}", _some(r"^\+|\d[ /()-]+\d")),
+    "icd": (r"[A-Z]\d[\dAB](?:\.[\dA-Z-]{1,4})?[!*+]?", _some(r"\.")),
+    "atc": (r"[A-DG-JL-NPRSV]\d{2}[A-Z]{2}\d{2}", lambda values: True),
+}
+"""By form, its pattern, and what else must be true of those that fit it."""
 
 
 def _are_placeholders(values: pl.Series) -> pl.Series:

@@ -15,10 +15,8 @@ import numpy as np
 from shoal.advise.proposal.cells import ColumnCells, in_order
 from shoal.data.column_words import (
     CODE,
-    IDENTIFIER,
-    MAYBE_SENSITIVE,
     REFERENCE,
-    SENSITIVE,
+    mean,
     names_place,
 )
 from shoal.data.findings import some_named
@@ -32,6 +30,13 @@ LONGEST_CODE = 12
 CATEGORIES = 10  # distinct numbers up to which a sensitive one is compared as a category
 FEWEST_NUMBERS = 10  # distinct values of a number or an address of people; fewer are a flag
 
+FORMS = {
+    "e-mail": "e-mail addresses",
+    "phone": "phone numbers",
+    "iban": "account numbers (IBAN)",
+    "icd": "diagnoses (ICD-10)",
+    "atc": "medication (ATC)",
+}
 COULD_OTHERS_KNOW = "could others know it already? if so, give it the role 'quasi'"
 TOO_PRECISE = "most of its numbers are one record's alone; can they be rounded or left out?"
 MEAN_NOTHING = "{} cells hold what stands apart from all numbers or dates; does it mean no value?"
@@ -107,9 +112,20 @@ def _date(column: ColumnCells) -> Guess | None:
 def _identifier(column: ColumnCells) -> Guess | None:
     name = name_of(column.name)
     is_of_one = name.kind in ("civil", "contact") and not name.is_of_other
-    if not IDENTIFIER & set(column.words) and not (is_of_one and column.distinct >= FEWEST_NUMBERS):
+    is_named = mean(column.words, "identifier")
+    if not is_named and not (is_of_one and column.distinct >= FEWEST_NUMBERS):
         return None
     return Guess({"role": "identifier"}, "by its name it names a person: removed")
+
+
+def _form(column: ColumnCells) -> Guess | None:
+    """What is written as nothing else is, whatever its name."""
+    form = column.form
+    if form in ("e-mail", "phone", "iban"):
+        return Guess({"role": "identifier"}, f"written as {FORMS[form]}: removed")
+    if form in ("icd", "atc"):
+        return Guess({"role": "sensitive"}, f"written as {FORMS[form]}: published as it is")
+    return None
 
 
 def _all_different(column: ColumnCells) -> Guess | None:
@@ -139,8 +155,8 @@ def _bins(column: ColumnCells) -> Guess | None:
 
 
 def _sensitive(column: ColumnCells) -> Guess | None:
-    is_sure = bool(SENSITIVE & set(column.words))
-    if not is_sure and not MAYBE_SENSITIVE & set(column.words):
+    is_sure = mean(column.words, "sensitive")
+    if not is_sure and not mean(column.words, "maybe_sensitive"):
         return None
     if column.distinct < 2:  # nothing to learn, and no promise that could hold
         return None
@@ -186,7 +202,8 @@ def _step(numbers: np.ndarray) -> int | float:
 
 
 def _free_text(column: ColumnCells) -> Guess | None:
-    if column.distinct <= max(MANY, column.records / 2):
+    fewest = CATEGORIES if column.are_phrases else MANY
+    if column.distinct <= max(fewest, column.filled / 2):
         return None
     return Guess(
         {"role": "drop"}, "text that differs for most records: dropped, it may name people"
@@ -206,6 +223,7 @@ _RULES: tuple[Callable[[ColumnCells], Guess | None], ...] = (
     _empty,
     _place,
     _date,
+    _form,
     _identifier,
     _all_different,
     _bins,
