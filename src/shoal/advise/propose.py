@@ -345,7 +345,7 @@ def share_text(share: float) -> str:
     return "below 0.1 %" if share < 0.001 else f"{min(100 * share, 99.9):.1f} %"
 
 
-def _promise(sensitive: str) -> dict[str, Any]:
+def _promise(sensitive: str) -> dict[str, str | int]:
     """The least that hides a sensitive column: nobody's class agrees on one value."""
     return {"model": "l-diversity", "attribute": sensitive, "l": 2, "kind": "distinct"}
 

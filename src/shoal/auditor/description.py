@@ -51,9 +51,10 @@ def described(
     shares = {c["name"]: c["single_ends"] for c in columns if c["single_ends"] is not None}
     # neither streams nor ledgers take `round`
     may_round = certificate["verb"] in TAKE_ROUND and verb_of(policy) in (None, "publish")
-    warned = {a.name: a for a in schema.quasi if shares.get(a.name, 0) > TOLERATED}
+    asked = schema.quasi if may_round else ()
+    warned = {a.name: a for a in asked if shares.get(a.name, 0) > TOLERATED}
     published = {n: read_column(a, released.column(n), schema) for n, a in warned.items()}
-    single = single_end_warnings(shares, published, may_round=may_round)
+    single = single_end_warnings(shares, published)
     return made.warned(*repeated_rows(schema), *single)
 
 

@@ -81,18 +81,18 @@ def _shown_alone(classes: Classes, at_end: np.ndarray) -> int:
 
 
 def single_end_warnings(
-    shares: Mapping[str, float], published: Mapping[str, PublishedColumn], *, may_round: bool = True
+    shares: Mapping[str, float], published: Mapping[str, PublishedColumn]
 ) -> list[ReleaseWarning]:
     """One for each column of which more than half of the ends are somebody's own value.
 
-    published: columns of numbers, of which the widths advise a step. may_round: whether what made
-    the release takes `round`.
+    published: those columns, of which the widths advise a step; none where what made the release
+    takes no `round`.
     """
     return [
         ReleaseWarning(
             SINGLE_ENDS,
             f"'{name}': {100 * share:.0f} % of published ends are one person's true value;"
-            f" {_way_out(published[name], may_round)}",
+            f" {_way_out(published.get(name))}",
             name,
         )
         for name, share in shares.items()
@@ -100,8 +100,8 @@ def single_end_warnings(
     ]
 
 
-def _way_out(published: PublishedColumn, may_round: bool) -> str:
-    if not may_round:
+def _way_out(published: PublishedColumn | None) -> str:
+    if published is None:
         return "a hierarchy of 'bins' hides them"
     widths = published.hi - published.lo
     return f"'round: {number_text(rounding(widths[widths > 0]))}' hides them"

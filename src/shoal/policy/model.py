@@ -269,23 +269,12 @@ class AttributePolicy(_Strict):
         elif isinstance(self.hierarchy, dict) and not registry.makers().keys() >= {*self.hierarchy}:
             known = ", ".join(registry.makers())
             problems.append(f"unknown hierarchy maker; choose one of {known}")
-        if self.render != "range" and not (
-            self.role == "quasi" and self.kind is Kind.NUMBER and not self.hierarchy
-        ):
-            problems.append(
-                f"'render: {self.render}' belongs to a quasi-identifier of type number without a"
-                " hierarchy"
-            )
-        if self.round is not None and (
-            self.kind is not Kind.NUMBER
-            or self.role != "quasi"
-            or self.hierarchy
-            or self.render == "mean"
-        ):
-            problems.append(
-                "'round' belongs to a quasi-identifier of type number that publishes ranges,"
-                " without a hierarchy"
-            )
+        is_range = self.role == "quasi" and self.kind is Kind.NUMBER and not self.hierarchy
+        belongs = "belongs to a quasi-identifier of type number without a hierarchy"
+        if self.render != "range" and not is_range:
+            problems.append(f"'render: {self.render}' {belongs}")
+        if self.round is not None and (not is_range or self.render == "mean"):
+            problems.append(f"'round' {belongs} that publishes ranges")
         if self.over_time is not None and self.role != "sensitive":
             problems.append("'over_time' belongs to a sensitive attribute")
         if self.pseudonym is not None and self.role != "identifier":

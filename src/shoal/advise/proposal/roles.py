@@ -189,10 +189,12 @@ def _number(column: ColumnCells) -> Guess | None:
         return None
     if column.numbers.min() == column.numbers.max():  # 1, 1.0 and 1.00
         return None
-    settings = {"type": "number", "domain": outward_domain(column.numbers, column.words)}
+    domain = outward_domain(column.numbers, column.words)
+    rounded = {}
     if column.distinct > CATEGORIES:  # of fewer, several people have each
-        settings["round"] = max(_step(column.numbers), 2 if column.are_whole else 0)
-    return Guess({"role": "quasi", **settings}, "others may know it")
+        rounded["round"] = max(_step(column.numbers), 2 if column.are_whole else 0)
+    settings = {"role": "quasi", "type": "number", "domain": domain, **rounded}
+    return Guess(settings, "others may know it")
 
 
 def _step(numbers: np.ndarray) -> int | float:
