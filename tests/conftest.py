@@ -15,6 +15,7 @@ import typer.main
 import yaml
 from hypothesis import HealthCheck, settings
 
+from sample_policies import PATIENTS
 from shoal.cli.main import status_of
 from shoal.samples import patients
 from thorough import LONG
@@ -93,14 +94,14 @@ def sample_table() -> pl.DataFrame:
 
 @pytest.fixture
 def sample_policy() -> dict:
-    return yaml.safe_load(patients.POLICY)
+    return yaml.safe_load(PATIENTS)
 
 
 @pytest.fixture
 def workplace(tmp_path, sample_table, monkeypatch) -> Path:
     """A folder with patients.csv and policy.yaml, and the shell standing in it."""
     sample_table.write_csv(tmp_path / "patients.csv")
-    (tmp_path / "policy.yaml").write_text(patients.POLICY)
+    (tmp_path / "policy.yaml").write_text(PATIENTS)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

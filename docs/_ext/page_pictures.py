@@ -56,7 +56,6 @@ def prepared(visitor) -> None:
     visitor.edit("person", person=str(names.index("patient") + 1))
     visitor.edit("role", column=str(names.index("charge") + 1), role="sensitive")
     visitor.edit("role", column=str(names.index("ward") + 1), role="plain")
-    visitor.edit("promise", column=str(names.index("disease") + 1), model="l-diversity")
     visitor.get("/promises")
     visitor.send("draft-form")
     visitor.until("/result", "Every promise holds")

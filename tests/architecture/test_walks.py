@@ -13,6 +13,7 @@ import yaml
 
 import republish_cases
 from party_processes import bank_world
+from sample_policies import PATIENTS
 from shoal.fusion.party import take_part
 from shoal.ledgers.republish import republish_file
 from shoal.policy.policy import Policy
@@ -26,7 +27,7 @@ N = 120
 def publish(folder: Path) -> list[Step]:
     """A table of patients, published to a file."""
     patients.generate(N, 7).write_csv(folder / "in.csv")
-    asked = Policy.from_dict(yaml.safe_load(patients.POLICY))
+    asked = Policy.from_dict(yaml.safe_load(PATIENTS))
     paths = str(folder / "in.csv"), asked, str(folder / "out.csv")
     return Walk(N).through(lambda: publish_file(*paths))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from sample_policies import PATIENTS
 from shoal.advise.compare import compare
 from shoal.policy.policy import Policy
 from shoal.reports.comparison import write_comparison
@@ -75,7 +76,7 @@ def found(tmp_path_factory) -> dict[int, dict[str, float]]:
     """What the browser sees of a report, by width of the window."""
     folder = tmp_path_factory.mktemp("browser")
     patients.generate(1000, 1).write_csv(folder / "input.csv")
-    policy = Policy.from_dict(yaml.safe_load(patients.POLICY)).with_method("mondrian", {})
+    policy = Policy.from_dict(yaml.safe_load(PATIENTS)).with_method("mondrian", {})
     outcome = publish_file(str(folder / "input.csv"), policy, str(folder / "output.csv"))
     write_report(outcome, policy, folder / "report.html")
     return _seen(folder / "report.html")
@@ -87,7 +88,7 @@ def compared(tmp_path_factory) -> dict[int, dict[str, float]]:
     folder = tmp_path_factory.mktemp("compared")
     methods = ["mondrian:cut=nearest:trees=children", "mondrian", "mondrian-relaxed", "mdav"]
     methods += ["lattice-peeling", "rounded-partition", "top-down-greedy", "datafly"]
-    table, policy = patients.generate(300, 1), yaml.safe_load(patients.POLICY)
+    table, policy = patients.generate(300, 1), yaml.safe_load(PATIENTS)
     write_comparison(compare(table, policy, methods, [5, 10]), folder / "report.html")
     return _seen(folder / "report.html")
 

@@ -35,13 +35,23 @@ from thorough import every
 pytestmark = pytest.mark.usefixtures("forked_parties")
 
 
+QIDS = [
+    {"model": "k-anonymity", "attributes": ["age", "sex", "job"], "k": 10},
+    {"model": "k-anonymity", "attributes": ["salary", "education", "district"], "k": 20},
+]
+"""A promise for each group of columns that somebody could know."""
+
+
 @pytest.fixture(scope="module")
 def fused(forked_parties, tmp_path_factory):
     """`shoal fuse` with everything as it is by default: three owners, MPyC, a transcript."""
     folder = tmp_path_factory.mktemp("fused")
     write_sample("bank", 250, 4, str(folder / "demo"))
+    agreement = folder / "demo" / "bank.parties.yaml"
+    content = yaml.safe_load(agreement.read_text()) | {"promises": QIDS}
+    agreement.write_text(yaml.safe_dump(content))
     certificate = fuse_file(
-        str(folder / "demo" / "bank.parties.yaml"),
+        str(agreement),
         str(folder / "out.csv"),
         transcript=folder / "said",
     )
@@ -51,7 +61,7 @@ def fused(forked_parties, tmp_path_factory):
 def test_three_owners_end_with_the_table_of_one(fused):
     folder, certificate = fused
     joined = bank.generate(250, 4)
-    alone = shoal.publish(joined, shoal.Policy.from_dict(yaml.safe_load(bank.POLICY)))
+    alone = shoal.publish(joined, yaml.safe_load(bank.POLICY) | {"promises": QIDS})
     published = pl.read_csv(folder / "out.csv", infer_schema=False)
     assert published.sort(published.columns).equals(
         alone.data.cast(pl.String).sort(published.columns)

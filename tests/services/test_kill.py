@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from file_limits import limited
+from sample_policies import PATIENTS
 from shoal.auditor.verify import verify
 from shoal.connectors import files
 from shoal.connectors.files import file_sha256
@@ -33,7 +34,7 @@ from thorough import LONG, every
 @pytest.mark.parametrize("trial", every(2, range(6)))
 def test_killed_publication_leaves_a_whole_release_or_none(tmp_path, trial):
     patients.generate(20_000, 1).write_csv(tmp_path / "patients.csv")
-    (tmp_path / "policy.yaml").write_text(patients.POLICY)
+    (tmp_path / "policy.yaml").write_text(PATIENTS)
     process = subprocess.Popen(
         [
             sys.executable,
@@ -93,7 +94,7 @@ def dying(monkeypatch, instant: int) -> list[int]:
 def patients_for(method: str) -> tuple[pl.DataFrame, Policy]:
     """Some people and a policy that suits the method."""
     frame = patients.generate(80, 1).unique("patient", maintain_order=True)
-    content = yaml.safe_load(patients.POLICY)
+    content = yaml.safe_load(PATIENTS)
     attributes = content["attributes"]
     attributes["age"]["hierarchy"] = {"bins": [0, 25, 50, 75, 101]}
     for name in ("patient", "education", "charge", "ward"):
@@ -150,7 +151,7 @@ def test_killed_between_any_two_steps_on_disk_a_release_is_whole_or_not_there(
 
 def test_an_interrupted_search_publishes_the_best_so_far_and_says_how_to_repeat_it(tmp_path):
     patients.generate(60, 1).write_csv(tmp_path / "patients.csv")
-    (tmp_path / "policy.yaml").write_text(patients.POLICY)
+    (tmp_path / "policy.yaml").write_text(PATIENTS)
     publish = [sys.executable, "-m", "shoal", "publish", "patients.csv", "-p", "policy.yaml"]
     search = ["--set", "refine=thorough", "--set"]
     process = subprocess.Popen(
@@ -207,7 +208,7 @@ def test_a_file_that_may_not_grow_is_reported_in_one_line_and_leaves_nothing(tmp
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_publication_leaves_no_draft(tmp_path, stop):
     patients.generate(300_000, 1).write_csv(tmp_path / "patients.csv")
-    (tmp_path / "policy.yaml").write_text(patients.POLICY)
+    (tmp_path / "policy.yaml").write_text(PATIENTS)
     process = subprocess.Popen(
         [
             sys.executable,
@@ -234,7 +235,7 @@ def test_a_stopped_publication_leaves_no_draft(tmp_path, stop):
 
 def test_a_report_that_fails_leaves_the_release_and_says_that_it_is_published(tmp_path):
     patients.generate(600, 1).write_csv(tmp_path / "patients.csv")
-    (tmp_path / "policy.yaml").write_text(patients.POLICY)
+    (tmp_path / "policy.yaml").write_text(PATIENTS)
     order = ("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "-q")
     run = limited(90_000, *order, "--report", "report.html")
     failed = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)

@@ -22,6 +22,7 @@ import pytest
 
 import shoal as library
 from postgres_server import server
+from sample_policies import PATIENTS
 from shoal.connectors.outputs import certificate_beside
 from shoal.policy.policy import Policy
 from shoal.samples import patients
@@ -38,7 +39,7 @@ def released(tmp_path, monkeypatch):
     """A folder with patients and a quick policy, and the shell standing in it."""
     monkeypatch.chdir(tmp_path)
     patients.generate(RECORDS, 1).write_csv("patients.csv")
-    Path("policy.yaml").write_text(patients.POLICY + "\nmethod: {name: mondrian}\n")
+    Path("policy.yaml").write_text(PATIENTS + "\nmethod: {name: mondrian}\n")
 
 
 def run_child(output: str, calls: int, seconds: float, *more: str) -> subprocess.CompletedProcess:

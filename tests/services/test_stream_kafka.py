@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kafka_broker import committed, filled, free_port, put, topic
+from sample_policies import PURCHASES
 from shoal.samples import purchases
 from shoal.streams import kafka
 from stream_processes import killed_at_work
@@ -31,7 +32,7 @@ def shop(tmp_path, monkeypatch):
     purchases.generate(ROWS, 2).write_csv(tmp_path / "p.csv")
     frame = purchases.generate(ROWS, 2)
     frame.write_ndjson(tmp_path / "p.jsonl")
-    (tmp_path / "policy.yaml").write_text(purchases.POLICY.replace("delta: 1000", "delta: 300"))
+    (tmp_path / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 300"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

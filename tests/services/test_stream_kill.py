@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from sample_policies import PURCHASES
 from shoal.connectors import files
 from shoal.policy.policy import Policy
 from shoal.samples import purchases
@@ -45,7 +46,7 @@ LITTLE_ROOM = (
 @pytest.fixture
 def shop(tmp_path, monkeypatch):
     purchases.generate(6000, 2).write_csv(tmp_path / "p.csv")
-    (tmp_path / "policy.yaml").write_text(purchases.POLICY.replace("delta: 1000", "delta: 300"))
+    (tmp_path / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 300"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("shoal.connectors.feeds.PIECE", 40_000)
     return tmp_path

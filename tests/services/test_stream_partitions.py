@@ -19,6 +19,7 @@ import pytest
 import yaml
 
 from kafka_broker import committed, put, topic
+from sample_policies import PURCHASES
 from shoal.errors import CheckpointError
 from shoal.samples import purchases
 from shoal.streams import kafka, kafka_group
@@ -48,7 +49,7 @@ def keyed(rows: int, seed: int = 2) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def shop(tmp_path, monkeypatch):
-    (tmp_path / "policy.yaml").write_text(purchases.POLICY.replace("delta: 1000", "delta: 200"))
+    (tmp_path / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 200"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from postgres_server import server
+from sample_policies import PURCHASES
 from shoal.connectors import files
 from shoal.samples import purchases
 from stream_processes import killed_at_work
@@ -23,7 +24,7 @@ SCRIPT = f"import sys, shoal.connectors.feeds as f; f.PIECE = 12_000; {COMMAND}"
 @pytest.fixture
 def address(tmp_path, monkeypatch, request):
     purchases.generate(ROWS, 2).write_csv(tmp_path / "p.csv")
-    (tmp_path / "policy.yaml").write_text(purchases.POLICY.replace("delta: 1000", "delta: 300"))
+    (tmp_path / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 300"))
     monkeypatch.chdir(tmp_path)
     if request.param == "sqlite":
         yield "sqlite:///out.db?table=released"

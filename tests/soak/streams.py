@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from sample_policies import PURCHASES
 from shoal.samples import purchases
 from soak.processes import Command, flip_a_bit, killed, timed
 from stream_processes import METHODS
@@ -17,7 +18,7 @@ OUTPUTS = ("out.csv", "trace.jsonl")
 
 def prepared(folder: Path) -> None:
     purchases.generate(2500, 2).write_csv(folder / "p.csv")
-    (folder / "policy.yaml").write_text(purchases.POLICY.replace("delta: 1000", "delta: 200"))
+    (folder / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 200"))
 
 
 def started(folder: Path, method: str) -> Command:

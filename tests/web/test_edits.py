@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from sample_policies import PATIENTS
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
-from shoal.samples import patients
 from shoal.web.edits import EDITS, edited, said_of
 
-POLICY = yaml.safe_load(patients.POLICY)
+POLICY = yaml.safe_load(PATIENTS)
 COLUMNS = list(POLICY["attributes"])
 
 
@@ -170,13 +170,15 @@ def test_what_no_control_sends_is_refused(kind, form):
 
 
 def test_no_edit_changes_the_policy_it_was_given():
-    before = yaml.safe_dump(POLICY)
+    asked = {"sex": {"role": "quasi", "ask": {"question": "missing", "values": {"-": 2}}}}
+    asking = {**POLICY, "attributes": POLICY["attributes"] | asked}
+    before = yaml.safe_dump(asking)
     forms = {"column": ["4"], "role": ["drop"], "person": ["rows"], "k": ["3"], "index": ["1"],
              "how": ["none"], "method": ["mondrian"], "text": ["version: 1"], "l": ["5"],
              "file": ["x.csv"]}  # fmt: skip
     for kind in EDITS:
-        edited(kind, forms, POLICY, COLUMNS)
-    assert yaml.safe_dump(POLICY) == before
+        edited(kind, forms, asking, COLUMNS)
+    assert yaml.safe_dump(asking) == before
 
 
 @pytest.mark.parametrize("number", ["²", "9" * 5000])

@@ -16,7 +16,7 @@ import numpy as np
 from shoal.advise.proposal.matching import HierarchyFile, hierarchy_files, with_hierarchies
 from shoal.connectors.frames import Frame, table_of
 from shoal.data.column_words import is_no_header, looks_like_data
-from shoal.data.person.decision import Answer, question_in_words, who_is_a_person
+from shoal.data.person.decision import Answer, asks_who, question_in_words, who_is_a_person
 from shoal.data.person_names import named_together, without_nobody
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
@@ -134,8 +134,11 @@ class LookedAt:
     @property
     def missing_values(self) -> tuple[str, ...]:
         """Texts that seem to stand for no value."""
+        cells = self.cells.values()
+        asked = {cell for column in cells for cell in column.doubtful}
+        elsewhere = {cell for column in cells for cell in asked.intersection(column.cells)}
         return tuple(
-            sorted({cell for column in self.cells.values() for cell in column.absent if cell})
+            sorted({cell for column in cells for cell in column.absent if cell} - elsewhere)
         )
 
 
@@ -151,6 +154,8 @@ def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
         guesses["column_1"] = Guess({"role": "identifier"}, reason)
     for name, question in found.questions.items():
         guesses[name] = guesses[name].asking(question)
+    for name, column in columns.items():
+        guesses[name] = replace(guesses[name], doubtful=column.doubtful)
     proposed = [_proposed(name, guess) for name, guess in guesses.items()]
     subject = _subject_of(found.answer, guesses)
     counted = _singling_out(table, proposed, subject)
@@ -340,6 +345,11 @@ def share_text(share: float) -> str:
     return "below 0.1 %" if share < 0.001 else f"{min(100 * share, 99.9):.1f} %"
 
 
+def _promise(sensitive: str) -> dict[str, str | int]:
+    """The least that hides a sensitive column: nobody's class agrees on one value."""
+    return {"model": "l-diversity", "attribute": sensitive, "l": 2, "kind": "distinct"}
+
+
 HEAD = """\
 # A proposal: read every role before you rely on it. Roles: identifier, subject, quasi, sensitive,
 # plain, drop. Nothing is published while a key 'ask' is there: answer it, then delete it. Beside a
@@ -374,7 +384,7 @@ class ProposedColumn:
     @property
     def asks_who(self) -> bool:
         """Whether somebody has to say here who is one person."""
-        return isinstance(self.settings.get("ask"), Mapping)
+        return asks_who(self.settings.get("ask"))
 
     @property
     def why(self) -> str:
@@ -427,7 +437,10 @@ class Proposal:
         content: dict[str, Any] = {
             "version": 1,
             "attributes": {column.name: dict(column.settings) for column in self.columns},
-            "promises": [{"model": "k-anonymity", "k": self.k}],
+            "promises": [
+                {"model": "k-anonymity", "k": self.k},
+                *(_promise(column.name) for column in self.columns if column.role == "sensitive"),
+            ],
         }
         if isinstance(self.subject, list):
             content["subject"] = self.subject
@@ -446,11 +459,7 @@ class Proposal:
             lines.append(f"  {key:<{width}} {one_line(column.settings)}  # {column.why}")
         if isinstance(self.subject, list):
             lines.append(f"subject: {one_line(self.subject)}  # they number people together")
-        lines += ["promises:", f"  - {one_line(content['promises'][0])}"]
-        for column in self.columns:
-            if column.role == "sensitive":
-                promise = {"model": "l-diversity", "attribute": column.name, "l": 2}
-                lines.append(f"  # - {one_line(promise | {'kind': 'distinct'})}")
+        lines += ["promises:", *(f"  - {one_line(promise)}" for promise in content["promises"])]
         if self.missing_values:
             texts = one_line(content["missing_values"])
             lines.append(f"missing_values: {texts}  # texts that seem to stand for no value")

@@ -17,7 +17,6 @@ from typing import Any
 
 import yaml
 
-from shoal.auditor.ledger.release_view import SIGNATURES
 from shoal.connectors import files
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.uncompiled import always
@@ -112,7 +111,7 @@ def _runs(verb: str, every_method: bool) -> Iterator[_Run]:
         if verb == "stream":
             yield _Run(verb, name, "purchases", _bundled("purchases"))
         elif verb == "republish":
-            yield _Run(verb, name, "wearables", _wearers(name))
+            yield _Run(verb, name, "wearables", _wearers())
         else:
             for policy in _tables() if name not in apart else [_in_two_tables()]:
                 yield _Run("publish", CENTRAL_TWIN if verb == "fuse" else name, "patients", policy)
@@ -151,22 +150,21 @@ def _in_two_tables() -> dict[str, Any]:
             policy["attributes"][name] = {"role": "drop"}
         if attribute["role"] == "subject":
             policy["attributes"][name] = {"role": "drop"}
+    del policy["label"]
     return policy | {"promises": [DIVERSITY]}
 
 
-def _wearers(method: str) -> dict[str, Any]:
-    """The bundled policy; for a method that guards signatures, with one sensitive attribute."""
-    policy = _bundled("wearables")
-    known = registry.methods().get(method)
-    if getattr(known and known.implementation, "guards", "") == SIGNATURES:
-        for name, attribute in policy["attributes"].items():
-            if attribute["role"] in ("sensitive", "plain") and name != "activity":
-                policy["attributes"][name] = {"role": "drop"}
-    return policy
+def _wearers() -> dict[str, Any]:
+    """The bundled policy with k alone, as every method takes it."""
+    return _bundled("wearables") | {"promises": [{"model": "k-anonymity", "k": 10}]}
 
 
 def _bundled(name: str) -> dict[str, Any]:
-    return dict(yaml.safe_load(generators()[name].POLICY))
+    """A sample's policy without rounding, which not every method takes."""
+    policy = dict(yaml.safe_load(generators()[name].POLICY))
+    for attribute in policy["attributes"].values():
+        attribute.pop("round", None)
+    return policy
 
 
 @contextmanager

@@ -20,8 +20,9 @@ from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.notation import Notation
 from shoal.data.people import UNKNOWN as ROWS
+from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
-from shoal.data.single_ends import single_end_warnings
+from shoal.data.single_ends import TOLERATED, single_end_warnings
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.data.warnings import HIERARCHY_REPEATS, ReleaseWarning
@@ -55,7 +56,10 @@ def described(
     shares = {c["name"]: c["single_ends"] for c in columns if c["single_ends"] is not None}
     # neither streams nor ledgers take `round`
     may_round = certificate["verb"] in TAKE_ROUND and verb_of(policy) in (None, "publish")
-    single = single_end_warnings(shares, schema.quasi, may_round=may_round)
+    asked = schema.quasi if may_round else ()
+    warned = {a.name: a for a in asked if shares.get(a.name, 0) > TOLERATED}
+    published = {n: read_column(a, released.column(n), schema) for n, a in warned.items()}
+    single = single_end_warnings(shares, published)
     said = [*repeated_rows(schema), *single, *of_cells(released, policy), *of_people(made)]
     return made.warned(*said)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.column_words import IDENTIFIER, looks_like_data, names_place
+from shoal.data.column_words import looks_like_data, mean, names_place
 from shoal.data.numbers import parse_numbers
 from shoal.data.people import unit
 from shoal.data.person.names import PERSONAL, name_of
@@ -31,7 +31,7 @@ from shoal.data.warnings import (
 from shoal.policy.consistency import quoted
 from shoal.policy.policy import Policy
 from shoal.policy.proposal.cells import ColumnCells
-from shoal.policy.proposal.roles import FEW_RECORDS, MANY, guess_of
+from shoal.policy.proposal.roles import FEW_RECORDS, MANY, PERSONAL_FORMS, guess_of
 
 TOLERATED, GRAVE_ABOVE = 0.01, 0.2
 """Shares of people who may be alone with a value before that is a finding, and a grave one."""
@@ -85,10 +85,11 @@ def _about_people(column: Column, is_plain: bool) -> ReleaseWarning | None:
     name, cells = column.name, ColumnCells.of(column)
     said = name_of(name)
     guess = guess_of(cells)
-    is_named = bool(IDENTIFIER & {*cells.words}) or said.kind in ("civil", "contact", "name")
+    is_named = mean(cells.words, "identifier") or said.kind in ("civil", "contact", "name")
     is_text = cells.distinct > MANY and cells.numbers is None
     if cells.distinct >= FEW_RECORDS and (
         (is_named and not said.is_of_other)
+        or cells.form in PERSONAL_FORMS
         or (is_plain and names_place(cells.words))
         or (is_text and guess.role in ("identifier", "subject", "drop"))
     ):

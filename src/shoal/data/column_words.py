@@ -1,39 +1,26 @@
 """What the words of a column's name say about it.
 
-Words are whole: `num_medications` has no `medic`, `DISPOSITION` no `position`. Beside English words
-stand the commonest of German, French and Spanish; what means another thing in one of these, such as
-`nombre`, a name or a number, is left out.
+Words are whole: `num_medications` has no `medic`, `DISPOSITION` no `position`. Of compounds, such
+as `Hauptdiagnose` and `患者氏名`, some ends are known. The words stand in column_words.yaml.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from itertools import pairwise
 
 import numpy as np
 import polars as pl
+import yaml
 
 from shoal.data.numbers import parse_numbers
 from shoal.data.person_names import same_values
 from shoal.data.table import Table
 
-IDENTIFIER = frozenset(
-    "name surname forename firstname lastname fullname username email mail phone mobile ssn"
-    " passport address street iban ip url"
-    " nachname vorname telefon adresse strasse nom prénom prenom téléphone apellido apellidos"
-    " teléfono dirección".split()
-)
-PLACE = frozenset("zip zipcode postcode postal plz postleitzahl".split())
-SENSITIVE = frozenset(
-    "disease diagnosis diag hiv religion medication"
-    " diagnose krankheit maladie diagnóstico diagnostico enfermedad".split()
-)
-MAYBE_SENSITIVE = frozenset(
-    "salary income wage result score class cost charge party condition drug debt vote"
-    " gehalt lohn einkommen diagnostic salaire revenu salario ingresos".split()
-)
-"""What others may want to learn, but may as well know already."""
 CODE = frozenset("id code type key".split())
 """What is written in numbers that nobody computes with."""
 
@@ -63,10 +50,30 @@ def _by_capitals(run: str) -> list[str]:
     return [run[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(run)], strict=True)]
 
 
+def fold(text: str) -> str:
+    """The text in small letters, without accents."""
+    signs = unicodedata.normalize("NFKD", text)
+    return "".join(sign for sign in signs if not unicodedata.combining(sign)).casefold()
+
+
+@cache
+def word_lists(package: str, name: str) -> Mapping[str, frozenset[str]]:
+    """The words of a YAML file by what they mean."""
+    lists = yaml.safe_load((files(package) / name).read_text("utf-8")).items()
+    return {meaning: frozenset(map(fold, words.split())) for meaning, words in lists}
+
+
+def mean(words: Sequence[str], meant: str) -> bool:
+    """Whether a word, or the end of a compound, means this: `identifier`, `sensitive` and so on."""
+    known = word_lists("shoal.data", "column_words.yaml")
+    folded = [fold(word) for word in words]
+    ends = tuple(known.get(f"{meant}_ends", ()))
+    return any(word in known[meant] or word.endswith(ends) for word in folded)
+
+
 def names_place(words: Sequence[str]) -> bool:
     """Whether a name is that of a postal code."""
-    pairs = pairwise(words)
-    return bool(PLACE & set(words)) or ("post", "code") in pairs
+    return mean(words, "place") or ("post", "code") in pairwise(words)
 
 
 # What the cells show about columns that nobody has described.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 from math import fsum, inf
 
 import numpy as np
@@ -77,17 +77,33 @@ def is_long(texts: Iterable[str]) -> np.ndarray:
 
 
 EXACT_DIGITS = 800
+EXACT = Context(prec=EXACT_DIGITS)
 """Wide enough for any finite double beside any other, so that no end is ever rounded."""
 
 LEAST_DECIMAL = 324
 """The place of the last decimal that a float has."""
 
 
-def observed_domain(column: Column) -> tuple[float, float] | None:
-    """Least and greatest number of a column; None where it has none."""
+def observed_domain(column: Column, step: float | None = None) -> tuple[float, float] | None:
+    """Least and greatest number of a column, moved outward to multiples of a step if there is one;
+    None where it has none.
+    """
     values = parse_numbers(column.cells)
     values = values[np.isfinite(values)]
-    return (float(values.min()), float(values.max())) if len(values) else None
+    if not len(values):
+        return None
+    least, greatest = float(values.min()), float(values.max())
+    if step is None:
+        return least, greatest
+    return float(multiple_below(least, step)), -float(multiple_below(-greatest, step))
+
+
+def multiple_below(number: float | Decimal, step: float) -> Decimal:
+    """The greatest multiple of a step that is not above a number."""
+    exact, unit = Decimal(str(number)), Decimal(str(step))
+    with localcontext(EXACT):
+        multiple = exact // unit * unit  # rounded towards 0
+        return multiple - unit if multiple > exact else multiple
 
 
 def position_unit(values: np.ndarray, width: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Context, Decimal, localcontext
+from decimal import Decimal
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,7 @@ from shoal.data import cores
 from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedAttribute, span_ends
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.numbers import EXACT_DIGITS, mean_decimals, plain_text
+from shoal.data.numbers import mean_decimals, multiple_below, plain_text
 from shoal.data.schema import Attribute, Render, Shown
 
 
@@ -276,9 +276,6 @@ def _own_text(encoded: EncodedAttribute, rank: int, render: Render) -> str:
 # Ends of intervals, moved outward to round numbers: what is published is nobody's own value.
 
 
-_EXACT = Context(prec=EXACT_DIGITS)
-
-
 def interval_text(lo: str, hi: str, attribute: Attribute, render: Render) -> str:
     """The two ends as an interval; one value, if both are the same text."""
     head, middle, tail = render.parts
@@ -294,28 +291,24 @@ def rounded_ends(lo: str, hi: str, attribute: Attribute) -> tuple[str, str]:
     """
     assert attribute.round is not None
     assert attribute.domain is not None
-    step = Decimal(str(attribute.round))
     least, greatest = (Decimal(str(end)) for end in attribute.domain)
     low, high = Decimal(lo.strip()), Decimal(hi.strip())
-    with localcontext(_EXACT):
-        below, above = _multiple_below(low, step), -_multiple_below(-high, step)
-        if low == high == below:
-            return lo, lo
-        return plain_text(max(below, least)), plain_text(min(above, greatest))
+    below = multiple_below(low, attribute.round)
+    above = multiple_below(high.copy_negate(), attribute.round).copy_negate()
+    if low == high == below:
+        return lo, lo
+    # a domain that was seen is a float, beyond which a longer number may lie
+    return (
+        plain_text(least if below < least <= low else below),
+        plain_text(greatest if high <= greatest < above else above),
+    )
 
 
 def is_rounded(lo: float, hi: float, attribute: Attribute) -> bool:
     """Whether the ends of a published interval are multiples of `round` or ends of the domain."""
     assert attribute.round is not None
-    assert attribute.domain is not None
-    step = Decimal(str(attribute.round))
-    least, greatest = attribute.domain
+    outermost = attribute.domain or (None, None)
     return all(
-        end == outermost or not _EXACT.remainder(Decimal(str(end)), step)
-        for end, outermost in ((lo, least), (hi, greatest))
+        end == furthest or multiple_below(end, attribute.round) == Decimal(str(end))
+        for end, furthest in zip((lo, hi), outermost, strict=True)
     )
-
-
-def _multiple_below(number: Decimal, step: Decimal) -> Decimal:
-    multiple = number // step * step  # rounded towards 0
-    return multiple - step if multiple > number else multiple

@@ -13,7 +13,7 @@ from shoal.data.encoding import EncodedAttribute
 from shoal.data.numbers import number_text
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.room import IN_MEMORY, blocks
-from shoal.data.schema import Attribute, Kind
+from shoal.data.schema import Kind
 from shoal.data.truth import Truth
 from shoal.data.warnings import ReleaseWarning
 
@@ -81,18 +81,18 @@ def _shown_alone(classes: Classes, at_end: np.ndarray) -> int:
 
 
 def single_end_warnings(
-    shares: dict[str, float], attributes: tuple[Attribute, ...], *, may_round: bool = True
+    shares: Mapping[str, float], published: Mapping[str, PublishedColumn]
 ) -> list[ReleaseWarning]:
     """One for each column of which more than half of the ends are somebody's own value.
 
-    may_round: whether what made the release takes `round`.
+    published: those columns, of which the widths advise a step; none where what made the release
+    takes no `round`.
     """
-    of_name = {attribute.name: attribute for attribute in attributes}
     return [
         ReleaseWarning(
             SINGLE_ENDS,
             f"In {100 * share:.0f} of 100 ranges an end is a real person's {name}."
-            f" {_way_out(of_name[name], may_round)} hides them",
+            f" {_way_out(published.get(name))} hides them",
             name,
         )
         for name, share in shares.items()
@@ -100,15 +100,21 @@ def single_end_warnings(
     ]
 
 
-def _way_out(attribute: Attribute, may_round: bool) -> str:
-    return f"Rounding to {_step_text(attribute)}" if may_round else "A hierarchy of 'bins'"
+def _way_out(published: PublishedColumn | None) -> str:
+    if published is None:
+        return "A hierarchy of 'bins'"
+    widths = published.hi - published.lo
+    return f"Rounding to {number_text(rounding(widths[widths > 0]))}"
 
 
-def _step_text(attribute: Attribute) -> str:
-    low, high = attribute.domain or (0.0, 1.0)
-    step = step_of(high - low)
-    # multiples of 1 are the whole numbers themselves
-    return number_text(2.0 if step == 1.0 else float(f"{step:.12g}"))
+def rounding(spread: np.ndarray, part: float = 5) -> float:
+    """The step of `round` for ranges of these widths: about a fifth of the median, or another part.
+
+    A few extreme widths don't change it. Whole ones get no step up to 1, of which whole numbers
+    are multiples. spread: (n,) float64, at least one above 0.
+    """
+    step = float(f"{step_of(float(np.median(spread)) * 20 / part):.12g}")
+    return max(step, 2.0) if step == 1.0 or (spread == np.rint(spread)).all() else step
 
 
 def step_of(width: float) -> float:

@@ -15,6 +15,7 @@ from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.model import (
     AttributePolicy,
+    MissingQuestion,
     PersonQuestion,
     PolicyModel,
     ReadOptions,
@@ -83,7 +84,12 @@ def open_questions(attributes: Mapping[str, AttributePolicy]) -> list[str]:
     ]
 
 
-def _open_question(ask: str | PersonQuestion) -> str:
+def _open_question(ask: str | PersonQuestion | MissingQuestion) -> str:
+    if isinstance(ask, MissingQuestion):
+        return (
+            "has an open question (ask): do the texts under 'values' mean no value? delete the"
+            " question, and where they mean one, take them out of 'missing_values'"
+        )
     if isinstance(ask, str):
         return "has an open question (ask); answer it and delete the key"
     listed = [one if isinstance(one, str) else " + ".join(one) for one in ask.candidates]

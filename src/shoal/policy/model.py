@@ -165,6 +165,17 @@ class PersonQuestion(_Strict):
     text: str | None = Field(None, description="The question in words.")
 
 
+class MissingQuestion(_Strict):
+    """The open question whether texts among numbers or dates, or far numbers, mean no value."""
+
+    question: Literal["missing"]
+    values: dict[str, int] = Field(min_length=1, description="By text, the cells that hold it.")
+    text: str | None = Field(None, description="The question in words.")
+
+
+Question = Annotated[PersonQuestion | MissingQuestion, Field(discriminator="question")]
+
+
 class AttributePolicy(_Strict):
     """What one column is for."""
 
@@ -212,13 +223,13 @@ class AttributePolicy(_Strict):
             " the next (fresh), the value never changes (steady), or either (any, the default)."
         ),
     )
-    ask: Annotated[str, Field(min_length=1)] | PersonQuestion | None = Field(
+    ask: Annotated[str, Field(min_length=1)] | Question | None = Field(
         None, description="An open question; nothing is published while it is there."
     )
 
     @field_validator("ask")
     @classmethod
-    def _asks_something(cls, ask: str | PersonQuestion | None) -> str | PersonQuestion:
+    def _asks_something(cls, ask: str | Question | None) -> str | Question:
         if ask is None:
             raise ValueError("is empty; write the question, or delete the key")
         return ask
@@ -258,21 +269,12 @@ class AttributePolicy(_Strict):
         elif isinstance(self.hierarchy, dict) and not registry.makers().keys() >= {*self.hierarchy}:
             known = ", ".join(registry.makers())
             problems.append(f"unknown hierarchy maker; choose one of {known}")
-        if self.render != "range" and not (
-            self.role == "quasi" and self.kind is Kind.NUMBER and not self.hierarchy
-        ):
-            problems.append(
-                f"'render: {self.render}' belongs to a quasi-identifier of type number without a"
-                " hierarchy"
-            )
-        if self.round is not None and (self.kind is not Kind.NUMBER or self.domain is None):
-            problems.append("'round' needs a number with a 'domain', beyond which no end goes")
-        elif self.round is not None and (
-            self.role != "quasi" or self.hierarchy or self.render == "mean"
-        ):
-            problems.append(
-                "'round' belongs to a quasi-identifier that publishes ranges, without a hierarchy"
-            )
+        is_range = self.role == "quasi" and self.kind is Kind.NUMBER and not self.hierarchy
+        belongs = "belongs to a quasi-identifier of type number without a hierarchy"
+        if self.render != "range" and not is_range:
+            problems.append(f"'render: {self.render}' {belongs}")
+        if self.round is not None and (not is_range or self.render == "mean"):
+            problems.append(f"'round' {belongs} that publishes ranges")
         if self.over_time is not None and self.role != "sensitive":
             problems.append("'over_time' belongs to a sensitive attribute")
         if self.pseudonym is not None and self.role != "identifier":

@@ -43,10 +43,8 @@ _ATTRIBUTES = {
     ),
 }
 _PROMISES = """\
-promises:                                      # one for each group of columns that \
-somebody could know
-  - {model: k-anonymity, attributes: [age, sex, job], k: 10}
-  - {model: k-anonymity, attributes: [salary, education, district], k: 20}
+promises:
+  - {model: k-anonymity, k: 10}                # 'attributes: [...]' would ask it of some columns
 """
 
 _HEAD = """\

@@ -54,7 +54,8 @@ def generate(n: int, seed: int) -> pl.DataFrame:
     channel = np.where(
         rng.random(n) < remote, 2 + (rng.random(n) < passed), (rng.random(n) < 0.1).astype(np.int64)
     )
-    amount = np.round(rng.lognormal(3.0, 0.8, n) * (1 + passed) * (1 + (taste >= 7) * 4), 2)
+    spent = rng.lognormal(3.0, 0.8, n) * (1 + passed) * (1 + (taste >= 7) * 4)
+    amount = np.ceil(spent / 5).astype(np.int64) * 5  # to the cent, it would be one person's own
     minutes = np.cumsum(rng.exponential(2.0, n)).astype(np.int64)
     start = pl.datetime(2025, 1, 1)
     return pl.DataFrame(

@@ -52,7 +52,9 @@ def generate(n: int, seed: int) -> pl.DataFrame:
 
 
 def _bodies(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Age in years, height in cm, weight in kg; whole numbers, within the policy's domains."""
+    """Age in years, height in cm, weight in kg, as whole steps of 5, 5 and 10: several people have
+    each, and the end of a published interval is seldom one person's own.
+    """
     age = np.clip(16 + rng.gamma(3.2, 7.5, n), 16, 95)
     is_man = rng.random(n) < 0.5
     shrunk = 0.06 * np.maximum(age - 45, 0)  # people lose height with age
@@ -60,7 +62,11 @@ def _bodies(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, n
     index = np.exp(rng.normal(np.log(22.6 + 0.07 * np.minimum(age - 16, 45)), 0.155, n))
     weight = index * (height / 100) ** 2
     return (
-        age.astype(np.int64),
-        np.clip(np.rint(height), 130, 220).astype(np.int64),
-        np.clip(np.rint(weight), 30, 220).astype(np.int64),
+        _in_steps(age, 5),
+        _in_steps(np.clip(height, 130, 220), 5),
+        _in_steps(np.clip(weight, 30, 220), 10),
     )
+
+
+def _in_steps(numbers: np.ndarray, step: int) -> np.ndarray:
+    return step * np.rint(numbers / step).astype(np.int64)

@@ -9,6 +9,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from shoal.data.person.decision import asks_who
 from shoal.errors import InputError
 from shoal.web.policy_text import read
 
@@ -160,9 +161,21 @@ def subject_of(policy: Mapping[str, Any]) -> list[str]:
 def _person_answered(attributes: Content) -> Content:
     """The attributes without the question who is one person, wherever it stands."""
     return {
-        name: {k: v for k, v in own.items() if k != "ask" or not isinstance(v, Mapping)}
+        name: {k: v for k, v in own.items() if k != "ask" or not asks_who(v)}
         for name, own in attributes.items()
     }
+
+
+def _value(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+    """What may have meant no value is one: the column is compared as it is written."""
+    name = column_of(form, columns)
+    ask = policy["attributes"][name].get("ask")
+    if not isinstance(ask, Mapping) or asks_who(ask):
+        raise InputError("question: it is answered already; load the page again")
+    left = [text for text in policy.get("missing_values") or [""] if text not in ask["values"]]
+    answered = {"role": policy["attributes"][name]["role"]}
+    attributes = {**policy["attributes"], name: answered}
+    return {**policy, "attributes": attributes, "missing_values": left}, f"{name}: they are values"
 
 
 # Hierarchies
@@ -317,6 +330,7 @@ EDITS: dict[str, Callable[[Form, Content, Sequence[str]], tuple[Content, str]]] 
     "role": _role,
     "roles": _roles,
     "person": _person,
+    "value": _value,
     "how": _how,
     "k": _k,
     "promise": _promise,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from shoal.data.findings import some_named
+from shoal.data.person.decision import asks_who
 from shoal.data.printable import printable
 from shoal.web.edits import said_of, subject_of
 from shoal.web.pictures import rows_now
@@ -164,7 +164,8 @@ def table_line(server: Server, risk: Context | None) -> str:
 def questions(server: Server) -> int:
     """What only a person can decide and has not yet."""
     attributes = server.project.policy.get("attributes") or {}
-    asked = sum(isinstance(settings.get("ask"), str) for settings in attributes.values())
+    asks = [settings.get("ask") for settings in attributes.values()]
+    asked = sum(bool(ask) and not asks_who(ask) for ask in asks)
     return asked + (0 if person_answered(server) else 1)
 
 
@@ -172,7 +173,7 @@ def person_answered(server: Server) -> bool:
     """Whether somebody has said who is one person, and the policy says the same."""
     answer = server.project.about.get("person")
     attributes = server.project.policy.get("attributes") or {}
-    if any(isinstance(settings.get("ask"), Mapping) for settings in attributes.values()):
+    if any(asks_who(settings.get("ask")) for settings in attributes.values()):
         return False
     return bool(answer) and answer == (" + ".join(subject_of(server.project.policy)) or "rows")
 

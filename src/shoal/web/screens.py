@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from shoal.data.person.decision import asks_who, question_in_words
 from shoal.web import pictures, policy_text
 from shoal.web.edits import APART, ROLES, said_of, subject_of
 from shoal.web.frame import checked_now, frame, person_answered, size_text
@@ -165,7 +166,9 @@ def _column(
         "letter": ROLES[role].letter if role in ROLES else "?",
         "kind": _kind(own, settings),
         "reason": (server.project.about.get("reasons") or {}).get(name, ""),
-        "ask": ask if isinstance(ask := settings.get("ask"), str) else None,  # the other is above
+        # who is one person is asked above
+        "ask": None if asks_who(ask := settings.get("ask")) else question_in_words(ask),
+        "doubtful": dict(ask["values"]) if isinstance(ask, dict) and "values" in ask else None,
         "bars": pictures.bars(own["bars"]) if own and role not in ("identifier", "subject") else [],
         "repeats": _repeats(profile, name) if role == "subject" else "",
         "alone": None if alone is None else alone["alone"],

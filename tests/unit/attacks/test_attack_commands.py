@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 import shoal
+from sample_policies import PATIENTS
 from shoal.cli.main import status_of
 from shoal.data.certificate import Certificate
 from shoal.reports.attacks import NOTHING, SOME, Row, attack_lines, page_content, ranked, rows_of
@@ -23,7 +24,7 @@ def folder(tmp_path, monkeypatch):
     """A folder with invented patients, their policy and a release of them."""
     monkeypatch.chdir(tmp_path)
     patients.generate(300, 7).write_csv("patients.csv")
-    Path("policy.yaml").write_text(patients.POLICY)
+    Path("policy.yaml").write_text(PATIENTS)
     run("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "-q")
     return tmp_path
 
@@ -33,7 +34,7 @@ def run(*words: object, expect: int = 0) -> None:
 
 
 def policy_with(**more):
-    Path("strict.yaml").write_text(yaml.safe_dump(yaml.safe_load(patients.POLICY) | more))
+    Path("strict.yaml").write_text(yaml.safe_dump(yaml.safe_load(PATIENTS) | more))
     return "strict.yaml"
 
 
@@ -147,7 +148,7 @@ def test_what_can_not_be_tried_is_refused(folder, capsys, words, said):
 )
 def test_a_policy_that_asks_for_what_no_attack_measures_is_refused(more, said):
     with pytest.raises(shoal.InputError, match=said):
-        shoal.Policy.from_dict(yaml.safe_load(patients.POLICY) | more)
+        shoal.Policy.from_dict(yaml.safe_load(PATIENTS) | more)
 
 
 def test_a_forged_certificate_of_accepted_attacks_does_not_verify(folder):

@@ -11,6 +11,7 @@ import pytest
 
 import naive_attacks as naive
 import shoal as package
+from sample_policies import PURCHASES
 from shoal.errors import InputError
 from shoal.samples import purchases
 
@@ -22,7 +23,7 @@ def shop(tmp_path, monkeypatch, shoal):
     """A published stream with its source and its trace."""
     monkeypatch.chdir(tmp_path)
     purchases.generate(600, 1).write_csv("p.csv")
-    Path("policy.yaml").write_text(purchases.POLICY.replace("delta: 1000", "delta: 200"))
+    Path("policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 200"))
     done = shoal("stream", "p.csv", "-p", "policy.yaml", "-o", "out.csv", "--trace", "t.jsonl")
     assert done.status == 0
     return tmp_path

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 import shoal
+from sample_policies import PATIENTS
 from shoal.samples import patients
 
 QUASI = ["age", "sex", "zip", "education"]
@@ -22,7 +23,7 @@ def original() -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def policy() -> shoal.Policy:
-    return shoal.Policy.from_dict(yaml.safe_load(patients.POLICY))
+    return shoal.Policy.from_dict(yaml.safe_load(PATIENTS))
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +189,7 @@ def test_audit_of_a_foreign_release_in_a_file(workplace, shoal):
 
 def test_gcp_is_the_mean_width_of_the_published_cells(policy, original, published):
     """Recomputed by hand from the cells, as the contract defines it."""
-    order = yaml.safe_load(patients.POLICY)["attributes"]["education"]["order"]
+    order = yaml.safe_load(PATIENTS)["attributes"]["education"]["order"]
     zips = sorted(set(original["zip"]))
     total = 0.0
     for row in published.data.select(QUASI).iter_rows(named=True):
@@ -203,7 +204,7 @@ def test_gcp_is_the_mean_width_of_the_published_cells(policy, original, publishe
 
 
 def test_shuffled_rows_are_not_matched_with_the_original(original):
-    content = yaml.safe_load(patients.POLICY) | {"render": {"order": "shuffled"}}
+    content = yaml.safe_load(PATIENTS) | {"render": {"order": "shuffled"}}
     policy = shoal.Policy.from_dict(content)
     published = shoal.publish(original, policy)
     certificate = shoal.audit(published.data, policy, original)
@@ -270,7 +271,7 @@ def test_a_class_that_shows_nothing_but_marks_is_measured_like_any_other():
 
 @pytest.mark.parametrize("mark", ["male", "[1, 2]", "bachelor"])
 def test_a_mark_that_could_be_a_cell_is_refused(original, mark):
-    content = yaml.safe_load(patients.POLICY) | {"render": {"suppressed": mark}}
+    content = yaml.safe_load(PATIENTS) | {"render": {"suppressed": mark}}
     content["attributes"]["sex"]["hierarchy"] = {"tree": {"person": ["male", "female"]}}
     with pytest.raises(shoal.InputError, match="suppression mark"):
         shoal.publish(original, content)
@@ -314,7 +315,7 @@ def test_blanks_around_a_number_make_nobody_another_person():
 
 
 def test_sensitive_attributes_that_follow_the_data_are_audited_alone_as_with_the_original(original):
-    content = yaml.safe_load(patients.POLICY)
+    content = yaml.safe_load(PATIENTS)
     content["attributes"]["disease"] = {"role": "sensitive", "order": "frequency"}
     content["promises"] = [
         {"model": "k-anonymity", "k": 5},

@@ -18,7 +18,6 @@ from shoal.data.derived import spans_of_bins, spans_of_dates, spans_of_numbers
 from shoal.data.numbers import exact_sum, exact_text, weighted_sum
 from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema
-from shoal.data.single_ends import single_end_warnings
 from shoal.data.table import encode_text
 from shoal.errors import InputError
 
@@ -401,15 +400,6 @@ def test_ends_are_the_digits_of_their_cell(lo, width):
     assert ends[f"[{lo}, {lo + width}]"] == (str(lo), str(lo + width))
     assert ends[f"{lo}"] == (str(lo), str(lo))
     assert ends["*"] == ("", "")
-
-
-@pytest.mark.parametrize(
-    ("domain", "step"), [((0.0, 2e16), "1000000000000000"), ((0.0, 0.001), "0.00005")]
-)
-def test_the_step_that_is_advised_is_a_plain_number(domain, step):
-    attribute = Attribute("x", Role.QUASI, Kind.NUMBER, domain)
-    (warning,) = single_end_warnings({"x": 0.9}, (attribute,))
-    assert f"Rounding to {step} hides them" in warning.text
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.data.recoding import interval_text, rounded_ends
+from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Kind, Render, Role
 from shoal.data.single_ends import single_end_warnings, step_of
 from shoal.errors import InputError
@@ -120,7 +121,7 @@ def test_ends_that_are_mostly_one_persons_own_are_warned_of():
         release = shoal.publish(frame, policy({}))
     (warning,) = (one for one in release.certificate.warnings if one.code == "single-ends")
     assert warning.text == (
-        "In 100 of 100 ranges an end is a real person's age. Rounding to 10 hides them"
+        "In 100 of 100 ranges an end is a real person's age. Rounding to 5 hides them"
     )
     assert warning.text in [str(one.message) for one in warned]
 
@@ -160,7 +161,7 @@ def test_every_end_of_every_method_is_round(method, render):
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ({"round": 5, "domain": None, "type": "number"}, "'round' needs a number with a 'domain'"),
+        ({"round": 5, "type": "category", "domain": None}, "of type number"),
         ({"round": 0}, "must be above 0"),
         ({"round": 5, "render": "mean"}, "'round' belongs to a quasi-identifier"),
         ({"round": 5, "role": "sensitive"}, "'round' belongs to a quasi-identifier"),
@@ -183,7 +184,46 @@ def test_the_step_is_a_twentieth_rounded_up(width, step):
     assert step_of(width) == pytest.approx(step)
 
 
-def test_no_warning_proposes_to_round_whole_numbers_to_whole_numbers():
-    narrow = number(None, (0.0, 15.0))
-    (warning,) = single_end_warnings({"age": 1.0}, (narrow,))
-    assert "Rounding to 2 hides them" in warning.text
+def published(*widths: float) -> PublishedColumn:
+    """A column of one interval of each width, in as many records."""
+    lo, hi = np.zeros(len(widths)), np.array(widths)
+    return PublishedColumn("a%b", np.arange(len(widths)), tuple(map(str, widths)), lo, hi, hi)
+
+
+@pytest.mark.parametrize(
+    ("widths", "step"),
+    [
+        ((3.0,), "2"),  # multiples of 1 are the whole numbers themselves
+        ((12.0, 14.0, 20.0, 0.0, np.nan), "5"),
+        ((12.0, 14.0, 20.0, 9_999_987.0), "5"),  # one person earns ten million
+        ((2e16,), "5000000000000000"),
+        ((0.001,), "0.0002"),
+    ],
+)
+def test_the_step_that_is_advised_follows_the_usual_width(widths, step):
+    (warning,) = single_end_warnings({"a%b": 1.0}, {"a%b": published(*widths)})
+    assert warning.text == (
+        f"In 100 of 100 ranges an end is a real person's a%b. Rounding to {step} hides them"
+    )
+    assert warning.column == "a%b"
+
+
+def test_one_outlier_does_not_change_what_is_advised():
+    incomes = [str(1000 + 10 * i) for i in range(99)] + ["10000000"]
+    frame = pl.DataFrame({"age": incomes, "ill": ["a", "b", "c"] * 33 + ["a"]})
+    with pytest.warns(UserWarning, match="Rounding to 5 hides them"):
+        shoal.publish(frame, policy({"domain": [0, 10_000_000]}))
+
+
+def test_without_a_domain_ends_are_moved_outward_from_what_was_seen():
+    ages = [*map(str, range(21, 33)), "12345678901234567891"]
+    frame = pl.DataFrame({"age": ages, "ill": ["a", "b", "c"] * 4 + ["a"]})
+    asked = policy({"round": 5, "domain": None})
+    release = shoal.publish(frame, asked)
+    ends = {end for cell in release.data["age"] for end in cell.strip("[]").split(", ")}
+    assert "12345678901234567895" in ends
+    assert all(int(end) % 5 == 0 for end in ends)
+    assert shoal.audit(release.data, asked, frame).holds
+    assert shoal.audit(release.data, asked).holds
+    forged = release.data.with_columns(age=pl.lit("[21, 32]"))
+    assert shoal.audit(forged, asked)["faults"]["unrounded"] == len(ages)

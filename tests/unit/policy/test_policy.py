@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from sample_policies import PATIENTS
 from shoal.advise.check import sound_part
 from shoal.advise.propose import propose
 from shoal.auditor.findings import of_cells
@@ -67,7 +68,7 @@ def test_broken_syntax_is_one_clear_line(tmp_path, name, text):
 def test_schema_accepts_the_samples_policy_and_refuses_nonsense():
     jsonschema = pytest.importorskip("jsonschema")
     validator = jsonschema.Draft202012Validator(json_schema())
-    good = yaml.safe_load(patients.POLICY)
+    good = yaml.safe_load(PATIENTS)
     assert not list(validator.iter_errors(good))
     assert list(validator.iter_errors(good | {"promises": [{"model": "k-anonymity", "k": 1}]}))
     assert list(

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from sample_policies import PATIENTS, WEARABLES
 from shoal.cli.main import status_of
 from shoal.errors import InputError
 from shoal.policy import plug_ins, registry
 from shoal.policy.agreement import Agreement
 from shoal.policy.plug_ins import COMPARATORS, INSTALL
 from shoal.policy.policy import Policy
-from shoal.samples import patients
 
 TABLE = "datafly"
 STREAMS = [name for name, known in COMPARATORS.items() if known.verb == "stream"]
@@ -74,6 +74,7 @@ def _publish_all() -> None:
         with_method("purchases.policy.yaml", f"{method}.yaml", name=method, delta=300)
         told = ("-p", f"{method}.yaml", "-o", f"{method}.csv", "--trace", f"{method}.jsonl", "-q")
         assert run("stream", "purchases.csv", *told) == 0
+    Path("wearables.policy.yaml").write_text(WEARABLES)
     with_method("wearables.policy.yaml", "ledger.yaml", name=LEDGER)
     assert run("sample", "wearables", "-n", 300, "--seed", 8, "-o", "more.csv", "-q") == 0
     for table in ("wearables.csv", "more.csv"):
@@ -205,7 +206,7 @@ def test_the_distribution_brings_these_and_no_other():
 
 
 def test_settings_are_read_as_the_method_reads_them(hidden):
-    policy = Policy.from_dict(yaml.safe_load(patients.POLICY)).with_method("swaf", {"delta": "20"})
+    policy = Policy.from_dict(yaml.safe_load(PATIENTS)).with_method("swaf", {"delta": "20"})
     assert policy.parameters_taken("stream")["delta"] == 20
     with pytest.raises(InputError, match="unknown parameter 'gamma'"):
         registry.parameters_taken("swaf", "stream", {"gamma": 1})

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 import yaml
 
+from sample_policies import PATIENTS
 from shoal.auditor.audit import AuditResult
 from shoal.auditor.measure import measure
 from shoal.data.table import Table
@@ -34,7 +35,7 @@ from shoal.samples import patients
 from shoal.tables.publish import Outcome, publish_file
 
 SECTIONS = ("promises", "classes", "risk", "limits", "loss", "before-after", "columns", "repeat")
-SAMPLE_POLICY = yaml.safe_load(patients.POLICY) | {"method": {"name": "mondrian"}}
+SAMPLE_POLICY = yaml.safe_load(PATIENTS) | {"method": {"name": "mondrian"}}
 NEVER_CLOSED = {"meta", "br", "link", "img", "input", "hr"}
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sample_policies import PURCHASES
 from shoal.connectors.feeds import feed_of
 from shoal.errors import CheckpointError
 from shoal.policy.policy import Policy
@@ -26,7 +27,7 @@ def stopped(tmp_path, monkeypatch, shoal) -> Path:
     monkeypatch.setattr("shoal.connectors.feeds.SLICE", 20)
     purchases.generate(60, 1).write_parquet("p.parquet")
     Path("policy.yaml").write_text(
-        purchases.POLICY.replace("delta: 1000", "delta: 15").replace("k: 10", "k: 3")
+        PURCHASES.replace("delta: 1000", "delta: 15").replace("k: 10", "k: 3")
     )
     stop_at(monkeypatch, 3)
     assert shoal(*STREAM, "--trace", "t.jsonl").status == 130
@@ -142,7 +143,7 @@ def test_a_stream_that_was_stopped_and_resumed_checks_what_both_runs_wrote(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("shoal.connectors.feeds.SLICE", 20)
     table = purchases.generate(300, 1)
-    Path("policy.yaml").write_text(purchases.POLICY.replace("delta: 1000", "delta: 30"))
+    Path("policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 30"))
     table.write_parquet("p.parquet")
     stop_at(monkeypatch, 4, 9)
     assert [shoal(*STREAM).status for _ in range(3)] == [130, 130, 0]

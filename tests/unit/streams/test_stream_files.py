@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 import shoal
+from sample_policies import PURCHASES
 from shoal.samples import purchases
 
 STREAM = ("stream", "p.csv", "-p", "policy.yaml", "-q")
@@ -21,7 +22,7 @@ STREAM = ("stream", "p.csv", "-p", "policy.yaml", "-q")
 def shop(tmp_path, monkeypatch):
     """A folder with p.csv and policy.yaml, and the shell standing in it."""
     purchases.generate(3000, 1).write_csv(tmp_path / "p.csv")
-    (tmp_path / "policy.yaml").write_text(purchases.POLICY.replace("delta: 1000", "delta: 500"))
+    (tmp_path / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 500"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

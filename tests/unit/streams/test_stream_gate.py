@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from sample_policies import PURCHASES
 from shoal.data.stream import NEW
 from shoal.samples import purchases
 from shoal.streams.methods import fads
@@ -55,7 +56,7 @@ def planted(tmp_path, monkeypatch, shoal):
         )
         frame = frame.head(sum(sizes))
         frame.write_csv(tmp_path / "p.csv")
-        (tmp_path / "policy.yaml").write_text(purchases.POLICY)
+        (tmp_path / "policy.yaml").write_text(PURCHASES)
         monkeypatch.chdir(tmp_path)
         monkeypatch.setattr(fads.Fads, "start", lambda *_: Planted(sizes, releases))
         return shoal("stream", "p.csv", "-p", "policy.yaml", "-q", "-o", "out.csv", "--k", str(K))

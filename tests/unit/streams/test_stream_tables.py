@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from sample_policies import PURCHASES
 from shoal.connectors import files
 from shoal.connectors.database.address import parse
 from shoal.connectors.database.sqlite import SqliteSession
@@ -27,7 +28,7 @@ def shop(tmp_path, monkeypatch):
     monkeypatch.setattr("shoal.connectors.feeds.PIECE", 12_000)
     monkeypatch.chdir(tmp_path)
     purchases.generate(ROWS, 2).write_csv("p.csv")
-    Path("policy.yaml").write_text(purchases.POLICY.replace("delta: 1000", "delta: 200"))
+    Path("policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 200"))
     return tmp_path
 
 

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 import shoal as library
+from sample_policies import PATIENTS
 from shoal.policy.policy import Policy
 from shoal.samples import patients
 from shoal.tables.attack import with_stated_method
@@ -99,7 +100,7 @@ def test_a_dossier_names_its_own_option_and_says_when_it_wrote_nothing(folder, s
 def test_an_audit_attacks_with_the_method_that_the_certificate_names(tmp_path, monkeypatch, shoal):
     monkeypatch.chdir(tmp_path)
     patients.generate(300, 7).write_csv("in.csv")
-    content = yaml.safe_load(patients.POLICY)
+    content = yaml.safe_load(PATIENTS)
     content.pop("method", None)
     Path("policy.yaml").write_text(yaml.safe_dump(content))
     assert shoal("publish", "in.csv", "-p", "policy.yaml", "-o", "out.csv", "-q").status == 0

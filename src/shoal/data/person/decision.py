@@ -135,10 +135,19 @@ class Answer:
         return {"question": "person", "candidates": keys, "text": self.question}
 
 
+def asks_who(ask: str | Mapping[str, Any] | None) -> bool:
+    """Whether a policy's `ask` is the question who is one person."""
+    return isinstance(ask, Mapping) and ask.get("question") == "person"
+
+
 def question_in_words(ask: str | Mapping[str, Any] | None) -> str | None:
-    """A policy's `ask` in words: a sentence, or the question who is one person."""
+    """A policy's `ask` in words, without a value: a sentence, or one of the questions that programs
+    read.
+    """
     if not isinstance(ask, Mapping):
         return ask
+    if not asks_who(ask):
+        return str(ask.get("text") or "do the texts that it lists mean no value?")
     listed = ask["candidates"]
     keys = [one if isinstance(one, str) else " + ".join(one) for one in listed]
     return str(ask.get("text") or f"who is one person, by {', '.join(keys)}, or every record?")

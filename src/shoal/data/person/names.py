@@ -9,15 +9,11 @@ What a word may mean stands in words.yaml.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.resources import files
 
-import yaml
-
-from shoal.data.column_words import words_of
+from shoal.data.column_words import fold, word_lists, words_of
 
 PERSONAL = ("sex", "birth", "age", "keep")
 """Kinds of columns that say who somebody is, and on which records of one person agree."""
@@ -33,18 +29,9 @@ _AT_ENDS = "civil contact person group staff event proxy thing birth".split()
 _KNOWN = (*_AT_ENDS, *"sex age keep first last name place other_end number".split())
 
 
-def fold(text: str) -> str:
-    """The text in small letters, without accents."""
-    signs = unicodedata.normalize("NFKD", text)
-    return "".join(sign for sign in signs if not unicodedata.combining(sign)).casefold()
-
-
-@cache
 def meanings() -> Mapping[str, frozenset[str]]:
     """What is known of words: by meaning, the words that may have it."""
-    text = (files("shoal.data.person") / "words.yaml").read_text("utf-8")
-    lists = yaml.safe_load(text).items()
-    return {meaning: frozenset(map(fold, words.split())) for meaning, words in lists}
+    return word_lists("shoal.data.person", "words.yaml")
 
 
 @cache

@@ -232,7 +232,7 @@ def _bind_attribute(
         ]
     domain = declared.domain
     if domain is None and declared.kind is Kind.NUMBER and hierarchy is None and column is not None:
-        domain = observed_domain(column)
+        domain = observed_domain(column, declared.round)
     return (
         Attribute(
             name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,6 +18,9 @@ from shoal.data.table import Column, Table
 
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "nan", "NaN")
 NO_NUMBER = ("None", "-")  # among numbers and dates; elsewhere they may be answers
+MOST_PLACEHOLDERS = 3
+PLACEHOLDERS = [sign * (10**n - 1) for n in (5, 4, 3, 2, 1) for sign in (-1, 1)] + [-1, -88, -77]
+FEWEST = 10  # distinct numbers or dates beside which another cell is in doubt
 _ISO = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?$"
 _DIGITS = r"^\d+$"
 
@@ -27,7 +30,8 @@ class ColumnCells:
     """A column's distinct cells that hold a value.
 
     cells: as they are written. values: the same without blanks around them. absent: cells that
-    seem to stand for no value. filled: records with a value. records: all of the table.
+    seem to stand for no value. doubtful: those of them that somebody has to confirm, with how many
+    records hold each. filled: records with a value. records: all of the table.
     """
 
     name: str
@@ -36,21 +40,29 @@ class ColumnCells:
     absent: tuple[str, ...]
     filled: int
     records: int
+    doubtful: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, column: Column) -> ColumnCells:
         cells = pl.Series(column.name, column.cells, dtype=pl.String)
         values = cells.str.strip_chars()
-        is_value = ~values.is_in(NO_VALUE)
-        if values.is_in(NO_NUMBER).any():
-            fewer = is_value & ~values.is_in(NO_NUMBER)
-            some = values.filter(fewer)
-            if len(some) and (_numbers(some) is not None or _are_iso_days(some)):
-                is_value = fewer
-        filled = int(column.counts()[is_value.to_numpy()].sum())
+        is_value, counts = ~values.is_in(NO_VALUE), column.counts()
+        is_doubtful = _are_placeholders(values)
+        fewer = is_value & ~is_doubtful & ~values.is_in(NO_NUMBER)
+        numbers = _numbers(values.filter(fewer))
+        if numbers is not None or _are_iso_days(values.filter(fewer)):
+            is_value = fewer
+            if numbers is not None:
+                far = values.filter(fewer).filter(pl.Series(_far(numbers)))
+                is_doubtful |= values.is_in(far.implode())
+            is_value &= ~is_doubtful
+        else:
+            is_doubtful &= False
+        doubtful = {cells[i]: int(counts[i]) for i in is_doubtful.arg_true()}
+        filled = int(counts[is_value.to_numpy()].sum())
         absent = tuple(cells.filter(~is_value & (values != "*")).to_list())
         kept = cells.filter(is_value), values.filter(is_value)
-        return cls(column.name, *kept, absent, filled, len(column.codes))
+        return cls(column.name, *kept, absent, filled, len(column.codes), doubtful)
 
     def is_value(self, column: Column) -> np.ndarray:
         """(column's cells,) bool, which of them hold a value. column: the one these are of."""
@@ -89,6 +101,20 @@ class ColumnCells:
         return _are_iso_days(self.values)
 
     @cached_property
+    def form(self) -> str:
+        """The form that nearly all of them have, a key of `_FORMS`; empty where there is none."""
+        for form, (pattern, is_sure) in _FORMS.items():
+            fits = self.values.str.contains(f"^(?:{pattern})$")
+            if fits.sum() >= NEARLY_ALL * self.distinct and is_sure(self.values.filter(fits)):
+                return form
+        return ""
+
+    @property
+    def are_phrases(self) -> bool:
+        """Whether most of them have several words."""
+        return bool(2 * self.values.str.contains(r"\p{L}\s+\S").sum() > self.distinct)
+
+    @cached_property
     def code_length(self) -> int | None:
         """Digits of numbers that begin with zeros, as codes do; None for others."""
         if not self.values.str.contains(r"^0\d").any():
@@ -98,12 +124,60 @@ class ColumnCells:
         return int(lengths[0]) if is_code else None
 
     @property
+    def are_mostly_unique(self) -> bool:
+        """Whether more than half of the records have a value that is in no other."""
+        return 2 * self.distinct - self.filled > self.filled / 2
+
+    @property
     def counts_records(self) -> bool:
         """Whether they are whole numbers one after the other, one for each record."""
         if not self.all_differ or not self.are_whole or self.filled < self.records:
             return False
         assert self.numbers is not None
         return bool(self.numbers.max() - self.numbers.min() + 1 == self.distinct)
+
+
+NEARLY_ALL = 0.9
+
+
+def _are_ibans(values: pl.Series) -> bool:
+    """Whether their check digits are right, as those of one text in 97 are by chance."""
+    some = (value.replace(" ", "") for value in values.head(20))
+    return all(int("".join(str(int(s, 36)) for s in v[4:] + v[:4])) % 97 == 1 for v in some)
+
+
+def _some(pattern: str) -> Callable[[pl.Series], bool]:
+    """Whether a fifth of them have this."""
+    return lambda values: bool(values.str.contains(pattern).sum() >= 0.2 * len(values))
+
+
+_FORMS: dict[str, tuple[str, Callable[[pl.Series], bool]]] = {
+    "e-mail": (r"[^@\s]+@[^@\s]+\.[^@\s]+", lambda values: True),
+    "iban": (r"[A-Z]{2}\d{2} ?(?:[A-Z\d]{4} ?){2,7}[A-Z\d]{0,4}", _are_ibans),
+    "phone": (r"(?:\+|0)\d{0,3}[ ()/.-]*(?:\d[ ()/.-]*){6,12}", _some(r"^\+|\d[ /()-]+\d")),
+    "icd": (r"[A-Z]\d[\dAB](?:\.[\dA-Z-]{1,4})?[!*+]?", _some(r"\.")),
+    "atc": (r"[A-DG-JL-NPRSV]\d{2}[A-Z]{2}\d{2}", lambda values: True),
+}
+"""By form, its pattern, and what else must be true of those that fit it."""
+
+
+def _are_placeholders(values: pl.Series) -> pl.Series:
+    """(values,) bool, up to three texts without a digit where all of many others have one."""
+    is_word = ~values.str.contains(r"\d") & ~values.is_in([*NO_VALUE, *NO_NUMBER])
+    is_few = is_word.sum() <= MOST_PLACEHOLDERS and values.str.contains(r"\d").sum() >= FEWEST
+    return is_word & is_few
+
+
+def _far(numbers: np.ndarray) -> np.ndarray:
+    """(numbers,) bool, those such as -99, 999 and -1 that no other comes near."""
+    is_far = np.zeros(len(numbers), dtype=bool)
+    for number in PLACEHOLDERS:
+        others = numbers[~is_far & (numbers != number)]
+        if len(others) >= FEWEST:
+            low, high = others.min(), others.max()
+            is_outside = number < 0 <= low or number > high + (high - low)
+            is_far |= (numbers == number) & is_outside
+    return is_far
 
 
 def _numbers(values: pl.Series) -> np.ndarray | None:
@@ -195,7 +269,7 @@ def notation_in(table: Table, known: Iterable[str] = ()) -> FoundNotation:
     texts = {}
     for name in (name for name in table.names if kinds[name] == pl.String):
         values = pl.Series(table.column(name).cells, dtype=pl.String).str.strip_chars()
-        values = values.filter(~values.is_in([*NO_VALUE, *NO_NUMBER]))
+        values = values.filter(~values.is_in([*NO_VALUE, *NO_NUMBER]) & ~_are_placeholders(values))
         if len(values):
             texts[name] = values
     if "dates" not in known:
@@ -216,7 +290,9 @@ def as_read(frame: pl.DataFrame, notation: Notation) -> pl.DataFrame:
     for name, dtype in frame.schema.items():
         for reader in readers if dtype == pl.String else ():
             cells, lost = map_cells(frame[name], reader)
-            if {cell.strip() for cell in lost} <= {*NO_VALUE, *NO_NUMBER}:
+            left = pl.Series(lost, dtype=pl.String).str.strip_chars().unique()
+            left = left.filter(~left.is_in([*NO_VALUE, *NO_NUMBER]))
+            if len(left) <= MOST_PLACEHOLDERS and not left.str.contains(r"\d").any():
                 frame = frame.with_columns(cells.alias(name))
                 break
     return frame

@@ -10,18 +10,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from shoal.data.column_words import (
     CODE,
-    IDENTIFIER,
-    MAYBE_SENSITIVE,
     REFERENCE,
-    SENSITIVE,
+    mean,
     names_place,
 )
 from shoal.data.findings import some_named
 from shoal.data.person.decision import Answer, PersonCandidate, Verdict
 from shoal.data.person.names import name_of
-from shoal.data.single_ends import outward_domain
+from shoal.data.single_ends import outward_domain, rounding
 from shoal.policy.proposal.cells import ColumnCells, in_order
 
 MANY = 50  # distinct texts from which a category can hardly be published without a hierarchy
@@ -30,7 +30,17 @@ LONGEST_CODE = 12
 CATEGORIES = 10  # distinct numbers up to which a sensitive one is compared as a category
 FEWEST_NUMBERS = 10  # distinct values of a number or an address of people; fewer are a flag
 
+FORMS = {
+    "e-mail": "e-mail addresses",
+    "phone": "phone numbers",
+    "iban": "account numbers (IBAN)",
+    "icd": "diagnoses (ICD-10)",
+    "atc": "medication (ATC)",
+}
+PERSONAL_FORMS = ("e-mail", "phone", "iban")
 COULD_OTHERS_KNOW = "could others know it already? if so, give it the role 'quasi'"
+TOO_PRECISE = "most of its numbers are one record's alone; can they be rounded or left out?"
+MEAN_NOTHING = "{} cells hold what stands apart from all numbers or dates; does it mean no value?"
 IS_IT_KNOWN = "nothing looks like what others may know; is it this?"
 
 
@@ -39,12 +49,14 @@ class Guess:
     """A role with its settings, why, and what somebody has to decide.
 
     person: the answer to who is one person that somebody has to confirm here; None elsewhere.
+    doubtful: cells that may stand for no value, with how many there are.
     """
 
     settings: dict[str, Any]
     reason: str
     questions: tuple[str, ...] = field(default=())
     person: Answer | None = None
+    doubtful: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def role(self) -> str:
@@ -56,9 +68,13 @@ class Guess:
     @property
     def ask(self) -> str | Mapping[str, Any] | None:
         """The open questions as a policy holds them; None where nothing is open."""
-        if self.person is None:
+        if self.person is not None:
+            asked = self.person.asked
+        elif self.doubtful and self.role in ("quasi", "sensitive"):
+            text = MEAN_NOTHING.format(sum(self.doubtful.values()))
+            asked = {"question": "missing", "values": dict(self.doubtful), "text": text}
+        else:
             return "; ".join(self.questions) or None
-        asked = self.person.asked
         return {**asked, "text": "; ".join([asked["text"], *self.questions])}
 
 
@@ -97,9 +113,20 @@ def _date(column: ColumnCells) -> Guess | None:
 def _identifier(column: ColumnCells) -> Guess | None:
     name = name_of(column.name)
     is_of_one = name.kind in ("civil", "contact") and not name.is_of_other
-    if not IDENTIFIER & set(column.words) and not (is_of_one and column.distinct >= FEWEST_NUMBERS):
+    is_named = mean(column.words, "identifier")
+    if not is_named and not (is_of_one and column.distinct >= FEWEST_NUMBERS):
         return None
     return Guess({"role": "identifier"}, "by its name it names a person: removed")
+
+
+def _form(column: ColumnCells) -> Guess | None:
+    """What is written as nothing else is, whatever its name."""
+    form = column.form
+    if form in PERSONAL_FORMS:
+        return Guess({"role": "identifier"}, f"written as {FORMS[form]}: removed")
+    if form in ("icd", "atc"):
+        return Guess({"role": "sensitive"}, f"written as {FORMS[form]}: published as it is")
+    return None
 
 
 def _all_different(column: ColumnCells) -> Guess | None:
@@ -129,14 +156,18 @@ def _bins(column: ColumnCells) -> Guess | None:
 
 
 def _sensitive(column: ColumnCells) -> Guess | None:
-    is_sure = bool(SENSITIVE & set(column.words))
-    if not is_sure and not MAYBE_SENSITIVE & set(column.words):
+    is_sure = mean(column.words, "sensitive")
+    if not is_sure and not mean(column.words, "maybe_sensitive"):
+        return None
+    if column.distinct < 2:  # nothing to learn, and no promise that could hold
         return None
     is_number = column.numbers is not None and column.distinct > CATEGORIES
     guess = Guess(
         {"role": "sensitive", **({"type": "number"} if is_number else {})},
         "by its name what an attacker wants to learn: published as it is",
     )
+    if is_number and column.are_mostly_unique:
+        guess = guess.asking(TOO_PRECISE)
     return guess if is_sure else guess.asking(COULD_OTHERS_KNOW)
 
 
@@ -160,11 +191,22 @@ def _number(column: ColumnCells) -> Guess | None:
     if column.numbers.min() == column.numbers.max():  # 1, 1.0 and 1.00
         return None
     domain = outward_domain(column.numbers, column.words)
-    return Guess({"role": "quasi", "type": "number", "domain": domain}, "others may know it")
+    rounded = {}
+    if column.distinct > CATEGORIES:  # of fewer, several people have each
+        rounded["round"] = max(_step(column.numbers), 2 if column.are_whole else 0)
+    settings = {"role": "quasi", "type": "number", "domain": domain, **rounded}
+    return Guess(settings, "others may know it")
+
+
+def _step(numbers: np.ndarray) -> int | float:
+    """The step of `round` for a column: about a tenth of what lies between its quartiles."""
+    step = rounding(np.diff(np.quantile(numbers, [0.25, 0.75])), 10)
+    return int(step) if step >= 1 else step
 
 
 def _free_text(column: ColumnCells) -> Guess | None:
-    if column.distinct <= max(MANY, column.records / 2):
+    fewest = CATEGORIES if column.are_phrases else MANY
+    if column.distinct <= max(fewest, column.filled / 2):
         return None
     return Guess(
         {"role": "drop"}, "text that differs for most records: dropped, it may name people"
@@ -184,6 +226,7 @@ _RULES: tuple[Callable[[ColumnCells], Guess | None], ...] = (
     _empty,
     _place,
     _date,
+    _form,
     _identifier,
     _all_different,
     _bins,

@@ -1,0 +1,30 @@
+"""The question whether cells among numbers mean no value, asked and answered on the page."""
+
+from __future__ import annotations
+
+import polars as pl
+
+
+def test_it_shows_the_text_with_its_count_and_recounts_when_answered(visitor, tables):
+    ages = [str(20 + i % 40) for i in range(114)] + ["k.A."] * 6
+    pl.DataFrame({"age": ages, "sex": ["f", "m"] * 60}).write_csv(tables / "odd.csv")
+    assert visitor.post("/table", path="odd.csv").status == 200
+    shown = visitor.get("/columns").text
+    assert "<code>k.A.</code> stands in 6 cells." in shown
+    assert "does it mean no value?" in shown
+    assert visitor.edit("value", column="1").status == 200
+    policy = visitor.server.project.policy
+    assert policy["attributes"]["age"] == {"role": "quasi"}
+    assert policy["missing_values"] == [""]
+    again = visitor.get("/columns").text
+    assert "stands in 6 cells" not in again
+
+
+def test_yes_keeps_the_proposed_reading(visitor, tables):
+    ages = [str(20 + i % 40) for i in range(114)] + ["-99"] * 6
+    pl.DataFrame({"age": ages, "sex": ["f", "m"] * 60}).write_csv(tables / "odd.csv")
+    visitor.post("/table", path="odd.csv")
+    assert visitor.edit("role", column="1", role="quasi").status == 200
+    policy = visitor.server.project.policy
+    assert policy["attributes"]["age"]["type"] == "number"
+    assert policy["missing_values"] == ["", "-99"]
