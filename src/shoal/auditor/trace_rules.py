@@ -316,8 +316,7 @@ def _overheld(traced: TracedRelease) -> int:
 def _unshuffled(traced: TracedRelease) -> int:
     """Releases in the order of arrival though their rows should be shuffled (I11)."""
     release = traced.release
-    render = traced.policy.model.render
-    if "order" in render.model_fields_set and render.order == "input":
+    if traced.policy.render.order == "input":
         return 0
     arrival = traced.shown["arrival"].to_numpy()
     numbers, rows = np.unique(release, return_counts=True)

@@ -30,7 +30,7 @@ class Truth:
 
     def aligned(self, values: np.ndarray) -> np.ndarray:
         """Values of the original's records, by published record."""
-        return values if self.rows is None else values[self.rows]
+        return values if self.rows is None else self.original.room.gather(values, self.rows)
 
     def values(self, encoded: EncodedAttribute) -> np.ndarray:
         """The number, order or leaf behind every published record; NaN where it has none."""

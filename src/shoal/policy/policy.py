@@ -240,7 +240,10 @@ class Policy:
         return encoded.distinct_share < (MANY_EQUAL if not large else SOME_EQUAL)
 
     def with_shuffled_rows(self) -> Policy:
-        """The policy, its rows shuffled unless it says otherwise, as in a series."""
+        """The policy, its rows not in the input's order unless it says so, as in a series.
+
+        `shuffled` is how hashes of policies name that since the first version.
+        """
         if "order" in self.model.render.model_fields_set:
             return self
         return self._with(
@@ -429,7 +432,7 @@ class Policy:
     def render(self) -> Render:
         """How published cells are written."""
         render = Render(**self.model.render.model_dump())
-        return replace(render, order="shuffled") if self.is_in_two_tables else render
+        return replace(render, order="content") if render.order == "shuffled" else render
 
     @property
     def subject(self) -> str | None:

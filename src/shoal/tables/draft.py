@@ -29,7 +29,7 @@ from shoal.errors import InputError
 from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.policy import Policy
 from shoal.protocols import PrivacyModel
-from shoal.recoding.recode import find_classes, ordered, recode
+from shoal.recoding.recode import find_classes, recode
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.guard import BesideGuard
@@ -83,12 +83,9 @@ def prepare(
     """
     policy.build_method("publish")  # an unusable method is rejected before the data is read
     progress("checking the data against the policy")
-    given, table = table, ordered(table, policy)
     bound, findings = bind(table, policy)
     if bound is None:
-        # which name rows as they were given, not as they are ordered
-        raise InputError.from_findings(bind(given, policy)[1] or findings)
-    del given  # no second copy beside what follows
+        raise InputError.from_findings(findings)
     if bound.encoded.suppressed.any() and compares_with_input(bound.policy):
         raise InputError(
             "missing: 'suppress' takes records out of what 'reference: input' compares with; set"

@@ -96,6 +96,7 @@ ROUNDED = {"name": "rounded-partition", "refine": "none"}
 METHODS = {
     "rounded": policy(ROUNDED),
     "paper": policy({"name": "rounded-partition", "preset": "paper"}),
+    "input": policy(ROUNDED, render={"order": "input"}),
     "two k": policy(
         ROUNDED,
         promises=[
@@ -305,7 +306,6 @@ REFUSED = {
             {"model": "l-diversity", "attribute": "ill", "l": 2},
         ],
     ),
-    "order shuffled sorts all records": policy(ROUNDED, render={"order": "shuffled"}),
     "formulas escape looks": policy(ROUNDED, write={"formulas": "escape"}),
     "'age': means are taken": _changed(age={"role": "quasi", "domain": [0, 100], "render": "mean"}),
     "people who have several records": _changed(person={"role": "subject"}),
