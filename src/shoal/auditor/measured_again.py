@@ -63,7 +63,7 @@ class Reader:
 
     verb: the one that made the release; None where the reader does not know. is_certified: whether
     the policy is the one that the certificate names, as far as it names one. room: where tables go
-    that don't fit into memory.
+    that don't fit into memory. trace: (n,) the original's row behind each published one.
     """
 
     policy: Policy | None
@@ -71,6 +71,7 @@ class Reader:
     verb: str | None
     is_certified: bool
     room: Room | None = None
+    trace: np.ndarray | None = None
 
     @cached_property
     def source(self) -> SourceFile | CodedSource:
@@ -104,14 +105,14 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
     """
     if table is None:
         return Check(NAME, False, UNREADABLE)
-    policy = reader.policy
-    if policy is None:
+    if reader.policy is None:
         return _by_file_alone(stated, table)
+    policy = reader.policy.as_certified(stated.at("output"))
     try:
         source = reader.table
         shown, contradicted = published_table(table, policy)
         matched = None if reader.other_audit(stated.verb) else source
-        strict = audit_table(shown, policy, matched)
+        strict = audit_table(shown, policy, matched, trace=reader.trace)
         is_of_rows = matched is not None and counts_rows(stated)
         result = audit_table(shown, policy, None) if is_of_rows else strict
     except InputError as unfit:

@@ -61,6 +61,7 @@ class Policy:
     is_made_of_columns: whether nobody wrote it: an audit was asked about columns alone.
     is_method_open: whether parameters were set of a method that nobody named: on data where another
         one is the default, that is taken if it has these parameters, too.
+    certified_order: of the rows of a release, as its certificate states it.
     """
 
     model: PolicyModel
@@ -68,6 +69,7 @@ class Policy:
     earlier: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     is_made_of_columns: bool = False
     is_method_open: bool = False
+    certified_order: str | None = None
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
@@ -238,6 +240,18 @@ class Policy:
         asks_more = any(promise["model"] != "k-anonymity" for promise in self.model.promises)
         large = asks_more or (self.required_k or 0) >= LARGE_K
         return encoded.distinct_share < (MANY_EQUAL if not large else SOME_EQUAL)
+
+    def as_certified(self, output: Mapping[str, Any] | None) -> Policy:
+        """The policy with the order of rows that a certificate states in its part `output`.
+
+        Before certificates stated it, rows were in the input's order unless a policy said more.
+        """
+        dialect = (output or {}).get("dialect")
+        if dialect is None:
+            return self
+        is_said = "order" in self.model.render.model_fields_set
+        order = dialect.get("order", self.render.order if is_said else "input")
+        return replace(self, certified_order=order)
 
     def with_shuffled_rows(self) -> Policy:
         """The policy, its rows not in the input's order unless it says so, as in a series.
@@ -432,7 +446,8 @@ class Policy:
     def render(self) -> Render:
         """How published cells are written."""
         render = Render(**self.model.render.model_dump())
-        return replace(render, order="content") if render.order == "shuffled" else render
+        own = "content" if render.order == "shuffled" else render.order
+        return replace(render, order=self.certified_order or own)
 
     @property
     def subject(self) -> str | None:

@@ -32,7 +32,7 @@ class Bucketed:
 
 
 def bucketed(table: Table, bound: BoundTable) -> Bucketed:
-    """Groups that keep every promise, shown in two tables, the rows of the first in the order of what they show.
+    """Groups that keep every promise, in two tables, the first sorted by what its rows show.
 
     Raises InputError where a person has several records, InfeasibleError where no groups keep the
     promises.

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.reading import compares_with_input
+from shoal.connectors.traces import write_trace
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
@@ -143,6 +144,12 @@ def _in_two_tables(
     return RecodedDraft(
         found.quasi, bound.schema, truth, method, {}, found.seconds, sensitive=found.sensitive
     )
+
+
+def save_trace(truth: Truth, path: str | None) -> None:
+    """Writes whose row is whose, whole, for the owner alone."""
+    if path is not None:
+        write_trace(truth.trace, path)
 
 
 def with_bound(certificate: Certificate, policy: Policy, classes: Classes) -> Certificate:

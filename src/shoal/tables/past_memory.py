@@ -60,7 +60,7 @@ from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises, CountedRows, nearest_feasible
 from shoal.protocols import ColumnPartitioner
 from shoal.search.distinct_rows import WORTHWHILE, rows_within
-from shoal.tables.draft import WITHHELD, with_bound
+from shoal.tables.draft import WITHHELD, save_trace, with_bound
 
 ROWS_SHARE, ROW_BYTES = 4, 16
 """Distinct rows may take one part in so many of the limit, and each of their codes so much."""
@@ -69,7 +69,7 @@ ROWS_SHARE, ROW_BYTES = 4, 16
 @dataclass(frozen=True)
 class CodedTarget:
     """Where a release goes. replace: whether an earlier one in a folder gives way. started: the CPU
-    seconds that were spent before.
+    seconds that were spent before. trace: where to write whose row is whose.
     """
 
     path: str
@@ -77,6 +77,7 @@ class CodedTarget:
     require_together: bool
     progress: Progress
     started: float
+    trace: str | None = None
 
 
 def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) -> Certificate:
@@ -132,6 +133,7 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
         require_kept(certificate, WITHHELD)
         if target.require_together:
             require_together_kept(certificate, WITHHELD)
+        save_trace(draft.truth, target.trace)
         place.certify(certificate.to_json())
     return certificate
 
