@@ -168,9 +168,9 @@ def audit(
     if trace is not None and original is None:
         raise InputError("--trace: can only be checked against the source; give it with --original")
     is_stream = trace is not None and is_of_stream(trace)
-    asked = columns.policy(changes)
-    if policy is not None:
-        asked = _asked(policy, changes, is_stream, reference)
+    asked = (
+        columns.policy(changes) if policy is None else _asked(policy, changes, is_stream, reference)
+    )
     if downstream and (original is None or is_stream):
         raise InputError(
             "--downstream: compares with the original, record by record; give it with --original"

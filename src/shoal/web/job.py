@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Any
 
 from shoal.web.desk import Line, end_with_the_server, said
+from shoal.web.sign_off import TRACE, trace_of
 
 Asked = dict[str, Any]
 Tell = Callable[..., None]
@@ -80,7 +81,12 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     policy = Policy.from_dict(asked["policy"], asked["base"])
     explain = bool(asked.get("explain")) and policy.recodes_globally
     outcome = publish_file(
-        asked["table"], policy, str(folder / "data.csv"), explain=explain, progress=tell
+        asked["table"],
+        policy,
+        str(folder / "data.csv"),
+        explain=explain,
+        trace=str(folder / TRACE),
+        progress=tell,
     )
     tell("drawing the report")
     write_report(outcome, policy, folder / "report.html")
@@ -178,8 +184,9 @@ def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
     from shoal.tables.attack import AuditedFiles, attack_file
 
     policy = Policy.from_dict(asked["policy"], asked["base"])
-    data = str(Path(asked["folder"]) / "data.csv")
-    found = attack_file(AuditedFiles(data, asked["table"]), policy, AttackRequest(TRIED), tell)
+    folder = Path(asked["folder"])
+    files = AuditedFiles(str(folder / "data.csv"), asked["table"], trace=trace_of(folder))
+    found = attack_file(files, policy, AttackRequest(TRIED), tell)
     return {"lines": list(attack_lines(found.certificate))}
 
 
@@ -204,6 +211,7 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
         output=draft / "dossier.html",
         policy=policy,
         original=asked["table"],
+        trace=trace_of(run),
         progress=tell,
     )
     for path in draft.rglob("*"):

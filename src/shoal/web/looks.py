@@ -22,6 +22,7 @@ from shoal.connectors import delimited, files
 from shoal.connectors.coded_files import PARQUET_ROWS, frames_of
 from shoal.connectors.dialect import DELIMITED, UTF8, Reading
 from shoal.connectors.record_ends import PIECE, Pieces
+from shoal.connectors.traces import traced_rows
 from shoal.connectors.typed import plain, require_unfolded
 from shoal.data import cores
 from shoal.data.findings import AttributeFinding
@@ -31,6 +32,7 @@ from shoal.errors import InputError
 from shoal.policy.binding.past_memory import memory_of
 from shoal.policy.loading import read_options, reading_of
 from shoal.policy.policy import Policy
+from shoal.web.sign_off import trace_of
 
 Answer = dict[str, Any]
 MOST_ROWS = 50
@@ -159,21 +161,22 @@ class Looks:
     ) -> Answer:
         """Rows before and after; nothing where it is unknown which row became which.
 
-        is_starred: instead of these rows, the first ones that are suppressed.
+        rows: of the table. is_starred: instead of these, the first ones that are suppressed.
         """
         source = self._source(table, policy.get("read")).frame
         after = files.read(draft).frame
-        render = policy.get("render") or {}
-        if render.get("order", "input") != "input" or after.height != source.height:
-            return {"columns": [], "rows": [], "is_shuffled": True}
+        path = trace_of(Path(draft).parent)
+        trace = np.zeros(0, dtype=np.int64) if path is None else traced_rows(path)
+        if not np.array_equal(np.sort(trace), np.arange(source.height)):
+            return {"columns": [], "rows": [], "is_unmatched": True}
         if is_starred:
-            rows = _starred(after, policy)[:MOST_ROWS]
-        kept = [row for row in rows if 0 <= row < min(source.height, after.height)]
+            rows = trace[_starred(after, policy)[:MOST_ROWS]].tolist()
+        kept = [row for row in rows if 0 <= row < source.height]
         return {
             "columns": after.columns,
             "rows": kept,
             "before": _cells(source.select(after.columns)[kept]),
-            "after": _cells(after[kept]),
+            "after": _cells(after[np.argsort(trace)[kept]]),
         }
 
     def look_show_attacker(
@@ -185,7 +188,8 @@ class Looks:
         if draft not in self._views:
             asked = Policy.from_dict(policy, base)
             frame = self._source(table, policy.get("read")).frame
-            self._views = {draft: attacker_views(draft, asked, frame)}  # one at a time
+            trace = trace_of(Path(draft).parent)
+            self._views = {draft: attacker_views(draft, asked, frame, trace=trace)}  # one at a time
         return self._views[draft].of_row(row).to_dict()
 
     def look_ledger_chain(self, folder: str) -> Answer:
