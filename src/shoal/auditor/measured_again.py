@@ -30,6 +30,7 @@ from shoal.data.formulas import formula_sentences_of
 from shoal.data.numbers import parse_numbers
 from shoal.data.person.columns import NO_VALUE
 from shoal.data.room import Room
+from shoal.data.row_order import is_in_order
 from shoal.data.table import Table
 from shoal.data.warnings import (
     FORMULA_CELLS,
@@ -123,6 +124,8 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
         why = listed([str(unfit.args[0]), *unfit.findings], 1)
         fits = reader.is_certified
         return Check(NAME, False, why if fits else "this policy does not fit the file")
+    if not _is_ordered(stated, shown, policy):
+        return Check(NAME, False, "rows are not in the order that the certificate states")
     if contradicted:
         return Check(NAME, False, fault_sentence("derived", contradicted))
     if contradicted is not None:
@@ -140,6 +143,16 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
         or _unmatched(again, reader, is_shuffled)
         or Check(NAME, True, "an audit finds the same")
     )
+
+
+def _is_ordered(stated: Stated, shown: Table, policy: Policy) -> bool:
+    """Whether rows that are said to be sorted are; not asked where they are moved afterwards."""
+    order = stated.at("output", "dialect", "order")
+    is_moved = stated.verb == "stream" or policy.model.write.formulas == "escape"
+    if order != "content" or is_moved:
+        return True
+    stated.note("output", "dialect", "order")
+    return is_in_order(shown, policy.quasi, policy.render)
 
 
 def _by_file_alone(stated: Stated, table: Table) -> Check:
@@ -252,6 +265,8 @@ def _differing_or_broken(again: Comparison, strict: AuditResult) -> Check | None
     if differing:
         return _differing(differing)
     if strict.truth is not None:
+        if stated.at("output", "dialect", "order") == "input":
+            stated.note("output", "dialect", "order")
         for name in strict.certificate["faults"]:
             stated.note("faults", name)
     if not _holds(strict.certificate, is_counted):

@@ -17,7 +17,7 @@ from shoal.auditor.promises import Measures
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.release import PublishedColumn
 from shoal.data.room import IN_MEMORY
-from shoal.data.row_order import RankedColumn, ascending, cell_ranks
+from shoal.data.row_order import RankedColumn, ascending
 from shoal.data.schema import Schema
 from shoal.data.truth import Truth
 from shoal.policy.policy import Policy
@@ -322,12 +322,7 @@ def _unshuffled(traced: TracedRelease) -> int:
         return 0
     arrival = traced.shown["arrival"].to_numpy()
     numbers, rows = np.unique(release, return_counts=True)
-    ranked = [
-        RankedColumn(
-            column.codes.__getitem__, cell_ranks(pl.Series(column.cells), traced.policy.render)
-        )
-        for column in traced.columns
-    ]
+    ranked = [RankedColumn.of(column, traced.policy.render) for column in traced.columns]
     place = np.argsort(ascending(ranked, len(release), IN_MEMORY))
     within = np.diff(release) == 0
     mixed, unsorted = (

@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 
 from shoal.data.numbers import parse_numbers
-from shoal.data.release import number_ends
+from shoal.data.release import PublishedColumn, number_ends
 from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.data.schema import Render
-from shoal.data.table import as_text, encode_text
+from shoal.data.table import Column, Table, as_text, encode_text
 
 EMPTY, NUMBER, TEXT, MARK = range(4)
 KEY_BITS = 62
@@ -29,13 +29,31 @@ class RankedColumn(NamedTuple):
     codes: Callable[[slice | np.ndarray], np.ndarray]
     ranks: np.ndarray
 
+    @classmethod
+    def of(cls, column: Column | PublishedColumn, render: Render) -> RankedColumn:
+        cells = pl.Series(column.cells, dtype=pl.String)
+        return cls(column.codes.__getitem__, cell_ranks(cells, render))
 
-def published_order(frame: pl.DataFrame, quasi: Sequence[str], render: Render) -> np.ndarray:
-    """(n,) int64, the row of the frame behind each published one, as `render.order` says."""
+
+def published_order(
+    frame: pl.DataFrame, quasi: Sequence[str], render: Render, original: Table | None = None
+) -> np.ndarray:
+    """(n,) int64, the row of the frame behind each published one, as `render.order` says.
+
+    original: the table that some columns are of, so that these are encoded once.
+    """
     if render.order == "input":
         return np.arange(frame.height)
-    columns = [_ranked(frame[name], render) for name in by_importance(frame.columns, quasi)]
+    names = by_importance(frame.columns, quasi)
+    columns = [_ranked(frame[name], render, original) for name in names]
     return ascending(columns, frame.height, IN_MEMORY)
+
+
+def is_in_order(table: Table, quasi: Sequence[str], render: Render) -> bool:
+    """Whether the rows of a release are sorted by their quasi-identifiers."""
+    columns = [RankedColumn.of(table.column(name), render) for name in quasi]
+    order = ascending(columns, table.records, table.room)
+    return all(bool((np.diff(order[rows]) == 1).all()) for rows in blocks(table.records))
 
 
 def by_importance(names: Sequence[str], quasi: Sequence[str]) -> list[str]:
@@ -99,11 +117,12 @@ def _groups(columns: Sequence[RankedColumn], bits: int) -> list[list[RankedColum
     return groups
 
 
-def _ranked(series: pl.Series, render: Render) -> RankedColumn:
+def _ranked(series: pl.Series, render: Render, original: Table | None) -> RankedColumn:
     if isinstance(series.dtype, pl.Enum):
         cells = pl.concat([series.dtype.categories, pl.Series([""])])
         codes = series.to_physical().cast(pl.UInt32).fill_null(len(cells) - 1).to_numpy()
         return RankedColumn(codes.__getitem__, cell_ranks(cells, render))
-    column = encode_text(series)
-    cells = pl.Series(column.cells, dtype=pl.String)
-    return RankedColumn(column.codes.__getitem__, cell_ranks(cells, render))
+    name = series.name
+    if original is not None and name in original.names and series.equals(original.frame[name]):
+        return RankedColumn.of(original.column(name), render)
+    return RankedColumn.of(encode_text(series), render)

@@ -61,7 +61,7 @@ class Policy:
     is_made_of_columns: whether nobody wrote it: an audit was asked about columns alone.
     is_method_open: whether parameters were set of a method that nobody named: on data where another
         one is the default, that is taken if it has these parameters, too.
-    certified_order: of the rows of a release, as its certificate states it.
+    is_certified_in_order: whether a certificate states that rows are in the input's order.
     """
 
     model: PolicyModel
@@ -69,7 +69,7 @@ class Policy:
     earlier: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     is_made_of_columns: bool = False
     is_method_open: bool = False
-    certified_order: str | None = None
+    is_certified_in_order: bool = False
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
@@ -242,16 +242,16 @@ class Policy:
         return encoded.distinct_share < (MANY_EQUAL if not large else SOME_EQUAL)
 
     def as_certified(self, output: Mapping[str, Any] | None) -> Policy:
-        """The policy with the order of rows that a certificate states in its part `output`.
+        """The policy, its rows in the input's order where a certificate says so in `output`.
 
-        Before certificates stated it, rows were in the input's order unless a policy said more.
+        Certificates that say nothing are of a time when that was the default. None can say that
+        rows can't be matched which a policy has in the input's order.
         """
         dialect = (output or {}).get("dialect")
-        if dialect is None:
-            return self
-        is_said = "order" in self.model.render.model_fields_set
-        order = dialect.get("order", self.render.order if is_said else "input")
-        return replace(self, certified_order=order)
+        is_silent = "order" not in self.model.render.model_fields_set
+        default = "input" if is_silent else "content"
+        is_input = dialect is not None and dialect.get("order", default) == "input"
+        return replace(self, is_certified_in_order=True) if is_input else self
 
     def with_shuffled_rows(self) -> Policy:
         """The policy, its rows not in the input's order unless it says so, as in a series.
@@ -446,8 +446,8 @@ class Policy:
     def render(self) -> Render:
         """How published cells are written."""
         render = Render(**self.model.render.model_dump())
-        own = "content" if render.order == "shuffled" else render.order
-        return replace(render, order=self.certified_order or own)
+        is_input = render.order == "input" or self.is_certified_in_order
+        return replace(render, order="input" if is_input else "content")
 
     @property
     def subject(self) -> str | None:

@@ -103,7 +103,7 @@ def recode(
     rows = None
     if bound.schema.render.order != "input":
         # by what is shown now: an order by hidden values would tell them
-        rows = published_order(frame, policy.quasi, bound.schema.render)
+        rows = published_order(frame, policy.quasi, bound.schema.render, table)
         frame = frame[rows]
     return Recoded(frame, Truth(table, bound.encoded, rows))
 

@@ -23,7 +23,7 @@ def folder(tmp_path, monkeypatch):
     """A folder with invented patients, their policy and a release of them."""
     monkeypatch.chdir(tmp_path)
     patients.generate(300, 7).write_csv("patients.csv")
-    Path("policy.yaml").write_text(patients.POLICY)
+    Path("policy.yaml").write_text(patients.POLICY + "render: {order: input}\n")
     run("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "-q")
     return tmp_path
 
@@ -33,7 +33,7 @@ def run(*words: object, expect: int = 0) -> None:
 
 
 def policy_with(**more):
-    Path("strict.yaml").write_text(yaml.safe_dump(yaml.safe_load(patients.POLICY) | more))
+    Path("strict.yaml").write_text(yaml.safe_dump(yaml.safe_load(Path("policy.yaml").read_text()) | more))
     return "strict.yaml"
 
 

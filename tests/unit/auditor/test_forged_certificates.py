@@ -73,7 +73,7 @@ def released(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("forged")
     _people().write_csv(folder / "in.csv")
     (folder / "policy.yaml").write_text(yaml.safe_dump(POLICY))
-    command = ["publish", "in.csv", "-p", "policy.yaml", "-o", "out.csv"]
+    command = ["publish", "in.csv", "-p", "policy.yaml", "-o", "out.csv", "--trace", "t.jsonl"]
     assert status_of([*(str(folder / c) if "." in c else c for c in command), "-q"]) == 0
     return folder
 
@@ -99,6 +99,7 @@ def checked(folder: Path, *, policy=True, original=True) -> dict[str, shoal.Chec
         folder / "out.csv",
         policy=folder / "policy.yaml" if policy else None,
         original=folder / "in.csv" if original else None,
+        trace=folder / "t.jsonl" if original else None,
     )
     return {check.name: check for check in found}
 
@@ -657,9 +658,10 @@ def umlauts(tmp_path) -> Path:
 
 
 def test_a_release_is_read_as_the_certificate_beside_it_says(umlauts, capsys):
-    publish = ("publish", "in.csv", "-p", "policy.yaml", "-o", "o.csv", "-q")
+    publish = ("publish", "in.csv", "-p", "policy.yaml", "-o", "o.csv", "--trace", "t.jsonl", "-q")
     assert run(umlauts, capsys, *publish, "--write", "encoding=utf-8")[0] == 0
-    audit = ("audit", "o.csv", "-p", "policy.yaml", "--original", "in.csv", "--json")
+    original = ("--original", "in.csv", "--trace", "t.jsonl")
+    audit = ("audit", "o.csv", "-p", "policy.yaml", *original, "--json")
     status, told = run(umlauts, capsys, *audit)
     assert status == 0, told
     assert json.loads(told[told.index("{") :])["faults"] == {"uncovered": 0, "changed": 0}
