@@ -271,11 +271,9 @@ def as_certified(policy: Policy, released_path: str, sha256: str) -> Policy:
     """The policy with the order of rows that the certificate beside a release states, if it is of
     these bytes.
     """
-    beside = certificate_beside(released_path)
-    if beside is None:
-        return policy
     try:
-        output = Certificate.parsed(beside, released_path).get("output")
+        beside = certificate_beside(released_path)
+        output = beside and Certificate.parsed(beside, released_path).get("output")
     except InputError:
         return policy
     is_its = isinstance(output, Mapping) and output.get("sha256") == sha256

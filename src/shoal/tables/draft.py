@@ -138,9 +138,12 @@ def _in_two_tables(
     if explained:
         raise InputError(_no_explanation(policy))
     progress(f"finding groups by {policy.method_name}")
-    found = bucketed(table, bound)
+    # draws follow from what the records hold, not from their order
+    order = table.frame.select(pl.arg_sort_by(pl.all().cast(pl.String))).to_series().to_numpy()
+    by_content = Table(table.frame[order])
+    found = bucketed(by_content, bind(by_content, policy)[0] or bound)
     method = {"name": policy.method_name, "parameters": policy.method_parameters}
-    truth = Truth(table, bound.encoded, found.rows)
+    truth = Truth(table, bound.encoded, order[found.rows])
     return RecodedDraft(
         found.quasi, bound.schema, truth, method, {}, found.seconds, sensitive=found.sensitive
     )

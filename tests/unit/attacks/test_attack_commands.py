@@ -33,7 +33,9 @@ def run(*words: object, expect: int = 0) -> None:
 
 
 def policy_with(**more):
-    Path("strict.yaml").write_text(yaml.safe_dump(yaml.safe_load(Path("policy.yaml").read_text()) | more))
+    Path("strict.yaml").write_text(
+        yaml.safe_dump(yaml.safe_load(Path("policy.yaml").read_text()) | more)
+    )
     return "strict.yaml"
 
 

@@ -22,9 +22,7 @@ def original() -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def policy() -> shoal.Policy:
-    return shoal.Policy.from_dict(
-        yaml.safe_load(patients.POLICY) | {"render": {"order": "input"}}
-    )
+    return shoal.Policy.from_dict(yaml.safe_load(patients.POLICY) | {"render": {"order": "input"}})
 
 
 @pytest.fixture(scope="module")
