@@ -273,9 +273,10 @@ def as_certified(policy: Policy, released_path: str, sha256: str) -> Policy:
     """
     try:
         beside = certificate_beside(released_path)
-        output = beside and Certificate.parsed(beside, released_path).get("output")
+        stated = {} if beside is None else Certificate.parsed(beside, released_path)
     except InputError:
         return policy
+    output = stated.get("output")
     is_its = isinstance(output, Mapping) and output.get("sha256") == sha256
     return policy.as_certified(output) if is_its else policy
 
