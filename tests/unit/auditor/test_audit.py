@@ -170,7 +170,6 @@ def test_audit_of_a_foreign_release_in_a_file(workplace, shoal):
     (workplace / "foreign.csv").write_text("age,zip\n" + "30-39,13***\n" * 4 + "40-49,130**\n" * 3)
     policy = {
         "version": 1,
-        "render": {"order": "input"},
         "attributes": {
             "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
             "zip": {"role": "quasi", "hierarchy": {"prefix": 5}},
