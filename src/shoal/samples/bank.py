@@ -59,7 +59,6 @@ attributes:
 _FOOT = """\
 label: loan
 method: {name: tds}
-render: {order: shuffled}
 seed: 7
 """
 
