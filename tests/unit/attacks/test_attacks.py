@@ -36,8 +36,9 @@ def test_frames_are_attacked_as_the_policy_says_that_they_are_written():
         "read": {"decimal": ","},
         "render": {"intervals": "[{lo} - {hi}]"},
     }
-    released = shoal.publish(frame, content).data
-    found = shoal.attack(released, content, frame, ["homogeneity"])
+    released = shoal.publish(frame, content)
+    known = {"trace": released.trace}
+    found = shoal.attack(released.data, content, frame, ["homogeneity"], **known)
     assert not any(found["faults"].values())
     assert "homogeneity" in found["attacks"]
 

@@ -377,7 +377,7 @@ def warned(tmp_path) -> Path:
     asked = {key: POLICY[key] for key in WITHOUT_SUBJECT}
     asked["attributes"] = {**POLICY["attributes"], "patient": {"role": "drop"}}
     (tmp_path / "policy.yaml").write_text(yaml.safe_dump(asked))
-    command = ["publish", "in.csv", "-p", "policy.yaml", "-o", "out.csv", "--trace", "t.jsonl", "-q"]
+    command = "publish in.csv -p policy.yaml -o out.csv --trace t.jsonl -q".split()
     assert status_of([str(tmp_path / c) if "." in c else c for c in command]) == 0
     return tmp_path
 

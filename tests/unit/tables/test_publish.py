@@ -260,10 +260,13 @@ def test_a_hospital_s_list_by_date_gives_nobody_away():
     """
     rng, n, k = np.random.default_rng(3), 2000, 10
     day = np.sort(rng.integers(0, 366, n))
-    frame = pl.DataFrame({"age": rng.integers(18, 95, n), "sex": rng.choice(["f", "m"], n)})
+    frame = pl.DataFrame(
+        {"age": rng.integers(18, 95, n), "sex": rng.choice(["f", "m"], n), "admitted": day}
+    )
     content = {
         "version": 1,
         "attributes": {
+            "admitted": {"role": "drop"},
             "age": {"role": "quasi", "type": "number", "domain": [0, 120]},
             "sex": {"role": "quasi"},
         },
@@ -281,6 +284,12 @@ def test_a_hospital_s_list_by_date_gives_nobody_away():
             near = np.abs(alike - looked[person])
             right += (near.argmin() == np.flatnonzero(alike == place[person])[0]) / n
         found[order] = right
+        warned = [one for one in release.warnings if one.code == "order-kept"]
+        assert len(warned) == (order == "input")
+        for one in warned:
+            assert (one.column, one.severity) == ("admitted", "grave")
+            count = int(re.search(r"finds (\d+) of 2000 people", one.text)[1])
+            assert count / n == pytest.approx(right, abs=0.1)
     assert found["input"] > 0.5
     assert found["content"] <= 1 / k + 0.02
 
