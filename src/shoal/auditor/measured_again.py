@@ -137,10 +137,10 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
         result.truth is not None,
         warnings=_more_warnings(stated, path, shown, policy, reader),
     )
-    is_shuffled = result.schema.render.order != "input"
+    is_sorted = result.schema.render.order != "input"
     return (
         _differing_or_broken(again, strict)
-        or _unmatched(again, reader, is_shuffled)
+        or _unmatched(again, reader, is_sorted)
         or Check(NAME, True, "an audit finds the same")
     )
 
@@ -274,10 +274,10 @@ def _differing_or_broken(again: Comparison, strict: AuditResult) -> Check | None
     return None
 
 
-def _unmatched(again: Comparison, reader: Reader, is_shuffled: bool) -> Check | None:
+def _unmatched(again: Comparison, reader: Reader, is_sorted: bool) -> Check | None:
     """What kept figures from being compared; None where all were.
 
-    is_shuffled: by the reader's policy, not by what the certificate states.
+    is_sorted: by the reader's policy, not by what the certificate states.
     """
     stated = again.stated
     if reader.original is not None and reader.verb is None and stated.verb in RELEASED_IN_PARTS:
@@ -298,14 +298,16 @@ def _unmatched(again: Comparison, reader: Reader, is_shuffled: bool) -> Check | 
         if other_audit or not has_original:
             return Check(NAME, None, f"agrees as far as rows tell; to count people, {way_out}")
         text = "people can't be counted; the release alone names none, and its rows can't be"
-        return Check(NAME, None if is_shuffled else False, f"{text} matched with the original")
+        text = f"{text} matched with the original; give the trace (--trace)"
+        return Check(NAME, None if is_sorted else False, text)
     to = {asked_of(promise): promise.get("to") for promise in again.found["promises"]}
     if any(promise.get("to") != to[asked_of(promise)] for promise in stated.promises):
         text = "was measured to a reference; name it in the policy, under 'reference'"
         return Check(NAME, False if has_original else None, text)
     if has_original and not again.has_truth and not counts_rows(stated):
-        way_out = f"; run {other_audit}" if other_audit else ""
-        text = f"the file alone holds it; its rows can't be matched with the original{way_out}"
+        text = "the file alone holds it; its rows can't be matched with the original"
+        if stated.verb != "fuse":  # which has no trace
+            text += f"; run {other_audit}" if other_audit else "; give the trace (--trace)"
         return Check(NAME, None, text)
     return None
 
