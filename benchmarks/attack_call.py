@@ -28,12 +28,15 @@ def policy() -> Policy:
 def main(rows: int, learned: int) -> None:
     frame = adult.records(rows or None, [*adult.EIGHT, "income", "relationship"])
     asked = policy()
-    released = shoal.publish(frame, asked).data
-    other = shoal.publish(frame, asked.with_k(OTHER_K)).data
+    released = shoal.publish(frame, asked)
+    other = shoal.publish(frame, asked.with_k(OTHER_K))
     attacks: list[Any] = ["all"]
     if learned:
         attacks.append({"name": "inference", "learned": True})
-    found = shoal.attack(released, asked, frame, attacks, earlier=[other])
+    earlier = [(other.data, other.policy, other.trace)]
+    found = shoal.attack(
+        released.data, asked, frame, attacks, earlier=earlier, trace=released.trace
+    )
     skipped = found["attacks"]["skipped"]
     if skipped:
         raise SystemExit(f"not all were tried: {', '.join(skipped)}")

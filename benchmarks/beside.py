@@ -85,13 +85,13 @@ def _case(
 ) -> Iterator[Figure]:
     """Both releases made apart, and the second beside the first."""
     asked, second = policy(FIRST, k), policy(SECOND, K)
-    out = shoal.publish(one, asked).data, asked, one
+    out = _with_trace(shoal.publish(one, asked), one)
     apart = shoal.publish(other, second)
     for attacker in ATTACKERS:
         seconds = []
         for _ in range(repeats):
             began = time.process_time()
-            judged = apart.data, second, other
+            judged = _with_trace(apart, other)
             found = shoal.audit_beside(out, judged, k=K, l=LEAST, attacker=attacker).found
             seconds.append(time.process_time() - began)
         if attacker == ATTACKERS[0]:
@@ -106,6 +106,11 @@ def _case(
     yield Figure(f"{name}: gcp of B apart", "%", (100 * apart.certificate["utility"]["gcp"],))
     for attacker in ATTACKERS:
         yield from _published(f"{name}, `{attacker}`", out, other, attacker)
+
+
+def _with_trace(release: Any, original: pl.DataFrame) -> tuple[Any, ...]:
+    """A release as a joint audit takes it."""
+    return release.data, release.policy, original, release.trace
 
 
 def _published(
@@ -130,9 +135,10 @@ def _drawn(frame: pl.DataFrame) -> Iterator[Figure]:
     rng, alone, apart, aligned = np.random.default_rng(SEED), [], [], []
     for _ in range(DRAWN):
         one, other = (policy(tuple(rng.permutation(COLUMNS)[:d].tolist()), K) for d in (6, 5))
-        out = shoal.publish(frame, one).data, one, frame
+        out = _with_trace(shoal.publish(frame, one), frame)
         second = shoal.publish(frame, other)
-        alone.append(shoal.audit_beside(out, (second.data, other, frame), k=K).found["alone"])
+        judged = _with_trace(second, frame)
+        alone.append(shoal.audit_beside(out, judged, k=K).found["alone"])
         apart.append(100 * second.certificate["utility"]["gcp"])
         made = shoal.publish(frame, other, beside=[out])
         aligned.append(100 * made.certificate["utility"]["gcp"])

@@ -18,9 +18,8 @@ from shoal.tables.attack import attack, published_again
 def policy_of(attributes: dict[str, Any], k: int = 2, **more: Any) -> Policy:
     """A policy of these attributes under k-anonymity."""
     promises = [{"model": "k-anonymity", "k": k}]
-    return Policy.from_dict(
-        {"version": 1, "attributes": attributes, "promises": promises, "seed": 1} | more
-    )
+    content = {"version": 1, "attributes": attributes, "promises": promises, "seed": 1}
+    return Policy.from_dict(content | {"render": {"order": "input"}} | more)
 
 
 AGE = {"role": "quasi", "domain": [0, 10]}

@@ -9,6 +9,7 @@ import naive_beside as naive
 
 HOSPITAL = {
     "version": 1,
+    "render": {"order": "input"},
     "attributes": {
         "person": {"role": "subject"},
         "age": {"role": "quasi", "type": "number", "domain": [0, 99]},
@@ -19,6 +20,7 @@ HOSPITAL = {
 }
 SALES = {
     "version": 1,
+    "render": {"order": "input"},
     "attributes": {
         "customer": {"role": "subject"},
         "age": {"role": "quasi", "type": "number", "domain": [0, 99]},

@@ -63,7 +63,7 @@ def policies_with_tables(draw):
             *draw(_more_promises()),
         ],
         "missing": missing,
-        "render": {"order": draw(st.sampled_from(["input", "shuffled"]))},
+        "render": {"order": draw(st.sampled_from(["input", "content", "shuffled"]))},
         "seed": draw(st.integers(0, 3)),
     }
     return content, pl.DataFrame(columns)

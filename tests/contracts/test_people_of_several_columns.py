@@ -125,7 +125,7 @@ def _count_again(released, policy: dict, table: pl.DataFrame, people: list[str])
     shown = released.certificate["classes"]
     assert shown["min"] == min(map(len, sizes.values()), default=None)
     assert shown["max"] == max(map(len, sizes.values()), default=None)
-    again = shoal.audit(released.data, policy, table)
+    again = shoal.audit(released.data, policy, table, trace=released.trace)
     assert again.holds
     assert again["counted"] == "subjects"
     assert again["classes"] == shown

@@ -105,7 +105,7 @@ class Policy:
             tuple(content.get("missing_values", [""])),
             render.get("suppressed", "*"),
             render.get("intervals", "[{lo}, {hi}]"),
-            render.get("order", "input") == "shuffled",
+            render.get("order", "content") != "input",
             content.get("missing") == "suppress",
         )
 

@@ -40,7 +40,7 @@ def draw_case(random: Random, method: str | None = None) -> Case:
     if follows or any(p["model"] == "t-closeness" for p in asked) or random.random() < 0.1:
         policy["reference"] = "reference.csv"
     if random.random() < 0.3:
-        policy["render"] = {"order": random.choice(["input", "shuffled"])}
+        policy["render"] = {"order": random.choice(["input", "content"])}
     files = {"h.csv": draw.HIERARCHY, "reference.csv": columns.table().text()}
     # one record at a time takes twenty times as long as thirty, and few of them find as much
     size = random.choice([1, 7, 30, 1000] if records < 60 else [*[3, 7, 30] * 3, 1000, 1])

@@ -51,7 +51,7 @@ def draw_case(random: Random, method: str | None = None) -> Case:
         asked = [p for p in asked if p["model"] != "t-closeness"] + [closeness]
     policy = columns.policy(asked, some_method(method, random))
     policy["render"] = {
-        "order": random.choice(["input", "input", "shuffled"]),
+        "order": random.choice(["input", "input", "content"]),
         "suppressed": random.choice(draw.MARKS),
         "intervals": random.choice(draw.INTERVALS),
     }

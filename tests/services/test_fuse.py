@@ -24,7 +24,6 @@ from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.messages import FRAME_HEAD, MessageKind
 from shoal.data.certificate import Certificate
 from shoal.fusion import fuse
-from shoal.fusion.columns import shuffled_rows
 from shoal.fusion.containment import check_transcript
 from shoal.fusion.fuse import fuse_file
 from shoal.fusion.keys import Keys
@@ -653,11 +652,6 @@ def test_what_can_not_be_is_reported_and_leaves_nothing(tmp_path, change, error,
     with pytest.raises(error, match=told):
         fuse_file(agreement, str(tmp_path / "out.csv"))
     assert sorted(path.name for path in tmp_path.iterdir()) == before
-
-
-def test_the_order_of_rows_follows_from_what_they_show(tmp_path):
-    table = pl.DataFrame({"a": list("bacab"), "b": list("zxyyz")})
-    assert shuffled_rows(table, 3).equals(shuffled_rows(table[::-1], 3))
 
 
 def test_the_hash_covers_what_is_shown_and_not_where_tables_lie(tmp_path):

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import re
 
+import numpy as np
 import polars as pl
 import pytest
 
+from shoal.connectors.traces import write_trace
 from shoal.web.looks import Looks
 from shoal.web.pictures import comparison_key, rows_now, store
+from shoal.web.sign_off import TRACE
 
 
 def column(visitor, name):
@@ -39,16 +42,19 @@ def test_a_kept_column_that_is_named_like_people_is_remarked(opened):
     assert "if it names people" in page.words
 
 
-def test_suppressed_rows_are_shown_and_shuffled_ones_beside_nobody(tmp_path):
+def test_rows_stand_beside_their_own_by_the_trace_and_without_one_beside_nobody(tmp_path):
     (tmp_path / "t.csv").write_text("age,sex\n1,f\n2,m\n3,f\n")
-    (tmp_path / "d.csv").write_text("age,sex\n1,f\n*,*\n3,*\n")
+    (tmp_path / "d.csv").write_text("age,sex\n1,f\n3,*\n*,*\n")
+    write_trace(np.array([0, 2, 1]), str(tmp_path / TRACE))
     attributes = {"age": {"role": "quasi"}, "sex": {"role": "quasi"}}
     asked = {"table": str(tmp_path / "t.csv"), "draft": str(tmp_path / "d.csv"), "rows": [0]}
     looks, policy = Looks(), {"version": 1, "attributes": attributes}
     found = looks.look_show_draft(**asked, policy=policy, is_starred=True)
     assert (found["rows"], found["before"], found["after"]) == ([1], [["2", "m"]], [["*", "*"]])
-    found = looks.look_show_draft(**asked, policy={**policy, "render": {"order": "shuffled"}})
-    assert found["rows"] == []
+    found = looks.look_show_draft(**{**asked, "rows": [2]}, policy=policy)
+    assert (found["before"], found["after"]) == ([["3", "f"]], [["3", "*"]])
+    (tmp_path / TRACE).unlink()
+    assert looks.look_show_draft(**asked, policy=policy)["rows"] == []
 
 
 def test_a_table_too_large_is_set_up_on_a_sample_and_the_gate_takes_none(visitor, tables):

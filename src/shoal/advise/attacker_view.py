@@ -7,21 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from shoal.auditor.audit import bind_with_original
+from shoal.auditor.audit import as_certified, bind_with_original
 from shoal.auditor.publication import Publication
 from shoal.auditor.reading import read_release
 from shoal.connectors.frames import table_of
-from shoal.data.encoding import encode
+from shoal.connectors.traces import rows_given
+from shoal.data.encoding import EncodedTable, encode
 from shoal.data.people import UNITS, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.table import Table
+from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.policy.binding.files import Source, published_table, read_released, read_source
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.attacker_view import AttackerView, AttackerViews, OriginalRows
-from shoal.recoding.recode import by_content
 from shoal.tables.draft import Outcome
 
 MOST_EXPOSED, MOST_DISTORTED = "most-exposed", "most-distorted"
@@ -34,16 +36,18 @@ def attacker_view(
     original: Source,
     row: WhichRow = MOST_EXPOSED,
     *,
+    trace: str | Path | ArrayLike | None = None,
     progress: Progress = no_progress,
 ) -> AttackerView:
     """What an attacker who knows the quasi-identifiers of one row of the original learns of it.
 
-    release: a file's path, a frame, or what `publish` gave, which also tells whose row is where
-    after a shuffle. row: its number from 1, `most-exposed` or `most-distorted`. The result holds
-    values of the table: it is for its owner's eyes. Raises InputError where tables and policy
-    don't fit, or there is no such row.
+    release: a file's path, a frame, or what `publish` gave, which also tells whose row is where, as
+    the trace does: the row of the original behind each published one. row: its number in the
+    original, from 1, or `most-exposed` or `most-distorted`. The result holds values of the table:
+    it is for its owner's eyes. Raises InputError where tables and policy don't fit, or there is no
+    such row.
     """
-    return attacker_views(release, policy, original, progress=progress).of_row(row)
+    return attacker_views(release, policy, original, trace=trace, progress=progress).of_row(row)
 
 
 class PreparedViews:
@@ -57,8 +61,8 @@ class PreparedViews:
         if row in (MOST_EXPOSED, MOST_DISTORTED):
             if self._views.original.place is None:
                 raise InputError(
-                    f"row '{row}': the release is shuffled, so nobody knows which row is whose;"
-                    " give a number, or what 'publish' returned"
+                    f"row '{row}': nobody knows which row of the release is whose; give a number,"
+                    " the trace, or what 'publish' returned"
                 )
             is_exposed = row == MOST_EXPOSED
             return self._views.of(
@@ -78,6 +82,7 @@ def attacker_views(
     policy: PolicyLike,
     original: Source,
     *,
+    trace: str | Path | ArrayLike | None = None,
     progress: Progress = no_progress,
 ) -> PreparedViews:
     """Views of a release, prepared once for looks at many rows."""
@@ -90,53 +95,51 @@ def attacker_views(
     if isinstance(release, Publication):
         release = release.data
     if isinstance(release, (str, Path)):
-        released = Table(read_released(str(release), policy).frame)
+        file = read_released(str(release), policy)
+        released, policy = Table(file.frame), as_certified(policy, str(release), file.sha256)
     else:
         released = published_table(table_of(release), policy)[0]
-    return PreparedViews(_of_table(released, policy, source))
+    rows = None if trace is None else rows_given(trace)
+    return PreparedViews(_of_table(released, policy, source, rows))
 
 
 def _of_draft(found: Outcome, policy: Policy, source: Table) -> AttackerViews:
-    """A release whose rows are known, although they may be shuffled."""
-    draft, records = found.draft, source.records
-    if draft.truth.original.records != records:
+    """A release of which it is known whose row is where."""
+    draft = found.draft
+    if draft.truth.original.records != source.records:
         raise InputError("original: is not the table that was published; give that one")
-    order = np.arange(records)  # the row of the source behind each record that was published
-    if policy.model.render.order != "input":
-        order = by_content(source.frame)
-    place = np.empty(records, dtype=np.int64)
-    place[order if draft.truth.rows is None else order[draft.truth.rows]] = np.arange(records)
-    values = {}
-    for one in draft.truth.encoded.attributes:
-        values[one.attribute.name] = np.empty(records)
-        values[one.attribute.name][order] = one.value_of_code()[one.codes]
-    released = Table(draft.frame)
-    return _views(released, found.release, source, values, place, policy)
+    return _views(Table(draft.frame), found.release, source, draft.truth, policy)
 
 
-def _of_table(released: Table, policy: Policy, source: Table) -> AttackerViews:
-    """A release as its readers have it: shuffled, nobody knows whose row is where."""
-    schema, truth, findings = bind_with_original(released, policy, source)
+def _of_table(
+    released: Table, policy: Policy, source: Table, trace: np.ndarray | None
+) -> AttackerViews:
+    """A release as its readers have it: without its trace, nobody knows whose row is where."""
+    schema, truth, findings = bind_with_original(released, policy, source, trace)
     if schema is None or findings:
         raise InputError.from_findings(findings)
-    encoded, unfit = (truth.encoded, []) if truth is not None else encode(source, schema)
-    if encoded is None:
-        raise InputError.from_findings([f"original: {finding}" for finding in unfit])
     shown = read_release(released, schema, policy, truth)
-    values = {one.attribute.name: one.value_of_code()[one.codes] for one in encoded.attributes}
-    place = None if truth is None else np.arange(source.records)
-    return _views(released, shown, source, values, place, policy)
+    if truth is None:
+        encoded, unfit = encode(source, schema)
+        if encoded is None:
+            raise InputError.from_findings([f"original: {finding}" for finding in unfit])
+        return _views(released, shown, source, encoded, policy)
+    return _views(released, shown, source, truth, policy)
 
 
 def _views(
     released: Table,
     shown: Release,
     source: Table,
-    values: dict[str, np.ndarray],
-    place: np.ndarray | None,
+    known_of: Truth | EncodedTable,
     policy: Policy,
 ) -> AttackerViews:
-    """Everything as `AttackerViews` takes it. values, place: as in `OriginalRows`."""
+    """Everything as `AttackerViews` takes it. known_of: whose row is whose, or the source alone."""
+    place, encoded = None, known_of
+    if isinstance(known_of, Truth):
+        encoded, place = known_of.encoded, np.argsort(known_of.trace)
+    assert isinstance(encoded, EncodedTable)
+    values = {one.attribute.name: one.value_of_code()[one.codes] for one in encoded.attributes}
     known = {column.name: source.column(column.name) for column in shown.columns}
     sensitive = {name: source.column(name) for name in shown.classes.sensitive}
     original = OriginalRows(known, values, sensitive, place)

@@ -39,7 +39,7 @@ from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding.files import read_original, table_given
 from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.policy import Policy, PolicyLike
-from shoal.recoding.recode import find_classes, ordered, recode
+from shoal.recoding.recode import find_classes, recode
 from shoal.tables.second_release import republisher
 
 WARM_UP = 300  # records
@@ -159,7 +159,6 @@ class _Ground:
 
     @classmethod
     def of(cls, table: Table, policy: Policy) -> _Ground:
-        table = ordered(table, policy)
         bound, findings = bind(table, policy)
         if bound is None:
             raise InputError.from_findings(findings)

@@ -8,10 +8,13 @@ published cell covers the truth.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from shoal.auditor.description import described
 from shoal.auditor.downstream import downstream as downstream_of
@@ -27,7 +30,13 @@ from shoal.connectors import files
 from shoal.connectors.coded_files import CodedSource
 from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame
-from shoal.connectors.outputs import describe_file, described_second, remove_stale_signature
+from shoal.connectors.outputs import (
+    certificate_beside,
+    describe_file,
+    described_second,
+    remove_stale_signature,
+)
+from shoal.connectors.traces import rows_given, traced_rows
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
@@ -82,6 +91,7 @@ def audit(
     sensitive: str | Sequence[str] = (),
     l: int | None = None,
     t: float | None = None,
+    trace: str | Path | ArrayLike | None = None,
     downstream: bool = False,
     threads: int | None = None,
     progress: Progress = no_progress,
@@ -90,10 +100,12 @@ def audit(
 
     released: of a release of two tables, both as a pair.
 
-    With the original (the same records in the same order) people are counted and every cell is
-    checked to cover the truth. Without it, and without a subject column in the release, rows are
-    counted and the certificate's `counted` says so. downstream: also train classifiers on the
-    release and test them on the original; needs the extra `ml`. threads: how many may work at once,
+    With the original and the trace (the row of the original behind each published one, as in
+    `Publication.trace`) people are counted and every cell is checked to cover the truth. Without a
+    trace that is done only where the policy says `order: input`; without a subject column in the
+    release, rows are counted and the certificate's `counted` says so. downstream: also train
+    classifiers on the release and test them on the original; needs the extra `ml`.
+    threads: how many may work at once,
     by default the process's cores; nothing depends on it. Raises InputError where the two tables or
     the policy don't fit each other.
 
@@ -106,7 +118,8 @@ def audit(
     with cores.using(threads):
         truth = None if original is None else original_table(table_given(original, policy), policy)
         table, contradicted = published_table(released_table(released, policy), policy)
-        certificate = audit_table(table, policy, truth, progress, downstream).certificate
+        rows = None if trace is None else rows_given(trace)
+        certificate = audit_table(table, policy, truth, progress, downstream, rows).certificate
     return with_contradicted(certificate, contradicted)
 
 
@@ -134,6 +147,7 @@ def audit_table(
     original: Table | None,
     progress: Progress = no_progress,
     trained: bool = False,
+    trace: np.ndarray | None = None,
 ) -> AuditResult:
     """`audit` of a table, with what it read from it."""
     started = time.process_time()
@@ -147,7 +161,7 @@ def audit_table(
     if original is None:
         schema, findings = bind_release(shown, policy)
     else:
-        schema, truth, findings = bind_with_original(shown, policy, original)
+        schema, truth, findings = bind_with_original(shown, policy, original, trace)
     if schema is None or findings:
         raise InputError.from_findings(findings)
     release: Release | None = None
@@ -178,9 +192,13 @@ def audit_table(
 
 
 def bind_with_original(
-    released: Table, policy: Policy, original: Table
+    released: Table, policy: Policy, original: Table, trace: np.ndarray | None = None
 ) -> tuple[Schema | None, Truth | None, list[Any]]:
-    """The schema of the original, and what it tells about the release; or every finding."""
+    """The schema of the original, and what it tells about the release; or every finding.
+
+    trace: (n,) the original's row behind each published one; without it, rows are matched only
+    where they are in the original's order.
+    """
     schema, unbound = bind_original(original, policy)
     findings: list[Any] = [f"original: {finding}" for finding in unbound]
     findings += check_columns(released.names, policy, released=True)
@@ -189,12 +207,17 @@ def bind_with_original(
             f"original: has {original.records} records, the release {released.records}; "
             "give the table that it was made of"
         )
+    elif trace is not None and not np.array_equal(np.sort(trace), np.arange(original.records)):
+        findings.append(
+            "trace: does not name each row of the original once; give the trace that was written"
+            " with the release"
+        )
     if schema is None or findings:
         return None, None, findings
-    if schema.render.order != "input":
-        return schema, None, []  # shuffled rows can't be matched with the original's
+    if trace is None and schema.render.order != "input":
+        return schema, None, []  # nobody knows whose row is where
     encoded, wrong = encode(original, schema)
-    truth = None if encoded is None else Truth(original, encoded)
+    truth = None if encoded is None else Truth(original, encoded, trace)
     return schema, truth, [f"original: {finding}" for finding in wrong]
 
 
@@ -204,6 +227,7 @@ def audit_file(
     original_path: str | None = None,
     output_path: str | None = None,
     *,
+    trace_path: str | None = None,
     downstream: bool = False,
     progress: Progress = no_progress,
 ) -> AuditResult:
@@ -223,7 +247,9 @@ def audit_file(
         original = None if original_path is None else read_original(original_path, policy)
         shown, truth = Table(released.frame), None if original is None else Table(original.frame)
         contradicted, second = released.contradicted, released.second
-    result = audit_table(shown, policy, truth, progress, downstream)
+    trace = None if trace_path is None else traced_rows(trace_path)
+    policy = as_certified(policy, released_path, released.sha256)
+    result = audit_table(shown, policy, truth, progress, downstream, trace)
     certificate = with_contradicted(result.certificate, contradicted).extended(
         input=None if original is None else {"sha256": original.sha256},
         output=describe_file(
@@ -239,6 +265,20 @@ def audit_file(
     if output_path is not None:
         write_certificate(certificate, output_path)
     return replace(result, certificate=certificate)
+
+
+def as_certified(policy: Policy, released_path: str, sha256: str) -> Policy:
+    """The policy with the order of rows that the certificate beside a release states, if it is of
+    these bytes.
+    """
+    try:
+        beside = certificate_beside(released_path)
+        stated = {} if beside is None else Certificate.parsed(beside, released_path)
+    except InputError:
+        return policy
+    output = stated.get("output")
+    is_its = isinstance(output, Mapping) and output.get("sha256") == sha256
+    return policy.as_certified(output) if is_its else policy
 
 
 def write_certificate(certificate: Certificate, path: str) -> None:

@@ -25,7 +25,7 @@ def downstream(release: Release, schema: Schema, truth: Truth | None, seed: int)
     if truth is None:
         raise InputError(
             "downstream utility: compares records of the release with the original's; give"
-            " --original, and leave rows unshuffled"
+            " --original and --trace"
         )
     chosen = np.arange(release.records)
     if release.records > MOST_RECORDS:

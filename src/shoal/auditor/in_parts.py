@@ -300,10 +300,11 @@ def _subjects(people: Codes) -> np.ndarray | None:
 
 
 def _true_codes(truth: Truth, schema: Schema) -> Codes:
-    """The codes of the original that published cells are compared with."""
+    """The codes of the original that published cells are compared with, by published record."""
     names = [a.name for a in schema.published if a.role in (Role.SENSITIVE, Role.PLAIN)]
-    quasi = {one.attribute.name: one.codes for one in truth.encoded.attributes}
-    return quasi | {name: truth.original.column(name).codes for name in names}
+    codes = {one.attribute.name: one.codes for one in truth.encoded.attributes}
+    codes |= {name: truth.original.column(name).codes for name in names}
+    return {name: truth.aligned(own) for name, own in codes.items()}
 
 
 def _part_of(truth: Truth, codes: Codes, people: np.ndarray | None) -> Truth:

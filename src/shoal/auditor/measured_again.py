@@ -40,6 +40,7 @@ from shoal.data.formulas import formula_sentences_of
 from shoal.data.numbers import parse_numbers
 from shoal.data.person.columns import NO_VALUE
 from shoal.data.room import Room
+from shoal.data.row_order import is_in_order
 from shoal.data.table import Table
 from shoal.data.warnings import (
     FORMULA_CELLS,
@@ -74,7 +75,7 @@ class Reader:
 
     verb: the one that made the release; None where the reader does not know. is_certified: whether
     the policy is the one that the certificate names, as far as it names one. room: where tables go
-    that don't fit into memory.
+    that don't fit into memory. trace: (n,) the original's row behind each published one.
     """
 
     policy: Policy | None
@@ -82,6 +83,7 @@ class Reader:
     verb: str | None
     is_certified: bool
     room: Room | None = None
+    trace: np.ndarray | None = None
 
     @cached_property
     def source(self) -> SourceFile | CodedSource:
@@ -115,14 +117,14 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
     """
     if table is None:
         return Check(NAME, False, UNREADABLE)
-    policy = reader.policy
-    if policy is None:
+    if reader.policy is None:
         return _by_file_alone(stated, table)
+    policy = reader.policy.as_certified(stated.at("output"))
     try:
         source = reader.table
         shown, contradicted = published_table(table, policy)
         matched = None if reader.other_audit(stated.verb) else source
-        strict = audit_table(shown, policy, matched)
+        strict = audit_table(shown, policy, matched, trace=reader.trace)
         is_of_rows = matched is not None and counts_rows(stated)
         result = audit_table(shown, policy, None) if is_of_rows else strict
     except InputError as unfit:
@@ -133,6 +135,8 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
         why = listed([str(unfit.args[0]), *unfit.findings], 1)
         fits = reader.is_certified
         return Check(NAME, False, why if fits else "this policy does not fit the file")
+    if not _is_ordered(stated, shown, policy):
+        return Check(NAME, False, "rows are not in the order that the certificate states")
     if contradicted:
         return Check(NAME, False, fault_sentence("derived", contradicted))
     if contradicted is not None:
@@ -144,12 +148,22 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
         result.truth is not None,
         warnings=_more_warnings(stated, path, shown, policy, reader),
     )
-    is_shuffled = result.schema.render.order != "input"
+    is_sorted = result.schema.render.order != "input"
     return (
         _differing_or_broken(again, strict)
-        or _unmatched(again, reader, is_shuffled)
+        or _unmatched(again, reader, is_sorted)
         or Check(NAME, True, "an audit finds the same")
     )
+
+
+def _is_ordered(stated: Stated, shown: Table, policy: Policy) -> bool:
+    """Whether rows that are said to be sorted are; not asked where they are moved afterwards."""
+    order = stated.at("output", "dialect", "order")
+    is_moved = stated.verb == "stream" or policy.model.write.formulas == "escape"
+    if order != "content" or is_moved:
+        return True
+    stated.note("output", "dialect", "order")
+    return is_in_order(shown, policy.quasi, policy.render)
 
 
 def _by_file_alone(stated: Stated, table: Table) -> Check:
@@ -277,6 +291,8 @@ def _differing_or_broken(again: Comparison, strict: AuditResult) -> Check | None
     if stated.differences:
         return _differing(stated)
     if strict.truth is not None:
+        if stated.at("output", "dialect", "order") == "input":
+            stated.note("output", "dialect", "order")
         for name in strict.certificate["faults"]:
             stated.note("faults", name)
     if not _holds(strict.certificate, is_counted):
@@ -285,10 +301,10 @@ def _differing_or_broken(again: Comparison, strict: AuditResult) -> Check | None
     return None
 
 
-def _unmatched(again: Comparison, reader: Reader, is_shuffled: bool) -> Check | None:
+def _unmatched(again: Comparison, reader: Reader, is_sorted: bool) -> Check | None:
     """What kept figures from being compared; None where all were.
 
-    is_shuffled: by the reader's policy, not by what the certificate states.
+    is_sorted: by the reader's policy, not by what the certificate states.
     """
     stated = again.stated
     if reader.original is not None and reader.verb is None and stated.verb in RELEASED_IN_PARTS:
@@ -309,14 +325,16 @@ def _unmatched(again: Comparison, reader: Reader, is_shuffled: bool) -> Check | 
         if other_audit or not has_original:
             return Check(NAME, None, f"agrees as far as rows tell; to count people, {way_out}")
         text = "people can't be counted; the release alone names none, and its rows can't be"
-        return Check(NAME, None if is_shuffled else False, f"{text} matched with the original")
+        text = f"{text} matched with the original; give the trace (--trace)"
+        return Check(NAME, None if is_sorted else False, text)
     to = {asked_of(promise): promise.get("to") for promise in again.found["promises"]}
     if any(promise.get("to") != to[asked_of(promise)] for promise in stated.promises):
         text = "was measured to a reference; name it in the policy, under 'reference'"
         return Check(NAME, False if has_original else None, text)
     if has_original and not again.has_truth and not counts_rows(stated):
-        way_out = f"; run {other_audit}" if other_audit else ""
-        text = f"the file alone holds it; its rows can't be matched with the original{way_out}"
+        text = "the file alone holds it; its rows can't be matched with the original"
+        if stated.verb != "fuse":  # which has no trace
+            text += f"; run {other_audit}" if other_audit else "; give the trace (--trace)"
         return Check(NAME, None, text)
     return None
 

@@ -34,6 +34,7 @@ class Publication(Generic[FrameT]):
     policy: what was asked. found: what pages and figures are drawn from, the original included; it
         is left out where the publication is pickled or copied, so that what is stored or sent holds
         nothing that was not published. sensitive: of two tables, the second.
+    trace: (n,) the row of the original behind each published one; as private, and left out as well.
     """
 
     data: FrameT
@@ -42,9 +43,10 @@ class Publication(Generic[FrameT]):
     policy: Policy = field(repr=False)
     found: Found | None = field(repr=False, compare=False)
     sensitive: FrameT | None = field(default=None, repr=False, compare=False)
+    trace: np.ndarray | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "found": None}
+        return {**self.__dict__, "found": None, "trace": None}
 
     @property
     def warnings(self) -> tuple[ReleaseWarning, ...]:

@@ -19,6 +19,7 @@ from shoal.auditor.trace_rules import TracedRelease, broken_rules, wrong_records
 from shoal.connectors import files
 from shoal.connectors.feeds import RECORD_LINES, feed_of
 from shoal.connectors.outputs import describe_file
+from shoal.connectors.traces import read_trace
 from shoal.data.progress import Progress
 from shoal.data.schema import Fields
 from shoal.data.table import Table
@@ -27,8 +28,6 @@ from shoal.errors import InputError
 from shoal.policy.binding.people import with_person
 from shoal.policy.binding.table import bound_original
 from shoal.policy.policy import Policy
-
-COLUMNS = ("seq", "subject", "release", "class", "kind", "arrival", "emitted", "row")
 
 
 def audit_stream(
@@ -90,39 +89,6 @@ def audit_traced(
         faults=faults, seconds={"total": time.process_time() - started, "method": None}
     )
     return AuditResult(certificate, release, schema, truth)
-
-
-def read_trace(path: str) -> pl.DataFrame:
-    """The trace, one line for every record; raises InputError where it is none."""
-    try:
-        trace = pl.read_ndjson(path, infer_schema_length=None)
-    except (OSError, pl.exceptions.PolarsError):
-        raise InputError(
-            f"trace '{path}': can't be read; give the file that --trace wrote"
-        ) from None
-    if set(COLUMNS) - set(trace.columns):
-        raise InputError(f"trace '{path}': lacks columns; give the file that --trace wrote")
-    if not all(_is_traced(trace[name]) for name in COLUMNS):
-        raise InputError(f"trace '{path}': is not a trace; give the file that --trace wrote")
-    return trace
-
-
-def traced_records(path: str) -> np.ndarray:
-    """The position in its source of the record behind each published row of a stream."""
-    shown = read_trace(path).filter(pl.col("row").is_not_null()).sort("row")
-    if wrong_rows(shown, shown.height):
-        raise InputError(
-            f"trace '{path}': its rows are not numbered; give the file that --trace wrote"
-        )
-    return shown["seq"].to_numpy()
-
-
-def _is_traced(column: pl.Series) -> bool:
-    """Whether a column of a trace holds what such a column may hold."""
-    if column.name in ("class", "row"):
-        return column.dtype in (pl.Int64, pl.Null)
-    kinds = {"kind": (pl.String,), "subject": (pl.String, pl.Int64)}.get(column.name, (pl.Int64,))
-    return column.dtype in kinds and not column.null_count()
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ import polars as pl
 from shoal.auditor.promises import Measures
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.release import PublishedColumn
+from shoal.data.room import IN_MEMORY
+from shoal.data.row_order import RankedColumn, ascending
 from shoal.data.schema import Schema
 from shoal.data.truth import Truth
 from shoal.policy.policy import Policy
@@ -314,15 +316,19 @@ def _overheld(traced: TracedRelease) -> int:
 
 
 def _unshuffled(traced: TracedRelease) -> int:
-    """Releases in the order of arrival though their rows should be shuffled (I11)."""
+    """Releases in the order of arrival, and not of what their rows show (I11)."""
     release = traced.release
-    render = traced.policy.model.render
-    if "order" in render.model_fields_set and render.order == "input":
+    if traced.policy.render.order == "input":
         return 0
     arrival = traced.shown["arrival"].to_numpy()
     numbers, rows = np.unique(release, return_counts=True)
-    falls = np.flatnonzero((np.diff(arrival) < 0) & (np.diff(release) == 0))
-    return int((~np.isin(numbers[rows >= SHUFFLED_FROM], release[falls])).sum())
+    ranked = [RankedColumn.of(column, traced.policy.render) for column in traced.columns]
+    place = np.argsort(ascending(ranked, len(release), IN_MEMORY))
+    within = np.diff(release) == 0
+    mixed, unsorted = (
+        np.isin(numbers, release[1:][within & (np.diff(key) < 0)]) for key in (arrival, place)
+    )
+    return int(((rows >= SHUFFLED_FROM) & ~mixed & unsorted).sum())
 
 
 def _late(traced: TracedRelease) -> int:

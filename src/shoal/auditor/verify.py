@@ -32,6 +32,7 @@ from shoal.connectors.dialect import AS_FOUND, reading_as_stated
 from shoal.connectors.files import SourceFile
 from shoal.connectors.folder_manifest import check_released
 from shoal.connectors.outputs import certificate_beside, certificate_path, signature_path
+from shoal.connectors.traces import traced_rows
 from shoal.data import room
 from shoal.data.certificate import Certificate
 from shoal.data.fault_words import fault_sentence
@@ -89,6 +90,7 @@ def verify(
     policy: Policy | str | Path | dict[str, Any] | None = None,
     *,
     original: str | Path | None = None,
+    trace: str | Path | None = None,
     trust: Sequence[str | Path] = (),
     memory: int | str | None = None,
     progress: Progress = no_progress,
@@ -97,7 +99,8 @@ def verify(
 
     certificate: by default PATH.certificate.json. policy: the promises are measured again; of a
     fusion, that of its agreement.
-    original: its hash is compared, and people are counted. trust: public keys, or folders of them;
+    original: its hash is compared, and people are counted, by the trace that was written with the
+    release where rows are not in the original's order. trust: public keys, or folders of them;
     one of them must have signed. memory: bytes that may be used, or a size such as `"700MB"`; a
     table that does not fit is worked on in nameless files. Raises InputError where a file can't be
     read, MissingExtraError where trust is given and the extra `sign` is missing.
@@ -107,7 +110,9 @@ def verify(
     asked = None if policy is None else Policy.of(policy)
     source = None if original is None else path_text(original, "original")
     with room.using(memory):
-        return verify_by(path, Proof.of(path, certificate), asked, source, trust, progress)
+        proof = Proof.of(path, certificate)
+        traced = None if trace is None else path_text(trace, "trace")
+        return verify_by(path, proof, asked, source, trust, progress, traced)
 
 
 def policy_beside(released: str, certificate: str | Path | None = None) -> Path | None:
@@ -130,6 +135,7 @@ def verify_by(
     original: str | None = None,
     trust: Sequence[str | Path] = (),
     progress: Progress = no_progress,
+    trace: str | None = None,
 ) -> list[Check]:
     """`verify` by a certificate that was read already."""
     stated = Stated(proof.certificate)
@@ -142,7 +148,8 @@ def verify_by(
     if verb is None and signature.ok:  # a trusted key signed what the certificate says
         verb = stated.verb
     is_certified = named.ok is not False
-    reader = Reader(policy, original, verb, is_certified, room_for(path, original))
+    rows = None if trace is None else traced_rows(trace)
+    reader = Reader(policy, original, verb, is_certified, room_for(path, original), rows)
     return [*_checks(stated, path, reader, named, progress), signature]
 
 

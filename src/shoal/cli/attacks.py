@@ -52,7 +52,7 @@ class Guard:
     ] = None
     beside_trace: Annotated[
         list[str] | None,
-        option("--beside-trace FILE", "The trace of each --beside but ledgers, '-' for tables."),
+        option("--beside-trace FILE", "The trace of each --beside but ledgers, '-' for none."),
     ] = None
     attacker: Annotated[
         str | None,
@@ -305,7 +305,7 @@ class Attacks:
         list[str] | None,
         option(
             "--earlier-trace FILE",
-            "The trace of each --earlier, where these are streams of the same records.",
+            "The trace of each --earlier, where these are of the same records.",
         ),
     ] = None
     folds: Annotated[
@@ -359,6 +359,7 @@ class Attacks:
         if not (self.earlier or self.earlier_policy or self.earlier_trace):
             return ()
         from shoal.attacks.run.earlier import Earlier
+        from shoal.auditor.audit import as_certified
         from shoal.data.table import Table
         from shoal.policy.binding.files import read_released
         from shoal.policy.policy import Policy
@@ -371,14 +372,16 @@ class Attacks:
             )
         policies = [Policy.load(path) for path in paths] or [policy]
         policies = policies * len(names) if len(policies) == 1 else policies
-        return tuple(
-            Earlier(Table(read_released(name, own).frame), own, rows)
-            for name, own, rows in zip(names, policies, self._traced_rows(), strict=True)
-        )
+        found = []
+        for name, own, rows in zip(names, policies, self._traced_rows(), strict=True):
+            released = read_released(name, own)
+            own = as_certified(own, name, released.sha256)
+            found.append(Earlier(Table(released.frame), own, rows))
+        return tuple(found)
 
     def _traced_rows(self) -> list[np.ndarray | None]:
         """By earlier release, the record behind each of its rows, where a trace tells."""
-        from shoal.auditor.stream_trace import traced_records
+        from shoal.connectors.traces import traced_rows
 
         names, traces = self.earlier or [], self.earlier_trace or []
         if traces and len(traces) != len(names):
@@ -386,7 +389,7 @@ class Attacks:
                 f"--earlier-trace: {len(traces)} traces for {len(names)} earlier releases; give one"
                 " for each, or none"
             )
-        return [traced_records(trace) for trace in traces] or [None] * len(names)
+        return [traced_rows(trace) for trace in traces] or [None] * len(names)
 
 
 NO_ATTACKS = Attacks()

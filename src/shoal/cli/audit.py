@@ -70,7 +70,7 @@ def audit(
     ] = None,
     trace: Annotated[
         str | None,
-        option("--trace", "Of a stream: what became of each record; needs --original."),
+        option("--trace", "Whose row is whose, as its --trace wrote it; needs --original."),
     ] = None,
     reference: Annotated[
         str | None,
@@ -109,6 +109,7 @@ def audit(
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
     from shoal.auditor.audit import write_certificate
     from shoal.auditor.verdict import is_below
+    from shoal.connectors.traces import is_of_stream
     from shoal.policy.binding.past_memory import refuse_whole
     from shoal.tables.attack import AuditedFiles, attack_file
 
@@ -166,14 +167,17 @@ def audit(
         _refuse_beside("without --qi", columns.given())
     signer = opened(sign)
     changes = options.Overrides(k=k, read=read, write=write)
-    asked = columns.policy(changes) if policy is None else _asked(policy, changes, trace, reference)
-    if downstream and (original is None or trace is not None):
+    if trace is not None and original is None:
+        raise InputError("--trace: can only be checked against the source; give it with --original")
+    is_stream = trace is not None and is_of_stream(trace)
+    asked = (
+        columns.policy(changes) if policy is None else _asked(policy, changes, is_stream, reference)
+    )
+    if downstream and (original is None or is_stream):
         raise InputError(
             "--downstream: compares with the original, record by record; give it with --original"
         )
-    if trace is not None and original is None:
-        raise InputError("--trace: can only be checked against the source; give it with --original")
-    if record_lines is not None and trace is None:
+    if record_lines is not None and not is_stream:
         raise InputError("--record-lines: is how a stream read its source; give it with --trace")
     if attacks.attack and original is None:
         raise InputError(
@@ -189,14 +193,15 @@ def audit(
     inputs = [released, original, str(policy or "-"), *asked.files, *attacks.files, *beside.files]
     options.check_outputs(output, report=report, inputs=inputs)
     written = None if beside.is_asked else output
-    others_asked = {"--trace": trace, "--report": report, "--with": beside.is_asked}
+    others_asked = {"--trace": is_stream, "--report": report, "--with": beside.is_asked}
     refuse_whole({**others_asked, "--downstream": downstream}, released, original)
     with shown(quiet) as progress:
         given = AuditedFiles(released, original, written, downstream, trace, record_lines)
         result = attack_file(given, asked, attacks.request(asked), progress)
         if beside.is_asked:
             together = beside.question(k, least_values)
-            result = _judged_beside(result, (released, trace), asked, beside, together, progress)
+            own = released, is_stream
+            result = _judged_beside(result, own, asked, beside, together, progress)
             if output is not None:
                 write_certificate(result.certificate, output)
         if signer is not None and output is not None and result.certificate.holds:
@@ -208,7 +213,7 @@ def audit(
             write_report(result, asked, report, heading)
     certificate = result.certificate
     show_warnings(certificate)
-    for caveat in _caveats(result, original, trace):
+    for caveat in _caveats(result, original, is_stream):
         print(f"shoal: {printable(caveat)}", file=sys.stderr)
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
@@ -239,49 +244,49 @@ def _refuse_memory() -> None:
 
 def _judged_beside(
     result: AuditResult,
-    files: tuple[str, str | None],
+    file: tuple[str, bool],
     policy: Policy,
     beside: Beside,
     question: BesideQuestion,
     progress: Progress,
 ) -> AuditResult:
-    """The audit with what the release gives away beside others. files: the release, its trace."""
+    """The audit with what the release gives away beside others. file: its name, and whether it is
+    of a stream.
+    """
     from shoal.attacks.beside.sources import audit_named, of_file
 
-    released, trace = files
-    own = of_file(result, released, policy, "RELEASED", is_stream=trace is not None)
+    own = of_file(result, file[0], policy, "RELEASED", is_stream=file[1])
     found = audit_named(own, beside.releases, question, progress)
     return replace(result, certificate=result.certificate.extended(beside=found))
 
 
 def _asked(
-    policy: Path, changes: options.Overrides, trace: str | None, reference: str | None
+    policy: Path, changes: options.Overrides, is_stream: bool, reference: str | None
 ) -> Policy:
     """The policy in a file with what the command changes."""
-    asked = changes.policy(policy) if trace is None else changes.policy(policy, "stream", "fads")
+    asked = changes.policy(policy, "stream", "fads") if is_stream else changes.policy(policy)
     return asked.with_reference(reference)
 
 
-def _caveats(result: AuditResult, original: str | None, trace: str | None) -> Iterator[str]:
+def _caveats(result: AuditResult, original: str | None, is_stream: bool) -> Iterator[str]:
     """What the audit could not look at."""
     if original is not None and "presence" in result.certificate:
         yield (
-            "rows are shuffled: among people who are alike in their quasi-identifiers, a changed"
-            " value can't be told"
+            "rows are sorted by what they show: among people who are alike in their"
+            " quasi-identifiers, a changed value can't be told"
         )
     elif original is not None and result.truth is None:
         yield (
-            "the policy shuffles rows, so they can't be matched with the original: cells were not"
-            " compared with it"
+            "rows are sorted by what they show, so they can't be matched with the original: cells"
+            " and people are not measured; give --trace"
         )
     if result.certificate["counted"] == "rows":
-        remedy = (
-            "" if result.schema.render.order != "input" else "; give --original to count people"
-        )
+        is_input = result.schema.render.order == "input"
+        remedy = f"; give {'--original' if is_input else '--original and --trace'} to count people"
         yield f"the release names no subjects, so rows were counted, not people{remedy}"
     if any(row["holds"] is None for row in _accepted(result)):
         yield "what the policy accepts of attacks is not judged; give --original"
-    if trace is not None and any(
+    if is_stream and any(
         p["model"] == "t-closeness" and "to" not in p for p in result.certificate["promises"]
     ):
         yield (

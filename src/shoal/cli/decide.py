@@ -58,8 +58,11 @@ def attacker_view(
     original: Annotated[str, option("--original FILE", "The table it was made from.")],
     row: Annotated[
         str,
-        option("--row N", "A row, from 1, or 'most-exposed' or 'most-distorted'."),
+        option("--row N", "A row of the original from 1, 'most-exposed' or 'most-distorted'."),
     ] = "most-exposed",
+    trace: Annotated[
+        str | None, option("--trace", "Whose row is whose, as its --trace wrote it.")
+    ] = None,
     read: options.Read = None,
     write: options.Write = None,
     as_json: Annotated[bool, option("--json", "Print it as JSON.")] = False,
@@ -74,7 +77,7 @@ def attacker_view(
     asked = options.Overrides(read=read, write=write).policy(policy)
     number = int(row) if row.isascii() and row.isdigit() and len(row) < 16 else row
     with shown(quiet) as progress:
-        view = viewed(released, asked, original, number, progress=progress)
+        view = viewed(released, asked, original, number, trace=trace, progress=progress)
     if as_json:
         typer.echo(json.dumps(view.to_dict(), indent=2, ensure_ascii=False))
         return

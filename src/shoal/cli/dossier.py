@@ -74,6 +74,10 @@ def dossier(
         str | None,
         option("--original", "The table it was made of: tells the initial risk."),
     ] = None,
+    trace: Annotated[
+        str | None,
+        option("--trace", "Whose row is whose, as its --trace wrote it: counts people."),
+    ] = None,
     profile: Annotated[
         list[str] | None,
         option(
@@ -106,7 +110,7 @@ def dossier(
         raise InputError("--sign: signs what -o writes; name a page with -o")
     signer = opened(signatures.sign)
     asked = policy_of_release(released, certificate, policy, overrides)
-    _check_outputs(output, [released, str(context), original])
+    _check_outputs(output, [released, str(context), original, trace])
     from shoal.auditor.dossier.dossier import build_dossier
     from shoal.reports.dossier import json_path, summary, write_dossier
 
@@ -117,6 +121,7 @@ def dossier(
             context=context,
             policy=asked,
             original=original,
+            trace=trace,
             profiles=profile or (),
             trust=signatures.trust or (),
             progress=progress,

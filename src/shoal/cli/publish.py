@@ -48,6 +48,10 @@ def publish(
         ),
     ] = False,
     require_together: options.RequireTogether = False,
+    trace: Annotated[
+        str | None,
+        option("--trace FILE", "Whose row is whose (JSON lines); private. Audits count with it."),
+    ] = None,
     replace: Annotated[
         bool,
         option("--replace", "Puts it in place of an earlier release of that folder or table."),
@@ -105,6 +109,7 @@ def publish(
     others += [*attacks.files, *guard.files]
     options.check_outputs(report=report, inputs=[*others, plan])
     options.check_outputs(plan, inputs=others)
+    options.check_outputs(trace, inputs=[*others, plan, str(report)])
     options.check_outputs(*(metadata_path(output, kind) for kind in kinds), inputs=[*others, plan])
     refuse_whole({"--report": report}, input_path)
     with shown(quiet) as progress:
@@ -118,6 +123,7 @@ def publish(
             require_together=require_together,
             attack=attacks.request(asked),
             beside=guard.built(progress),
+            trace=trace,
             progress=progress,
         )
         with published_already("the release" if output == "-" else f"'{output}'"):
@@ -138,7 +144,8 @@ def publish(
         drawn = [str(report)] if report else []
         second = [sensitive_path(output)] if asked.is_in_two_tables else []
         released = [] if output == "-" else [output, *second, certificate_path(output)]
-        written = [*released, *signed, *saved, *described, *drawn]
+        traced = [trace] if trace else []
+        written = [*released, *signed, *saved, *traced, *described, *drawn]
         typer.echo(summary(outcome.certificate, listed(written) or None), err=True)
     if not as_json and not quiet and "attacks" in outcome.certificate:
         from shoal.reports.attacks import attack_lines

@@ -30,6 +30,10 @@ def verify(
         str | None,
         option("--original", "The table it was made of: compares its hash."),
     ] = None,
+    trace: Annotated[
+        str | None,
+        option("--trace", "Whose row is whose, as its --trace wrote it: counts people."),
+    ] = None,
     trust: Annotated[
         list[str] | None,
         option(
@@ -51,7 +55,13 @@ def verify(
     with shown(quiet) as progress:
         asked = policy_of_release(released, certificate, policy, overrides)
         checks = run(
-            released, certificate, asked, original=original, trust=trust or (), progress=progress
+            released,
+            certificate,
+            asked,
+            original=original,
+            trace=trace,
+            trust=trust or (),
+            progress=progress,
         )
     if as_json:
         typer.echo(json.dumps([vars(check) for check in checks], indent=2))

@@ -246,7 +246,8 @@ def describe_file(
             "dates": notation.dates,
             "intervals": None if render is None else render.intervals,
             "mark": None if render is None else render.suppressed,
-        },
+        }
+        | ({} if render is None else {"order": render.order}),
     }
 
 

@@ -255,7 +255,8 @@ DIALECT = record(
             matching("a text with {lo} and then {hi}", r"(?s).*\{lo\}.+\{hi\}.*")
         ),
         "mark": nullable(TEXT),
-    }
+    },
+    {"order": one_of("content", "input")},
 )
 OUTPUT = {"bytes": nullable(WHOLE), "format": TEXT, "dialect": DIALECT}
 SECOND = record({"sha256": SHA256, "bytes": nullable(WHOLE)})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -150,8 +150,9 @@ CLASSES = 1 << 18
 """Classes whose spans are found at once."""
 
 
-Codes = Callable[[slice], np.ndarray]
-"""What the records of a block show."""
+Rows = slice | np.ndarray
+Codes = Callable[[Rows], np.ndarray]
+"""What the records of a block show, or any others."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ class ShownColumn:
     def block(self, rows: slice) -> pl.Series:
         return self.cells.gather(self.codes(rows)).alias(self.name)
 
-    def is_suppressed(self, rows: slice) -> np.ndarray:
+    def is_suppressed(self, rows: Rows) -> np.ndarray:
         """(m,) bool."""
         return self.codes(rows) == self.suppressed
 
@@ -197,6 +198,11 @@ def hidden_where(
     return ShownColumn(
         column.name, shown.filter(pl.Series(occurs)), partial(_renumbered, place, codes)
     )
+
+
+def in_order(column: ShownColumn, order: np.ndarray) -> ShownColumn:
+    """The column with its rows in another order. order: (n,) the row behind each."""
+    return replace(column, codes=partial(_in_order, column.codes, order))
 
 
 def block_frames(columns: Sequence[ShownColumn], records: int) -> Iterator[pl.DataFrame]:
@@ -365,24 +371,28 @@ def _of_classes(
 # them, and the arrays that they look into.
 
 
-def _of_block(codes: np.ndarray, rows: slice) -> np.ndarray:
+def _of_block(codes: np.ndarray, rows: Rows) -> np.ndarray:
     return codes[rows]
 
 
-def _of_labels(of_label: np.ndarray, labels: np.ndarray, rows: slice) -> np.ndarray:
+def _of_labels(of_label: np.ndarray, labels: np.ndarray, rows: Rows) -> np.ndarray:
     found: np.ndarray = of_label[labels[rows]]
     return found
 
 
-def _of_rounds(cell: np.ndarray, rounds: np.ndarray, codes: np.ndarray, rows: slice) -> np.ndarray:
+def _of_rounds(cell: np.ndarray, rounds: np.ndarray, codes: np.ndarray, rows: Rows) -> np.ndarray:
     found: np.ndarray = cell[rounds[rows], codes[rows]]
     return found
 
 
-def _hidden(codes: Codes, starred: Codes, last: int, rows: slice) -> np.ndarray:
+def _in_order(codes: Codes, order: np.ndarray, rows: Rows) -> np.ndarray:
+    return codes(order[rows])
+
+
+def _hidden(codes: Codes, starred: Codes, last: int, rows: Rows) -> np.ndarray:
     return np.where(starred(rows), last, codes(rows)).astype(np.uint32)
 
 
-def _renumbered(place: np.ndarray, codes: Codes, rows: slice) -> np.ndarray:
+def _renumbered(place: np.ndarray, codes: Codes, rows: Rows) -> np.ndarray:
     found: np.ndarray = place[codes(rows)]
     return found

@@ -79,8 +79,8 @@ ONE_AND_MANY: dict[str, tuple[str, str]] = {
         "{} releases stand before an earlier one",
     ),
     "unshuffled": (
-        "1 release has its rows in the order of arrival, not shuffled",
-        "{} releases have their rows in the order of arrival, not shuffled",
+        "1 release has its rows in the order of arrival, not of what they show",
+        "{} releases have their rows in the order of arrival, not of what they show",
     ),
     "not_starred": (
         "1 suppressed row shows more than the mark",

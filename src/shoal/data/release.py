@@ -202,7 +202,7 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
         lo, hi = _ordinal_spans(attribute, column.cells, schema.render)
         whole = float(len(attribute.order or ()) - 1)
     elif attribute.kind is Kind.NUMBER:
-        ends = _number_ends(spans, schema.render)
+        ends = number_ends(spans, schema.render)
         lo, hi = map(parse_numbers, ends)
         # a range alone gives no mean, so such a column can't hold it
         if attribute.shown is not Shown.RANGE:
@@ -413,7 +413,7 @@ def _parted(cells: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray]:
     return tuple(spans), means
 
 
-def _number_ends(cells: tuple[str, ...], render: Render) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def number_ends(cells: tuple[str, ...], render: Render) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The two ends of each cell as they are written, "" where it is neither number nor span."""
     is_value = ~np.isnan(parse_numbers(cells))
     head, middle, tail = render.parts

@@ -77,7 +77,7 @@ class Render:
 
     intervals: str = "[{lo}, {hi}]"
     suppressed: str = "*"
-    order: str = "input"
+    order: str = "content"
 
     @property
     def parts(self) -> tuple[str, str, str]:

@@ -28,9 +28,14 @@ class Truth:
     rows: np.ndarray | None = None
     whole_table: Mapping[str, np.ndarray] = field(default_factory=dict)
 
+    @property
+    def trace(self) -> np.ndarray:
+        """(n,) the row of the original behind each published record."""
+        return np.arange(self.encoded.records) if self.rows is None else self.rows
+
     def aligned(self, values: np.ndarray) -> np.ndarray:
         """Values of the original's records, by published record."""
-        return values if self.rows is None else values[self.rows]
+        return values if self.rows is None else self.original.room.gather(values, self.rows)
 
     def values(self, encoded: EncodedAttribute) -> np.ndarray:
         """The number, order or leaf behind every published record; NaN where it has none."""

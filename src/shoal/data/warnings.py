@@ -23,6 +23,7 @@ MOSTLY_ASIDE = "mostly-set-aside"
 EMPTY_ROWS = "empty-rows"
 ROWS_APART = "rows-apart"
 HIDDEN_ROWS = "hidden-rows"
+ORDER_KEPT = "order-kept"
 
 
 OF_CELLS = (

@@ -103,15 +103,6 @@ def unpack_column(content: bytearray, rows: int) -> tuple[str, list[str], np.nda
     return name, texts, codes
 
 
-def shuffled_rows(table: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """The rows in an order that follows from their content alone.
-
-    Columns are as `series_of` makes them, so they are sorted as text without a copy as text.
-    """
-    by_content = table.sort(table.columns)
-    return by_content[np.random.default_rng([seed, 1]).permutation(by_content.height)]
-
-
 # Columns that owners tell each other: the label, and what is published unchanged.
 
 

@@ -20,6 +20,7 @@ import polars as pl
 from shoal.connectors.party.messages import LinkLost, MessageKind, said_by
 from shoal.connectors.party.tls import Identity
 from shoal.data.progress import Progress, no_progress
+from shoal.data.row_order import published_order
 from shoal.data.uncompiled import always
 from shoal.errors import InfeasibleError, InputError, PartyError
 from shoal.fusion.columns import (
@@ -28,7 +29,6 @@ from shoal.fusion.columns import (
     SharedColumns,
     require_values,
     series_of,
-    shuffled_rows,
 )
 from shoal.fusion.conversation import Conversation, open_journal
 from shoal.fusion.ground import REFUSED, VALID, Ground
@@ -226,7 +226,8 @@ class PartyProtocol:
             plain = shared.unchanged(MessageKind.PLAIN)
             columns |= {name: series_of(*column) for name, column in (plain | diverse).items()}
             table = pl.DataFrame({name: columns[name] for name in self._agreement.published})
-            published = shuffled_rows(table, self._agreement.model.seed)
+            policy = self._agreement.policy
+            published = table[published_order(table, policy.quasi, policy.render)]
             self._seal(published)
         self.by_row = table if self._keeps_rows else None
         if recalled is None:

@@ -31,6 +31,7 @@ from shoal.data.ledger_view import LedgerView
 from shoal.data.progress import Progress
 from shoal.data.recoding import Recoding
 from shoal.data.release import PublishedColumn
+from shoal.data.row_order import published_order
 from shoal.data.schema import Attribute, Role, Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
@@ -49,7 +50,6 @@ from shoal.ledgers.planned_release import (
     partition_table,
     place,
     recoded,
-    row_order,
     view_of_records,
 )
 from shoal.ledgers.returning import plan_again, refuse_panel
@@ -174,7 +174,7 @@ def plan_into_boxes(
     old = current.frame.height
     stays = np.concatenate([np.ones(old, dtype=bool), kept])
     frame = _recoded_table(current, new, of_rows, bound).filter(stays)
-    order = row_order(frame, bound.schema, policy.model.seed)
+    order = published_order(frame, policy.quasi, bound.schema.render)
     known = np.flatnonzero(order >= old)
     return PlannedRelease(
         frame[order],

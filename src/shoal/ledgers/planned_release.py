@@ -21,6 +21,7 @@ from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.person_names import same_value
 from shoal.data.release import PublishedColumn
+from shoal.data.row_order import published_order
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
@@ -31,7 +32,7 @@ from shoal.policy.binding.table import BoundTable, bind, bind_release
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
 from shoal.protocols import Partitioner
-from shoal.recoding.recode import recode, shuffled_order
+from shoal.recoding.recode import recode
 
 NO_ROOM = "no class has room for them yet"
 
@@ -82,13 +83,6 @@ class PlannedRelease:
     counterfeits: pl.DataFrame | None = None
     returning: int = 0
     panel: PlannedPanel | None = None
-
-
-def row_order(frame: pl.DataFrame, schema: Schema, seed: int) -> np.ndarray:
-    """(n,) the order in which these rows are published, as the policy's `render.order` says."""
-    return (
-        np.arange(frame.height) if schema.render.order == "input" else shuffled_order(frame, seed)
-    )
 
 
 # The published table as it is now: its rows, who stands behind them, and its classes.
@@ -278,7 +272,7 @@ def recoded(
             frame, identities, placed, partition, values, bound.schema
         )
         counterfeits = counterfeits_by_class(frame, records, bound.schema)
-    order = row_order(frame, bound.schema, policy.model.seed)
+    order = published_order(frame, policy.quasi, bound.schema.render)
     is_real = order < records
     real = order[is_real]
     return PlannedRelease(

@@ -283,7 +283,7 @@ def two_table_findings(model: PolicyModel) -> Iterator[str]:
         yield "attacks are tried on boxes, and it shows none; leave out 'accept'"
     if model.write.numbers:
         yield "shows no intervals that have ends; leave out 'write: numbers'"
-    if "order" in model.render.model_fields_set and model.render.order == "input":
+    if model.render.order == "input":
         yield (
             "the order of rows could reveal what a table joined by group hides; leave out"
             " 'order: input'"

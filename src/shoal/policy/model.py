@@ -306,7 +306,7 @@ class RenderPolicy(_Strict):
 
     intervals: str = "[{lo}, {hi}]"
     suppressed: str = Field("*", min_length=1)
-    order: Literal["input", "shuffled"] = "input"
+    order: Literal["content", "input", "shuffled"] = "content"
 
     @field_validator("intervals")
     @classmethod

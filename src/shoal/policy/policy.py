@@ -60,6 +60,7 @@ class Policy:
     is_made_of_columns: whether nobody wrote it: an audit was asked about columns alone.
     is_method_open: whether parameters were set of a method that nobody named: on data where another
         one is the default, that is taken if it has these parameters, too.
+    is_certified_in_order: whether a certificate states that rows are in the input's order.
     """
 
     model: PolicyModel
@@ -67,6 +68,7 @@ class Policy:
     earlier: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     is_made_of_columns: bool = False
     is_method_open: bool = False
+    is_certified_in_order: bool = False
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
@@ -238,8 +240,23 @@ class Policy:
         large = asks_more or (self.required_k or 0) >= LARGE_K
         return encoded.distinct_share < (MANY_EQUAL if not large else SOME_EQUAL)
 
+    def as_certified(self, output: Mapping[str, Any] | None) -> Policy:
+        """The policy, its rows in the input's order where a certificate says so in `output`.
+
+        Certificates that say nothing are of a time when that was the default. None can say that
+        rows can't be matched which a policy has in the input's order.
+        """
+        dialect = (output or {}).get("dialect")
+        is_silent = "order" not in self.model.render.model_fields_set
+        default = "input" if is_silent else "content"
+        is_input = dialect is not None and dialect.get("order", default) == "input"
+        return replace(self, is_certified_in_order=True) if is_input else self
+
     def with_shuffled_rows(self) -> Policy:
-        """The policy, its rows shuffled unless it says otherwise, as in a series."""
+        """The policy, its rows not in the input's order unless it says so, as in a series.
+
+        `shuffled` is how hashes of policies name that since the first version.
+        """
         if "order" in self.model.render.model_fields_set:
             return self
         return self._with(
@@ -401,7 +418,8 @@ class Policy:
     def render(self) -> Render:
         """How published cells are written."""
         render = Render(**self.model.render.model_dump())
-        return replace(render, order="shuffled") if self.is_in_two_tables else render
+        is_input = render.order == "input" or self.is_certified_in_order
+        return replace(render, order="input" if is_input else "content")
 
     @property
     def subject(self) -> str | None:

@@ -17,6 +17,7 @@ from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.recoding import GlobalRecoding
 from shoal.data.release import is_withheld
+from shoal.data.row_order import published_order
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InfeasibleError
@@ -27,14 +28,6 @@ from shoal.privacy.promises import BoundPromises, nearest_feasible
 from shoal.protocols import SearchingPartitioner
 from shoal.recoding.boxes import Boxes
 from shoal.search.repair import repair
-
-
-def ordered(table: Table, policy: Policy) -> Table:
-    """The table as methods see it: in its own order, or by content if the release is shuffled."""
-    if policy.render.order == "input":
-        return table
-    # ties are broken by what records hold, so that nothing of the input's order is left
-    return Table(table.frame[by_content(table.frame)])
 
 
 def find_classes(
@@ -93,7 +86,7 @@ def recode(
     typed: bool = True,
     withheld: bool = False,
 ) -> Recoded:
-    """The release as it would be published, shuffled where the policy says so.
+    """The release as it would be published, its rows in the order that the policy says.
 
     Records that show the mark in every quasi-identifier are one class for its readers, whatever
     made them; `Starring` sees to it that they keep every promise. Raises InfeasibleError where no
@@ -110,20 +103,9 @@ def recode(
     rows = None
     if bound.schema.render.order != "input":
         # by what is shown now: an order by hidden values would tell them
-        rows = shuffled_order(frame, policy.model.seed)
+        rows = published_order(frame, policy.quasi, bound.schema.render, table)
         frame = frame[rows]
     return Recoded(frame, Truth(table, bound.encoded, rows))
-
-
-def shuffled_order(frame: pl.DataFrame, seed: int) -> np.ndarray:
-    """An order of the rows that follows from what they show: the published seed can't undo it."""
-    return by_content(frame)[np.random.default_rng([seed, 1]).permutation(frame.height)]
-
-
-def by_content(frame: pl.DataFrame) -> np.ndarray:
-    """Rows in the order of what they show as text; equal rows are in any order."""
-    text = frame.select(pl.all().cast(pl.String))
-    return text.select(pl.arg_sort_by(text.columns)).to_series().to_numpy()
 
 
 # Records that show the mark in every quasi-identifier: one class, whatever made them.

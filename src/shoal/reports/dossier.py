@@ -45,6 +45,7 @@ def dossier(
     output: str | Path | None = None,
     policy: PolicyLike | None = None,
     original: str | Path | None = None,
+    trace: str | Path | None = None,
     profiles: Sequence[str] = (),
     trust: Sequence[str | Path] = (),
     progress: Progress = no_progress,
@@ -52,8 +53,8 @@ def dossier(
     """The dossier of a released file, from its certificate and a context file or its content.
 
     output: a page of HTML; the same as JSON is written beside it. original: tells the initial risk.
-    profiles: by name; `gdpr` by default. trust: public keys. Raises PromiseError where the file
-    fails `verify`, and InputError.
+    trace: as of `shoal.verify`. profiles: by name; `gdpr` by default. trust: public keys. Raises
+    PromiseError where the file fails `verify`, and InputError.
     """
     found = build_dossier(
         released,
@@ -61,6 +62,7 @@ def dossier(
         context=context,
         policy=policy,
         original=original,
+        trace=trace,
         profiles=profiles,
         trust=trust,
         progress=progress,

@@ -15,11 +15,11 @@ from shoal.reports.pages import Measured
 ORDERS = {
     "input": (
         "Rows stand in the order of the input. Anyone who knows that order, such as an alphabetical"
-        " list, can tell who is who; 'render: {order: shuffled}' in the policy mixes them."
+        " list, can tell who is who; leave 'order: input' out of the policy."
     ),
-    "shuffled": (
-        "Rows were mixed. Their order follows from what they show and the seed alone, so it tells"
-        " nothing about the order of the input, even to those who have the seed."
+    "content": (
+        "Rows are sorted by what they show, so their order tells nothing about the order of the"
+        " input."
     ),
 }
 

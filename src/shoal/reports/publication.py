@@ -39,8 +39,9 @@ class Publication(publication.Publication[FrameT]):
 
     data: the published frame, of the kind that came in. certificate: what was measured on it.
     classes: (n,) int32 class of each published row, -1 where it is withheld, in no class.
-    policy: what was asked. sensitive: the second table of `anatomy`, None else. A pickled or copied
-    publication leaves out what pages and figures are drawn from, which holds the original.
+    policy: what was asked. sensitive: the second table of `anatomy`, None else. trace: (n,) the row
+    of the original behind each published one. A pickled or copied publication leaves out the trace
+    and what pages and figures are drawn from, which holds the original.
     """
 
     def __repr__(self) -> str:
@@ -217,6 +218,4 @@ def _warned(done: publication.Publication[FrameT]) -> Publication[FrameT]:
     """A result with pages and figures; warns the caller of what the certificate warns about."""
     for warning in done.certificate.warnings:
         warnings.warn(warning, stacklevel=3)
-    return Publication(
-        done.data, done.certificate, done.classes, done.policy, done.found, done.sensitive
-    )
+    return Publication(**vars(done))

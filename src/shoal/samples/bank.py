@@ -57,7 +57,6 @@ attributes:
 _FOOT = """\
 label: loan
 method: {name: tds}
-render: {order: shuffled}
 seed: 7
 """
 

@@ -15,6 +15,7 @@ import polars as pl
 
 from shoal.auditor.promises import Measures
 from shoal.data.person_names import names_of, person_name
+from shoal.data.row_order import published_order
 from shoal.data.schema import Kind, Role, Schema
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.space import Space
@@ -107,10 +108,6 @@ class StreamCore:
         self._releases = 0
         self._pending = PendingRecords()
         self._texts = ClusterTexts(self.schema, self.space, self._promises.by_cells)
-        self._shuffled = (
-            "order" not in policy.model.render.model_fields_set
-            or self.schema.render.order != "input"
-        )
         self.arrived = 0
 
     def push(
@@ -328,14 +325,13 @@ class StreamCore:
     def _order(self, decided: Emissions, frame: pl.DataFrame) -> tuple[np.ndarray, int]:
         """Places of the published rows, release by release, and how many; the unpublished follow.
 
-        Within a release the order follows from a hash of what the rows show, so it tells nothing of
-        arrival.
+        Within a release the order follows from what the rows show, so it tells nothing of arrival.
         """
         hidden = ~np.isin(decided.kind, (NEW, REUSE, SUPPRESS))
         within = decided.seq
-        if self._shuffled:
-            within = frame.hash_rows(seed=self.policy.model.seed).to_numpy()
-        return np.lexsort((decided.seq, within, decided.release, hidden)), int((~hidden).sum())
+        if self.schema.render.order != "input":
+            within = np.argsort(published_order(frame, self.policy.quasi, self.schema.render))
+        return np.lexsort((within, decided.release, hidden)), int((~hidden).sum())
 
     # stopping and going on
 

@@ -235,8 +235,11 @@ def _refused(bad: list[tuple[int, str]]) -> InputError:
 def fixed_by(policy: Policy) -> dict[str, Any]:
     """What a policy settles for as long as its stream goes on."""
     # a bound on what is unpacked changes no record
+    settled = policy.model.model_dump(mode="json", exclude={"read": {"unpacked"}})
+    if "order" not in policy.model.render.model_fields_set:
+        settled["render"]["order"] = "input"  # as the default was named once
     return {
-        "policy": policy.model.model_dump(mode="json", exclude={"read": {"unpacked"}}),
+        "policy": settled,
         "shuffled": sorted(policy.model.render.model_fields_set),
         "hierarchies": [files.file_sha256(name) for name in policy.files],
     }

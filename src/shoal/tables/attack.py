@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
+
+from numpy.typing import ArrayLike
 
 from shoal.attacks.run.accept import unmeasured
 from shoal.attacks.run.attack import attack_read_stream, attacked, request_of_frames
 from shoal.attacks.run.people import OTHER_METHOD, AttackedRelease
 from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_of
 from shoal.auditor.audit import AuditResult, audit_file, audit_table, write_certificate
-from shoal.auditor.stream_trace import audit_stream, read_trace
+from shoal.auditor.stream_trace import audit_stream
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.outputs import certificate_beside, certificate_path
+from shoal.connectors.traces import is_of_stream, read_trace, rows_given
 from shoal.data.attack_scene import Recoding
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
@@ -41,8 +45,9 @@ def attack(
     *,
     control: Frame | None = None,
     external: Frame | None = None,
-    earlier: Sequence[Frame | tuple[Frame, PolicyLike | None]] = (),
+    earlier: Sequence[Any] = (),
     folds: int = 1,
+    trace: str | Path | ArrayLike | None = None,
     progress: Progress = no_progress,
 ) -> Certificate:
     """An audit's certificate of a released frame, with what attacks on it found under `attacks`.
@@ -50,14 +55,16 @@ def attack(
     attacks: names, with parameters if need be (`inference:tolerance=0.1`, or a dict); `all` tries
     every one that has what it needs. control: people who are not in the release; by default some
     are left out of a second release, where the policy names its method. external: a list of people.
-    earlier: other releases of the same people, each alone or with a policy of its own. Raises
-    InputError where tables, policy and attacks don't fit each other.
+    earlier: other releases of the same people, each alone, with a policy of its own, or with that
+    and its trace. trace: as of `shoal.audit`. Raises InputError where tables, policy and attacks
+    don't fit each other.
     """
     policy = Policy.of(policy)
     request = request_of_frames(policy, attacks, control, external, earlier, folds)
     table, _ = published_table(table_of(released), policy)
     source = original_table(table_given(original, policy), policy)
-    result = audit_table(table, policy, source, progress)
+    rows = None if trace is None else rows_given(trace)
+    result = audit_table(table, policy, source, progress, trace=rows)
     target = published_again(AttackedRelease.of_audited(result, table, source, policy), policy)
     return attacked(result.certificate, target, policy, request, progress)
 
@@ -66,7 +73,7 @@ def attack(
 class AuditedFiles:
     """What an audit reads and writes. output: of the certificate, if it is written.
 
-    trace: of a stream. record_lines: lines that a record of its source could have.
+    trace: of a table or a stream. record_lines: lines that a record of its source could have.
     """
 
     released: str
@@ -88,7 +95,7 @@ def attack_file(
     Without the original no attack can be tried: what the policy accepts then stays open.
     """
     request = asked_of(policy, request)
-    if paths.trace is not None:
+    if paths.trace is not None and is_of_stream(paths.trace):
         result = _attacked_stream(paths, policy, request, progress)
     else:
         result = _attacked_table(paths, policy, request, progress)
@@ -103,7 +110,12 @@ def _attacked_table(
     if request.attacks:
         refuse_whole({"--attack": request.attacks}, paths.released, paths.original)
     result = audit_file(
-        paths.released, policy, paths.original, downstream=paths.downstream, progress=progress
+        paths.released,
+        policy,
+        paths.original,
+        trace_path=paths.trace,
+        downstream=paths.downstream,
+        progress=progress,
     )
     if not request.attacks:
         return result

@@ -9,13 +9,13 @@ from hashlib import sha256
 import numpy as np
 import polars as pl
 
+from shoal.data.row_order import published_order
 from shoal.data.table import Table
 from shoal.data.two_tables import SENSITIVE, TwoTables
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.binding.table import BoundTable
 from shoal.privacy.promises import BoundPromises, nearest_feasible
-from shoal.recoding.recode import shuffled_order
 from shoal.search.repair import repair
 
 ROWS = 1 << 16
@@ -32,7 +32,7 @@ class Bucketed:
 
 
 def bucketed(table: Table, bound: BoundTable) -> Bucketed:
-    """Groups that keep every promise, shown in two tables, the rows of the first shuffled.
+    """Groups that keep every promise, in two tables, the first sorted by what its rows show.
 
     Raises InputError where a person has several records, InfeasibleError where no groups keep the
     promises.
@@ -57,7 +57,7 @@ def bucketed(table: Table, bound: BoundTable) -> Bucketed:
         groups = repair(matrix, groups, asked)
     seconds = time.process_time() - started
     shown = TwoTables().tables(table, encoded, groups, bound.schema)
-    rows = shuffled_order(shown[""], policy.model.seed)
+    rows = published_order(shown[""], policy.quasi, policy.render)
     return Bucketed(shown[""][rows], shown[SENSITIVE], rows, seconds)
 
 

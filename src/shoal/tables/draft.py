@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.reading import compares_with_input
+from shoal.connectors.traces import write_trace
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
@@ -29,7 +30,7 @@ from shoal.errors import InputError
 from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.policy import Policy
 from shoal.protocols import PrivacyModel
-from shoal.recoding.recode import find_classes, ordered, recode
+from shoal.recoding.recode import find_classes, recode
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.guard import BesideGuard
@@ -83,12 +84,9 @@ def prepare(
     """
     policy.build_method("publish")  # an unusable method is rejected before the data is read
     progress("checking the data against the policy")
-    given, table = table, ordered(table, policy)
     bound, findings = bind(table, policy)
     if bound is None:
-        # which name rows as they were given, not as they are ordered
-        raise InputError.from_findings(bind(given, policy)[1] or findings)
-    del given  # no second copy beside what follows
+        raise InputError.from_findings(findings)
     if bound.encoded.suppressed.any() and compares_with_input(bound.policy):
         raise InputError(
             "missing: 'suppress' takes records out of what 'reference: input' compares with; set"
@@ -140,12 +138,22 @@ def _in_two_tables(
     if explained:
         raise InputError(_no_explanation(policy))
     progress(f"finding groups by {policy.method_name}")
-    found = bucketed(table, bound)
+    # draws follow from what the records hold, not from their order
+    text = table.frame.select(pl.all().cast(pl.String))
+    order = text.select(pl.arg_sort_by(text.columns)).to_series().to_numpy()
+    by_content = Table(table.frame[order])
+    found = bucketed(by_content, bind(by_content, policy)[0] or bound)
     method = {"name": policy.method_name, "parameters": policy.method_parameters}
-    truth = Truth(table, bound.encoded, found.rows)
+    truth = Truth(table, bound.encoded, order[found.rows])
     return RecodedDraft(
         found.quasi, bound.schema, truth, method, {}, found.seconds, sensitive=found.sensitive
     )
+
+
+def save_trace(truth: Truth, path: str | None) -> None:
+    """Writes whose row is whose, whole, for the owner alone."""
+    if path is not None:
+        write_trace(truth.trace, path)
 
 
 def with_bound(certificate: Certificate, policy: Policy, classes: Classes) -> Certificate:

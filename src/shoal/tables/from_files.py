@@ -22,6 +22,7 @@ def publish_file(
     *,
     replace: bool = False,
     require_together: bool = False,
+    trace: str | Path | None = None,
     memory: int | str | None = None,
     engine: str | None = None,
     threads: int | None = None,
@@ -36,6 +37,7 @@ def publish_file(
     table, output: names as of the command: files, folders that end in `/`, tables in databases.
     replace: whether an earlier release in a folder or a database gives way.
     require_together: the largest k of any promise must hold over all quasi-identifiers, too.
+    trace: a private file to write, for audits: the row of the table behind each published one.
     memory: bytes that may be used, or a size such as `"700MB"`; a table that does not fit is worked
         on in nameless files. engine: `"spark"`, whose executors work on folders of Parquet.
     threads: how many may work at once; by default the process's cores. The release is the same for
@@ -48,6 +50,7 @@ def publish_file(
             path_text(output, "output"),
             replace=replace,
             require_together=require_together,
+            trace=None if trace is None else path_text(trace, "trace"),
             progress=progress,
         )
     for warning in outcome.certificate.warnings:
@@ -60,6 +63,7 @@ def audit_file(
     policy: PolicyLike,
     original: str | Path | None = None,
     *,
+    trace: str | Path | None = None,
     memory: int | str | None = None,
     engine: str | None = None,
     threads: int | None = None,
@@ -67,12 +71,14 @@ def audit_file(
 ) -> Certificate:
     """What a released file promises, measured; `certificate.holds` says whether all of it is kept.
 
-    original: as in `shoal.audit`. memory, engine, threads: as in `publish_file`. Writes nothing.
+    original, trace: as in `shoal.audit`. memory, engine, threads: as in `publish_file`. Writes
+    nothing.
     """
     with cores.using(threads), room.using(memory), engines.using(engine):
         return audit_job.audit_file(
             path_text(released, "released"),
             Policy.of(policy),
             None if original is None else path_text(original, "original"),
+            trace_path=None if trace is None else path_text(trace, "trace"),
             progress=progress,
         ).certificate

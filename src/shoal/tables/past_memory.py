@@ -7,7 +7,6 @@ read by pieces > codes > columns > classes, cut where the columns lie > written 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -29,11 +28,14 @@ from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.coded_table import (
     CodedTable,
+    Codes,
+    Rows,
     ShownColumn,
     as_is,
     block_frames,
     global_columns,
     hidden_where,
+    in_order,
     labels_of,
     local_columns,
     of_all,
@@ -42,6 +44,7 @@ from shoal.data.coded_table import (
 from shoal.data.formulas import formula_sentences_of
 from shoal.data.progress import Progress
 from shoal.data.room import Room, blocks, needs_whole
+from shoal.data.row_order import RankedColumn, ascending, by_importance, cell_ranks
 from shoal.data.schema import Role, Schema
 from shoal.data.shared_room import SharedRoom
 from shoal.data.truth import Truth
@@ -57,7 +60,7 @@ from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises, CountedRows, nearest_feasible
 from shoal.protocols import ColumnPartitioner
 from shoal.search.distinct_rows import WORTHWHILE, rows_within
-from shoal.tables.draft import WITHHELD, with_bound
+from shoal.tables.draft import WITHHELD, save_trace, with_bound
 
 ROWS_SHARE, ROW_BYTES = 4, 16
 """Distinct rows may take one part in so many of the limit, and each of their codes so much."""
@@ -66,7 +69,7 @@ ROWS_SHARE, ROW_BYTES = 4, 16
 @dataclass(frozen=True)
 class CodedTarget:
     """Where a release goes. replace: whether an earlier one in a folder gives way. started: the CPU
-    seconds that were spent before.
+    seconds that were spent before. trace: where to write whose row is whose.
     """
 
     path: str
@@ -74,6 +77,7 @@ class CodedTarget:
     require_together: bool
     progress: Progress
     started: float
+    trace: str | None = None
 
 
 def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) -> Certificate:
@@ -129,6 +133,7 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
         require_kept(certificate, WITHHELD)
         if target.require_together:
             require_together_kept(certificate, WITHHELD)
+        save_trace(draft.truth, target.trace)
         place.certify(certificate.to_json())
     return certificate
 
@@ -186,6 +191,10 @@ def prepare_coded(table: CodedTable, policy: Policy, progress: Progress, typed: 
                 column = hidden_where(column, starred, mark if is_text else None, records)
             shown[attribute.name] = column
     columns = [shown[attribute.name] for attribute in bound.schema.published]
+    rows = None
+    if bound.schema.render.order != "input":
+        rows = _order(columns, bound, table)
+        columns = [in_order(column, rows) for column in columns]
     method_stated = {
         "name": bound.policy.method_name,
         "parameters": bound.policy.method_parameters,
@@ -195,7 +204,7 @@ def prepare_coded(table: CodedTable, policy: Policy, progress: Progress, typed: 
         columns,
         records,
         bound.schema,
-        Truth(table, bound.encoded),
+        Truth(table, bound.encoded, rows),
         method_stated,
         classes.seconds,
     )
@@ -209,8 +218,6 @@ def _require_possible(table: CodedTable, policy: Policy) -> None:
         for promise in policy.build_promises()
         if promise.model != "k-anonymity"
     ]
-    if model.render.order != "input":
-        findings.append("render: order shuffled sorts all records")
     for name, attribute in model.attributes.items():
         if attribute.pseudonym is not None:
             findings.append(f"attribute '{name}': pseudonyms are drawn for all people")
@@ -327,7 +334,17 @@ def _local(
     return _Classes(shown, seconds)
 
 
-def _starred(shown: list[ShownColumn], records: int) -> tuple[Callable[[slice], np.ndarray], int]:
+def _order(columns: list[ShownColumn], bound: BoundTable, table: CodedTable) -> np.ndarray:
+    """As `published_order`, of columns that may lie in files."""
+    by_name = {column.name: column for column in columns}
+    ranked = [
+        RankedColumn(by_name[name].codes, cell_ranks(by_name[name].cells, bound.schema.render))
+        for name in by_importance(list(by_name), bound.policy.quasi)
+    ]
+    return ascending(ranked, table.records, table.room)
+
+
+def _starred(shown: list[ShownColumn], records: int) -> tuple[Codes, int]:
     """Which records of a block show the mark in every quasi-identifier, and how many do in all."""
 
     starred = partial(_all_suppressed, shown)
@@ -336,7 +353,7 @@ def _starred(shown: list[ShownColumn], records: int) -> tuple[Callable[[slice], 
     return starred, sum(int(np.count_nonzero(starred(rows))) for rows in blocks(records))
 
 
-def _all_suppressed(shown: list[ShownColumn], rows: slice) -> np.ndarray:
+def _all_suppressed(shown: list[ShownColumn], rows: Rows) -> np.ndarray:
     found: np.ndarray = np.logical_and.reduce([column.is_suppressed(rows) for column in shown])
     return found
 

@@ -48,7 +48,7 @@ from shoal.policy.binding.past_memory import refuse_whole, room_for
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.two_tables import joined
-from shoal.tables.draft import WITHHELD, Outcome, RecodedDraft, prepare, with_bound
+from shoal.tables.draft import WITHHELD, Outcome, RecodedDraft, prepare, save_trace, with_bound
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.guard import BesideGuard
@@ -107,7 +107,7 @@ def publication(
     outcome = Outcome(certificate, release, draft)
     second = None if sensitive is None else like(frame, sensitive)
     data, labels = like(frame, released), release.classes.labels
-    return Publication(data, certificate, labels, policy, outcome, second)
+    return Publication(data, certificate, labels, policy, outcome, second, draft.truth.trace)
 
 
 def _refuse_without_method(request: Request) -> None:
@@ -158,13 +158,14 @@ def publish_file(
     require_together: bool = False,
     attack: AttackRequest = NO_ATTACK,
     beside: BesideGuard | None = None,
+    trace: str | None = None,
     progress: Progress = no_progress,
 ) -> Outcome:
     """One release from file to file; writes the output and its certificate, both whole or neither.
 
     The release is audited from the bytes that were written before they take their place. replace:
     an earlier release in a folder or a database gives way. plan, explain, require_together, attack:
-    as in `publish`. beside: releases that are out.
+    as in `publish`. beside: releases that are out. trace: where to write whose row is whose.
     """
     started = time.process_time()
     policy.require_answers()
@@ -183,7 +184,7 @@ def publish_file(
 
         asked_for = {"--plan": plan, "--explain": explain, "--attack": request.attacks}
         refuse_whole({**asked_for, "--beside": beside}, input_path)
-        target = CodedTarget(output_path, replace, require_together, progress, started)
+        target = CodedTarget(output_path, replace, require_together, progress, started, trace)
         return Outcome(publish_coded(input_path, policy, target, room), None, None)
     source = read_original(input_path, policy)
     table, digest, source_remarks = Table(source.frame), source.sha256, source.remarks
@@ -229,6 +230,7 @@ def publish_file(
         if require_together:
             require_together_kept(certificate, WITHHELD)
         _save_plan(draft.plan, plan)
+        save_trace(draft.truth, trace)
         place.certify(certificate.to_json())
     return Outcome(certificate, release, draft)
 
@@ -283,6 +285,11 @@ def _measured(
     )
     certificate = with_bound(certificate, policy, release.classes)
     certificate = described(certificate, published, figures, draft.schema, policy, draft.truth)
+    if draft.schema.render.order == "input":
+        from shoal.auditor.order_kept import order_kept
+
+        kept = order_kept(release, draft.truth, draft.schema.render)
+        certificate = certificate.warned(*([] if kept is None else [kept]))
     if draft.beside is not None:
         from shoal.auditor.audit import AuditResult
 

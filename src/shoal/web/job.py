@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from shoal.connectors.dialect import Dialect
 from shoal.web.desk import Line, end_with_the_server, said
+from shoal.web.sign_off import TRACE, trace_of
 
 Asked = dict[str, Any]
 Tell = Callable[..., None]
@@ -83,7 +84,12 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     policy = Policy.from_dict(asked["policy"], asked["base"])
     explain = bool(asked.get("explain")) and policy.recodes_globally
     outcome = publish_file(
-        asked["table"], policy, str(folder / "data.csv"), explain=explain, progress=tell
+        asked["table"],
+        policy,
+        str(folder / "data.csv"),
+        explain=explain,
+        trace=str(folder / TRACE),
+        progress=tell,
     )
     tell("drawing the report")
     write_report(outcome, policy, folder / "report.html", _heading(folder))
@@ -211,7 +217,7 @@ def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
     policy = Policy.from_dict(asked["policy"], asked["base"])
     folder = Path(asked["folder"])
     place = folder / "certificate.json"
-    files = AuditedFiles(str(folder / "data.csv"), asked["table"])
+    files = AuditedFiles(str(folder / "data.csv"), asked["table"], trace=trace_of(folder))
     found = attack_file(files, policy, AttackRequest(TRIED), tell)
     stated = Certificate(json.loads(place.read_text("utf-8")))
     certificate = stated.extended(attacks=found.certificate["attacks"])
@@ -251,6 +257,7 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
         output=draft / "dossier.html",
         policy=policy,
         original=asked["table"],
+        trace=trace_of(run),
         progress=tell,
     )
     if signer is not None:  # the dossier has verified what it signs

@@ -20,6 +20,7 @@ from shoal.auditor.findings import of_cells
 from shoal.connectors import delimited, files, workbooks
 from shoal.connectors.coded_files import read_sampled
 from shoal.connectors.dialect import DELIMITED
+from shoal.connectors.traces import traced_rows
 from shoal.data.findings import AttributeFinding
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy, table_text
@@ -31,6 +32,7 @@ from shoal.policy.binding.files import original_frame, original_table
 from shoal.policy.binding.past_memory import memory_of
 from shoal.policy.loading import read_options, reading_of
 from shoal.policy.policy import Policy
+from shoal.web.sign_off import trace_of
 
 Answer = dict[str, Any]
 MOST_ROWS = 50
@@ -190,21 +192,22 @@ class Looks:
     ) -> Answer:
         """Rows before and after; nothing where it is unknown which row became which.
 
-        is_starred: instead of these rows, the first ones that are suppressed.
+        rows: of the table. is_starred: instead of these, the first ones that are suppressed.
         """
         source = self._source(table, policy.get("read")).frame
         after = files.read(draft).frame
-        render = policy.get("render") or {}
-        if render.get("order", "input") != "input" or after.height != source.height:
-            return {"columns": [], "rows": [], "is_shuffled": True}
+        path = trace_of(Path(draft).parent)
+        trace = np.zeros(0, dtype=np.int64) if path is None else traced_rows(path)
+        if not np.array_equal(np.sort(trace), np.arange(source.height)):
+            return {"columns": [], "rows": [], "is_unmatched": True}
         if is_starred:
-            rows = _starred(after, policy)[:MOST_ROWS]
-        kept = [row for row in rows if 0 <= row < min(source.height, after.height)]
+            rows = trace[_starred(after, policy)[:MOST_ROWS]].tolist()
+        kept = [row for row in rows if 0 <= row < source.height]
         return {
             "columns": after.columns,
             "rows": kept,
             "before": _cells(source.select(after.columns)[kept]),
-            "after": _cells(after[kept]),
+            "after": _cells(after[np.argsort(trace)[kept]]),
         }
 
     def look_show_attacker(
@@ -215,7 +218,8 @@ class Looks:
 
         if draft not in self._views:
             asked, frame = self._asked(table, policy, base)
-            self._views = {draft: attacker_views(draft, asked, frame)}  # one at a time
+            trace = trace_of(Path(draft).parent)
+            self._views = {draft: attacker_views(draft, asked, frame, trace=trace)}  # one at a time
         return self._views[draft].of_row(row).to_dict()
 
     def look_ledger_chain(self, folder: str) -> Answer:

@@ -17,6 +17,9 @@ from shoal.web.project import ASKED, CERTIFICATE, RELEASE, Project, Run
 Context = dict[str, Any]
 SIGNED = "signed.json"
 ACCEPT, REJECT = "accept", "reject"
+TRACE = "trace.jsonl"
+"""Whose row is whose in a draft; never part of a release."""
+
 MEASURED = {"data": "data.csv", "certificate": CERTIFICATE, "report": "report.html"}
 
 
@@ -133,3 +136,9 @@ def base_of(project: Project, policy: Content, taken: Path) -> str:
         for holder, key in tables_named_in(policy)
     )
     return str(taken if is_ours else project.folder)
+
+
+def trace_of(run: Path) -> str | None:
+    """The trace of a draft in this folder; None where it has none."""
+    path = run / TRACE
+    return str(path) if path.is_file() else None

@@ -12,6 +12,7 @@ from shoal.cli.main import status_of
 
 POLICY = {
     "version": 1,
+    "render": {"order": "input"},
     "attributes": {
         "who": {"role": "subject"},
         "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
@@ -85,6 +86,7 @@ def test_a_shuffled_release_is_read_by_what_fits_and_known_from_its_publication(
     policy = shoal.Policy.from_dict(
         {
             "version": 1,
+            "render": {"order": "input"},
             "attributes": {
                 "patient": {"role": "subject"},
                 "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
@@ -123,6 +125,7 @@ def test_every_row_is_counted_as_by_a_plain_twin():
     frame = shoal.sample("patients", 200, 5)
     policy = {
         "version": 1,
+        "render": {"order": "input"},
         "attributes": {
             "patient": {"role": "subject"},
             "age": {"role": "quasi", "type": "number", "domain": [0, 100]},

@@ -24,7 +24,7 @@ def folder(tmp_path, monkeypatch):
     """A folder with invented patients, their policy and a release of them."""
     monkeypatch.chdir(tmp_path)
     patients.generate(300, 7).write_csv("patients.csv")
-    Path("policy.yaml").write_text(PATIENTS)
+    Path("policy.yaml").write_text(PATIENTS + "render: {order: input}\n")
     run("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "-q")
     return tmp_path
 
@@ -34,7 +34,9 @@ def run(*words: object, expect: int = 0) -> None:
 
 
 def policy_with(**more):
-    Path("strict.yaml").write_text(yaml.safe_dump(yaml.safe_load(PATIENTS) | more))
+    Path("strict.yaml").write_text(
+        yaml.safe_dump(yaml.safe_load(Path("policy.yaml").read_text()) | more)
+    )
     return "strict.yaml"
 
 

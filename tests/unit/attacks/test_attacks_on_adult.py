@@ -64,6 +64,7 @@ def policy_of(attributes, promises, method):
     return Policy.from_dict(
         {
             "version": 1,
+            "render": {"order": "input"},
             "attributes": attributes,
             "promises": [{"model": "k-anonymity", "k": 10}, *promises],
             "method": method,

@@ -87,7 +87,12 @@ def test_a_stream_beside_a_table_of_the_same_records_is_intersected(shop, shoal)
     source.drop("customer").with_columns(
         age=cells, income=pl.lit("*"), city=pl.lit("*"), channel=pl.lit("*")
     ).write_csv("other.csv")
-    found = shoal(*AUDIT, "--attack", "intersection", "--earlier", "other.csv", "-o", "c.json")
+    text = Path("policy.yaml").read_text() + "render: {order: input}\n"
+    Path("ordered.yaml").write_text(text)
+    ordered = ("--earlier-policy", "ordered.yaml")
+    found = shoal(
+        *AUDIT, "--attack", "intersection", "--earlier", "other.csv", "-o", "c.json", *ordered
+    )
     assert found.status == 0, found.err
     assert section()["intersection"]["aligned_by"] == "order"
     assert section()["intersection"]["linked"]["below_k"]["share"] > 0

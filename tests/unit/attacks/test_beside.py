@@ -281,21 +281,22 @@ def test_a_ledger_is_one_release_by_the_classes_of_all_its_increments(tmp_path):
     everybody = pl.concat([wearers(30, 1), wearers(30, 2)])
     again = everybody.with_columns(age=pl.col("age") + 1)
     asked = policy("rounded-partition", k=4)
-    table = shoal.publish(again, asked).data
-    found = shoal.audit_beside((table, asked, again), folder).found
+    release = shoal.publish(again, asked)
+    one, names = (release.data, asked, again, release.trace), again["who"].gather(release.trace)
+    found = shoal.audit_beside(one, folder).found
     assert found["people"] == 60
     quasi = ["age", "height", "sex"]
-    labels = classes(table, again["who"], quasi)
+    labels = classes(release.data, names, quasi)
     shown = ledger_classes(folder)
     assert {name: found[name] for name in COUNTS} == expected([labels, shown], 4)
     (activity,) = found["attributes"]
     assert activity["names"] == ["activity", "activity"]
     assert activity["none"] == 0
     with pytest.raises(InputError, match="leave out 'own'"):
-        shoal.audit_beside((table, asked, again), folder, attacker="own")
+        shoal.audit_beside(one, folder, attacker="own")
     other = again.with_columns(who="0" + pl.col("who"))
     with pytest.raises(InputError, match="release 1: 60 of its people are those of release 2"):
-        shoal.audit_beside((table, asked, other), folder)
+        shoal.audit_beside((release.data, asked, other, release.trace), folder)
     with pytest.raises(InputError, match="two ledgers"):
         shoal.audit_beside(folder, folder)
 
@@ -329,13 +330,21 @@ def test_a_ledger_may_come_first(tmp_path, shoal):
             policy("rounded-partition", k=4).model.model_dump(mode="json", exclude_unset=True)
         )
     )
+    trace = ("--trace", tmp_path / "t.jsonl")
     done = shoal(
-        "publish", tmp_path / "again.csv", "-p", tmp_path / "p.yaml", "-o", tmp_path / "o.csv"
+        "publish",
+        tmp_path / "again.csv",
+        "-p",
+        tmp_path / "p.yaml",
+        "-o",
+        tmp_path / "o.csv",
+        *trace,
     )
     assert done.status == 0
     words = [
         "--with",
         tmp_path / "o.csv",
+        *trace,
         "-p",
         tmp_path / "p.yaml",
         "--original",

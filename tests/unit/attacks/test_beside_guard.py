@@ -109,7 +109,7 @@ def test_a_ledger_may_be_out(tmp_path):
     asked = policy("rounded-partition", k=4)
     release = shoal.publish(again, asked, beside=[folder])
     assert release.certificate["beside"]["people"] == 40
-    assert shoal.audit_beside((release.data, asked, again), folder).holds
+    assert shoal.audit_beside((release.data, asked, again, release.trace), folder).holds
 
 
 def test_uniting_whole_classes_keeps_what_was_checked():

@@ -160,7 +160,7 @@ def test_means_tell_nobody_who_fits_so_they_are_refused():
 def test_two_tables_have_no_boxes_so_they_are_refused():
     out, shop = world(1)
     asked = {"model": "alpha-k-anonymity", "attribute": "diagnosis", "alpha": 0.5, "k": 2}
-    two = SALES | {"promises": [asked], "method": {"name": "anatomy", "l": 2}}
+    two = SALES | {"promises": [asked], "method": {"name": "anatomy", "l": 2}, "render": {}}
     with pytest.raises(InputError, match="beside"):
         own(out, shop, two)
 

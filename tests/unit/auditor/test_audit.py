@@ -23,7 +23,7 @@ def original() -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def policy() -> shoal.Policy:
-    return shoal.Policy.from_dict(yaml.safe_load(PATIENTS))
+    return shoal.Policy.from_dict(yaml.safe_load(PATIENTS) | {"render": {"order": "input"}})
 
 
 @pytest.fixture(scope="module")
@@ -203,14 +203,36 @@ def test_gcp_is_the_mean_width_of_the_published_cells(policy, original, publishe
     assert published.certificate["utility"]["gcp"] == pytest.approx(total / (4 * len(original)))
 
 
-def test_shuffled_rows_are_not_matched_with_the_original(original):
-    content = yaml.safe_load(PATIENTS) | {"render": {"order": "shuffled"}}
-    policy = shoal.Policy.from_dict(content)
+@pytest.mark.parametrize("order", [{}, {"render": {"order": "shuffled"}}])
+def test_sorted_rows_are_matched_with_the_original_by_the_trace_alone(original, order, tmp_path):
+    policy = shoal.Policy.from_dict(yaml.safe_load(PATIENTS) | order)
     published = shoal.publish(original, policy)
     certificate = shoal.audit(published.data, policy, original)
     assert certificate["counted"] == "rows"
     assert "faults" not in certificate
     assert certificate["utility"]["gcp"] == pytest.approx(published.certificate["utility"]["gcp"])
+    traced = shoal.audit(published.data, policy, original, trace=published.trace)
+    assert traced["subjects"] == original["patient"].n_unique()
+    assert traced["faults"] == {"uncovered": 0, "changed": 0}
+    assert traced["classes"] == published.certificate["classes"]
+    with pytest.raises(shoal.InputError, match="trace: does not name each row"):
+        shoal.audit(published.data, policy, original, trace=published.trace // 2)
+
+
+def test_a_trace_is_its_owner_s_and_names_the_row_behind_each_published_one(original, tmp_path):
+    out, trace = tmp_path / "out.csv", tmp_path / "trace.jsonl"
+    original.write_csv(tmp_path / "in.csv")
+    asked = yaml.safe_load(patients.POLICY)
+    shoal.publish_file(tmp_path / "in.csv", asked, out, trace=trace)
+    assert trace.stat().st_mode & 0o777 == 0o600
+    rows = pl.read_ndjson(trace)
+    assert rows["row"].to_list() == list(range(500))
+    published = pl.read_csv(out)
+    assert published["disease"].equals(original["disease"].gather(rows["seq"]))
+    assert rows["seq"].to_list() == shoal.publish(original, asked).trace.tolist()
+    found = shoal.audit_file(out, asked, tmp_path / "in.csv", trace=trace)
+    assert found["counted"] == "subjects"
+    assert found.holds
 
 
 def test_a_release_with_a_column_too_many_is_an_input_error(published, policy):
@@ -231,6 +253,7 @@ def test_suppressed_records_do_not_stretch_the_scale_of_t_closeness():
     frame = pl.DataFrame(rows, schema=["age", "pay"], orient="row")
     content = {
         "version": 1,
+        "render": {"order": "input"},
         "attributes": {
             "age": {"role": "quasi", "type": "number"},
             "pay": {"role": "sensitive", "type": "number"},
@@ -255,6 +278,7 @@ def test_a_class_that_shows_nothing_but_marks_is_measured_like_any_other():
     )
     content = {
         "version": 1,
+        "render": {"order": "input"},
         "attributes": {"town": {"role": "quasi"}, "ill": {"role": "sensitive"}},
         "promises": [
             {"model": "k-anonymity", "k": 2},
@@ -289,6 +313,7 @@ def test_a_name_with_special_characters_is_read_as_it_stands(workplace, shoal):
     (workplace / "g[1].csv").write_text("age\n5\n6\n")
     content = {
         "version": 1,
+        "render": {"order": "input"},
         "attributes": {"age": {"role": "quasi", "type": "number"}},
         "promises": [{"model": "k-anonymity", "k": 2}],
     }
@@ -307,6 +332,7 @@ def test_blanks_around_a_number_make_nobody_another_person():
     frame = pl.DataFrame({"who": ["p1", "p1 ", " p1", "p2"], "age": ["1", "2", "3", "4"]})
     content = {
         "version": 1,
+        "render": {"order": "input"},
         "attributes": {"who": {"role": "subject"}, "age": {"role": "quasi", "type": "number"}},
         "promises": [{"model": "k-anonymity", "k": 3}],
     }
@@ -334,6 +360,7 @@ def test_a_starred_row_may_hide_its_sensitive_value_by_the_mark_alone():
     frame = pl.DataFrame({"age": ["1", "1", "2", "2", "9"], "ill": ["x", "y", "x", "y", "x"]})
     content = {
         "version": 1,
+        "render": {"order": "input"},
         "attributes": {"age": {"role": "quasi", "type": "number"}, "ill": {"role": "sensitive"}},
         "promises": [{"model": "k-anonymity", "k": 2}],
     }

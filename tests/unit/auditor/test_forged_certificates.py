@@ -74,7 +74,7 @@ def released(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("forged")
     _people().write_csv(folder / "in.csv")
     (folder / "policy.yaml").write_text(yaml.safe_dump(POLICY))
-    command = ["publish", "in.csv", "-p", "policy.yaml", "-o", "out.csv"]
+    command = ["publish", "in.csv", "-p", "policy.yaml", "-o", "out.csv", "--trace", "t.jsonl"]
     assert status_of([*(str(folder / c) if "." in c else c for c in command), "-q"]) == 0
     return folder
 
@@ -100,6 +100,7 @@ def checked(folder: Path, *, policy=True, original=True) -> dict[str, shoal.Chec
         folder / "out.csv",
         policy=folder / "policy.yaml" if policy else None,
         original=folder / "in.csv" if original else None,
+        trace=folder / "t.jsonl" if original else None,
     )
     return {check.name: check for check in found}
 
@@ -380,7 +381,7 @@ def warned(tmp_path) -> Path:
     asked = {key: POLICY[key] for key in WITHOUT_SUBJECT}
     asked["attributes"] = {**POLICY["attributes"], "patient": {"role": "drop"}}
     (tmp_path / "policy.yaml").write_text(yaml.safe_dump(asked))
-    command = ["publish", "in.csv", "-p", "policy.yaml", "-o", "out.csv", "-q"]
+    command = "publish in.csv -p policy.yaml -o out.csv --trace t.jsonl -q".split()
     assert status_of([str(tmp_path / c) if "." in c else c for c in command]) == 0
     return tmp_path
 
@@ -663,9 +664,10 @@ def umlauts(tmp_path) -> Path:
 
 
 def test_a_release_is_read_as_the_certificate_beside_it_says(umlauts, capsys):
-    publish = ("publish", "in.csv", "-p", "policy.yaml", "-o", "o.csv", "-q")
+    publish = ("publish", "in.csv", "-p", "policy.yaml", "-o", "o.csv", "--trace", "t.jsonl", "-q")
     assert run(umlauts, capsys, *publish, "--write", "encoding=utf-8")[0] == 0
-    audit = ("audit", "o.csv", "-p", "policy.yaml", "--original", "in.csv", "--json")
+    original = ("--original", "in.csv", "--trace", "t.jsonl")
+    audit = ("audit", "o.csv", "-p", "policy.yaml", *original, "--json")
     status, told = run(umlauts, capsys, *audit)
     assert status == 0, told
     certificate = json.JSONDecoder().raw_decode(told[told.index("{") :])[0]

@@ -87,6 +87,7 @@ def test_withheld_records_count_and_the_audit_needs_the_original_for_them(tmp_pa
     """With town a..d shown, classes of c and d are too far; they are suppressed and withheld."""
     content = policy({"reference": "input"})
     content["method"] |= {"maximum": ["town:0"]}
+    content["render"] = {"order": "input"}
     done, rows, rules, out = published(tmp_path, content)
     assert done.exit_code == 0, done.output
     audit = ["audit", out, "-p", rules]

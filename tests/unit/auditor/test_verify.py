@@ -36,6 +36,7 @@ def released(tmp_path_factory) -> Path:
 def _publish(folder: Path, name: str, *more: str) -> int:
     arguments = ["publish", folder / "in.csv", "-p", folder / "in.policy.yaml"]
     arguments += ["-o", folder / name, "--method", "mondrian", "-q", *more]
+    arguments += ["--trace", folder / "trace.jsonl"]
     return status_of([str(argument) for argument in arguments])
 
 
@@ -52,7 +53,10 @@ def by_name(checks: list[shoal.Check]) -> dict[str, bool | None]:
 
 def everything(folder: Path) -> list[shoal.Check]:
     return shoal.verify(
-        folder / "out.csv", policy=folder / "in.policy.yaml", original=folder / "in.csv"
+        folder / "out.csv",
+        policy=folder / "in.policy.yaml",
+        original=folder / "in.csv",
+        trace=folder / "trace.jsonl",
     )
 
 
@@ -89,15 +93,38 @@ def test_policy_and_original_let_it_check_more(released):
     assert found["input"] is True
 
 
-def test_shuffled_people_are_left_uncounted_rather_than_wrong(folder):
+def test_without_the_trace_people_are_left_uncounted_rather_than_wrong(folder):
     policy = folder / "in.policy.yaml"
-    policy.write_text(policy.read_text() + "render: {order: shuffled}\n")
-    arguments = ["publish", "in.csv", "-p", "in.policy.yaml", "-o", "shuffled.csv", "-q"]
-    where = [str(folder / text) if "." in text else text for text in arguments]
-    assert status_of(where) == 0
-    checks = shoal.verify(folder / "shuffled.csv", policy=policy, original=folder / "in.csv")
+    checks = shoal.verify(folder / "out.csv", policy=policy, original=folder / "in.csv")
     assert by_name(checks)["measured again"] is None
     assert by_name(checks)["input"]
+
+
+def test_rows_in_another_order_than_the_certificate_states_are_found(folder):
+    rows = (folder / "out.csv").read_bytes().splitlines(keepends=True)
+    (folder / "out.csv").write_bytes(b"".join([rows[0], *rows[:0:-1]]))
+    digest = hashlib.sha256((folder / "out.csv").read_bytes()).hexdigest()
+    change_certificate(folder, lambda content: content["output"].update(sha256=digest))
+    checks = shoal.verify(folder / "out.csv", policy=folder / "in.policy.yaml")
+    (found,) = (check for check in checks if check.name == "measured again")
+    assert found.ok is False
+    assert found.text == "rows are not in the order that the certificate states"
+
+
+def test_a_release_from_when_rows_kept_the_input_s_order_is_matched_by_it(folder):
+    policy = folder / "in.policy.yaml"
+    before = policy.read_text()
+    policy.write_text(before + "render: {order: input}\n")
+    assert _publish(folder, "out.csv") == 0
+    policy.write_text(before)  # which was the default then
+
+    def to_earlier(content):
+        content["policy"] = policy_identity(Policy.load(policy), "publish")
+        del content["output"]["dialect"]["order"]
+
+    change_certificate(folder, to_earlier)
+    checks = shoal.verify(folder / "out.csv", policy=policy, original=folder / "in.csv")
+    assert by_name(checks)["measured again"] is True
 
 
 def test_a_certificate_that_calls_itself_a_stream_is_not_measured_against_the_original(folder):

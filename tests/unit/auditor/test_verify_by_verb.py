@@ -64,12 +64,15 @@ class Released:
             )
         where = ["--ledger", folder / "ledger"] if verb == "republish" else ["-o", self.out]
         where += ["--checkpoint", folder / "state"] if verb == "stream" else []
+        self.trace = folder / "trace.jsonl" if verb == "publish" else None
+        where += ["--trace", self.trace] if self.trace else []
         command = [verb, self.source, "-p", self.policy, *where, "-q"]
         assert status_of([str(part) for part in command]) == 0
 
     def checked(self, asked: Policy | None = None, **more) -> dict[str, shoal.Check]:
         asked = asked or Policy.load(self.policy)
-        found = shoal.verify(self.out, self.proof, asked, original=self.source, **more)
+        given = {"original": self.source, "trace": self.trace} | more
+        found = shoal.verify(self.out, self.proof, asked, **given)
         return {check.name: check for check in found}
 
 

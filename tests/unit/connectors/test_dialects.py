@@ -29,6 +29,7 @@ ROWS = [
 ]
 POLICY = {
     "version": 1,
+    "render": {"order": "input"},
     "attributes": {
         "größe": {"role": "quasi", "type": "number", "domain": [0, 2000]},
         "datum": {"role": "quasi", "hierarchy": {"dates": ["day", "month", "year"]}},
@@ -126,7 +127,7 @@ def test_a_frame_of_text_is_read_and_written_alike(hospital):
     release = shoal_package.publish(frame, POLICY)
     assert release.data["größe"].to_list()[2:] == ["[1200,25, 1300]"] * 2
     assert release.data["datum"].to_list()[:2] == ["01.02.2024"] * 2
-    assert shoal_package.audit(release.data, POLICY, frame).holds
+    assert shoal_package.audit(release.data, POLICY, frame, trace=release.trace).holds
 
 
 # Refusals name the option that helps
@@ -527,6 +528,7 @@ def test_periods_beside_local_dates_are_read_back(tmp_path, monkeypatch, shoal, 
     pl.DataFrame({"datum": YEARS, "ort": ["a", "b", "a", "b"]}).write_csv("in.csv")
     policy = {
         "version": 1,
+        "render": {"order": "input"},
         "attributes": {
             "datum": {"role": "quasi", "hierarchy": {"dates": levels}},
             "ort": {"role": "sensitive"},

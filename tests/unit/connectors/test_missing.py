@@ -34,7 +34,7 @@ def test_value_a_class_that_lacks_the_value_publishes_no_value():
     published = shoal.publish(frame, policy("value"))
     assert published.data["age"].to_list() == ["[1, 3]"] * 3 + [None] * 3
     assert published.certificate["utility"]["gcp"] == pytest.approx(0.02 / 4)
-    assert shoal.audit(published.data, policy("value"), frame).holds
+    assert shoal.audit(published.data, policy("value"), frame, trace=published.trace).holds
 
 
 def test_value_a_class_that_lacks_it_in_part_publishes_the_mark():
@@ -42,7 +42,7 @@ def test_value_a_class_that_lacks_it_in_part_publishes_the_mark():
     published = shoal.publish(frame, policy("value"))
     assert published.data["age"].to_list() == ["*"] * 3
     assert published.certificate["records"]["suppressed"] == 0
-    assert shoal.audit(published.data, policy("value"), frame).holds
+    assert shoal.audit(published.data, policy("value"), frame, trace=published.trace).holds
 
 
 def test_suppress_the_record_stays_and_shows_the_mark_everywhere():
@@ -64,7 +64,7 @@ def test_suppress_too_few_to_hide_among_each_other_withhold_their_sensitive_valu
     frame = table(["1", "2", "3", None])
     published = shoal.publish(frame, policy("suppress"))
     assert published.data["ill"].to_list() == ["a", "b", "c", "*"]
-    assert shoal.audit(published.data, policy("suppress"), frame).holds
+    assert shoal.audit(published.data, policy("suppress"), frame, trace=published.trace).holds
 
 
 def test_reject_is_an_error_with_counts():
@@ -78,7 +78,9 @@ def test_declared_texts_stand_for_no_value():
         shoal.publish(frame, policy("value"))
     published = shoal.publish(frame, policy("value", missing_values=["", "?"]))
     assert published.data["age"].to_list()[3:] == ["?"] * 3
-    assert shoal.audit(published.data, policy("value", missing_values=["", "?"]), frame).holds
+    assert shoal.audit(
+        published.data, policy("value", missing_values=["", "?"]), frame, trace=published.trace
+    ).holds
 
 
 def test_the_mark_in_the_input_is_no_value():

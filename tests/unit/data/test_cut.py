@@ -116,7 +116,9 @@ def test_a_suppressed_record_shows_the_mark_and_is_in_no_class(publish_cut):
     assert out.data.rows() == [("north", "f", "x"), ("north", "f", "y"), ("*", "*", "*")]
     assert out.certificate["records"] == {"in": 3, "out": 3, "suppressed": 1, "withheld": 1}
     assert out.certificate["classes"]["count"] == 1
-    audited = shoal.audit(out.data, policy(attributes) | {"method": {"name": "given"}}, frame)
+    audited = shoal.audit(
+        out.data, policy(attributes) | {"method": {"name": "given"}}, frame, trace=out.trace
+    )
     assert audited.holds
     assert audited["records"]["suppressed"] == 1
 

@@ -56,7 +56,10 @@ def test_means_cost_what_the_ranges_behind_them_would(render):
 def test_a_mean_hides_its_range_from_whoever_lacks_the_original():
     release, frame = published("mean")
     asked = policy("mean")
-    alone, beside = library.audit(release.data, asked), library.audit(release.data, asked, frame)
+    alone, beside = (
+        library.audit(release.data, asked),
+        library.audit(release.data, asked, frame, trace=release.trace),
+    )
     assert alone["utility"]["gcp"] is None
     assert alone["utility"]["generalized_loss"] is None
     assert beside["utility"]["gcp"] == pytest.approx((2 * 2 + 3 * 6) / 7 / 100)
@@ -99,7 +102,7 @@ def test_means_of_tiny_numbers_keep_their_digits():
     release, frame = published("mean", [f"{age}e-13" for age in AGES])
     shown = release.data["age"].cast(pl.String).cast(pl.Float64)
     assert shown.sum() == pytest.approx(sum(map(int, AGES)) * 1e-13, rel=1e-2, abs=0)
-    assert library.audit(release.data, policy("mean"), frame).holds
+    assert library.audit(release.data, policy("mean"), frame, trace=release.trace).holds
 
 
 def test_classes_of_equal_means_are_one_class_to_a_reader():

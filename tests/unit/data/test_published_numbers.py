@@ -34,6 +34,7 @@ PERIODS = {"dates": ["day", "month", "quarter", "year", "decade"]}
 def policy(**changes) -> dict:
     return {
         "version": 1,
+        "render": {"order": "input"},
         "attributes": {
             "age": {"role": "quasi", "type": "number", "domain": [0, 120]},
             "height": {"role": "quasi", "hierarchy": BINS},

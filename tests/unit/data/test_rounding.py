@@ -84,7 +84,7 @@ def test_single_ends_of_one_class_by_hand():
     assert rounded.data["age"].to_list() == ["[20, 35]"] * 3
     assert column(rounded)["single_ends"] == 0.0
     assert column(rounded)["round"] == 5
-    assert shoal.audit(rounded.data, policy({"round": 5}), AGES).holds
+    assert shoal.audit(rounded.data, policy({"round": 5}), AGES, trace=rounded.trace).holds
 
 
 @pytest.mark.parametrize("original", [None, AGES], ids=["alone", "with the original"])
@@ -155,7 +155,7 @@ def test_every_end_of_every_method_is_round(method, render):
     values = [cell for cell in shown if "[" not in cell]
     assert ends
     assert all(float(end) % 4 == 0 for end in [*ends, *values])
-    assert shoal.audit(release.data, asked, frame).holds
+    assert shoal.audit(release.data, asked, frame, trace=release.trace).holds
 
 
 @pytest.mark.parametrize(

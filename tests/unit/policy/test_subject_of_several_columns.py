@@ -21,6 +21,7 @@ from shoal.policy.policy import Policy
 
 CONTENT = {
     "version": 1,
+    "render": {"order": "input"},
     "attributes": {
         "house": {"role": "identifier"},
         "member": {"role": "identifier"},

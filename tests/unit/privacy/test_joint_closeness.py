@@ -181,6 +181,6 @@ def test_a_release_whose_attributes_are_close_only_alone_is_refused_by_the_audit
     separate = asked.model.model_dump(exclude_unset=True)
     separate["promises"][1].pop("joint")
     alone = shoal.publish(frame, shoal.Policy.from_dict(separate))
-    certificate = shoal.audit(alone.data, asked, frame)
+    certificate = shoal.audit(alone.data, asked, frame, trace=alone.trace)
     assert not certificate.holds
     assert certificate["promises"][1]["measured"] > 0.3

@@ -205,6 +205,8 @@ def test_counts_are_those_of_comparing_every_class_with_everybody(tmp_path, data
     assert out.certificate["promises"][1]["measured"] == min(fits.values())
     presence = [shown.count(cells) / fits[cells] for cells in fits]
     nobody = any(not any(covers(cells, person) for cells in fits) for person in people)
-    told = shoal.audit(out.data, asked.with_promises([chance]), frame)["promises"][0]
+    told = shoal.audit(out.data, asked.with_promises([chance]), frame, trace=out.trace)["promises"][
+        0
+    ]
     assert told["measured"] == pytest.approx(max(presence))
     assert told["measured_min"] == pytest.approx(0.0 if nobody else min(presence))

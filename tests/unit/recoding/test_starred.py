@@ -105,7 +105,7 @@ def test_what_the_method_starred_and_what_was_suppressed_are_one_class():
     starred = [ill for town, ill in shown if town == "*"]
     assert set(starred) in ({"*"}, {"a", "b"})
     assert library.audit(done.data, content).holds
-    assert library.audit(done.data, content, frame).holds
+    assert library.audit(done.data, content, frame, trace=done.trace).holds
 
 
 def test_no_row_shows_anything_and_a_promise_fails():
@@ -271,7 +271,7 @@ def test_publish_and_both_audits_agree(rows, promises, missing, method, has_subj
         assert any(promise["model"] == "t-closeness" for promise in promises)
         return
     alone = library.audit(done.data, content)
-    beside = library.audit(done.data, content, frame)
+    beside = library.audit(done.data, content, frame, trace=done.trace)
     assert alone["records"] | {"in": len(rows)} == beside["records"] == done.certificate["records"]
     assert beside["promises"] == done.certificate["promises"]
     assert beside.holds

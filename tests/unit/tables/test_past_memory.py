@@ -96,6 +96,7 @@ ROUNDED = {"name": "rounded-partition", "refine": "none"}
 METHODS = {
     "rounded": policy(ROUNDED),
     "paper": policy({"name": "rounded-partition", "preset": "paper"}),
+    "input": policy(ROUNDED, render={"order": "input"}),
     "two k": policy(
         ROUNDED,
         promises=[
@@ -124,7 +125,7 @@ def certified(certificate: Any) -> dict[str, Any]:
 
 def published(table: Path, asked: Policy, out: Path, limit: int | None = None) -> tuple[bytes, Any]:
     with room.using(limit):
-        certificate = publish_file(str(table), asked, str(out)).certificate
+        certificate = publish_file(str(table), asked, str(out), trace=f"{out}.trace").certificate
     assert ("memory" in certificate["scale"]) == (limit is not None)
     return out.read_bytes(), certified(certificate)
 
@@ -245,13 +246,16 @@ def test_an_audit_within_a_limit_finds_what_any_audit_finds(
             out
         )
     asked = audited_policy(person)
-    originals = (str(table), None)
-    whole = [certified(audit_file(str(out), asked, one).certificate) for one in originals]
+    known = ((str(table), f"{out}.trace"), (None, None))
+    whole = [
+        certified(audit_file(str(out), asked, one, trace_path=trace).certificate)
+        for one, trace in known
+    ]
     assert bool(sum(whole[0]["faults"].values())) == faulty
     request.getfixturevalue("tiny")
     for limit in LIMITS[:2]:
         with room.using(limit):
-            found = [audit_file(str(out), asked, one) for one in originals]
+            found = [audit_file(str(out), asked, one, trace_path=trace) for one, trace in known]
         assert [certified(one.certificate) for one in found] == whole
         assert found[0].certificate["scale"]["parts"] > 1
 
@@ -265,13 +269,14 @@ def test_people_whom_several_columns_name_are_counted_within_a_limit(
     identifier = {"role": "identifier"}
     named = {"subject": ["person", "storey"], "promises": AUDITED[:1]}
     asked = _changed(named, person=identifier, storey=identifier, floor={"role": "drop"})
-    released = publish_file(str(tmp_path / "in.csv"), asked, str(tmp_path / "out.csv"))
+    source, out, trace = (str(tmp_path / name) for name in ("in.csv", "out.csv", "t.jsonl"))
+    released = publish_file(source, asked, out, trace=trace)
     people = frame.select("person", "floor").n_unique()
     assert released.certificate["subjects"] == people
     request.getfixturevalue("tiny")
     for limit in LIMITS[:2]:
         with room.using(limit):
-            found = audit_file(str(tmp_path / "out.csv"), asked, str(tmp_path / "in.csv"))
+            found = audit_file(out, asked, source, trace_path=trace)
         assert found.certificate["subjects"] == people
         assert found.certificate["classes"] == released.certificate["classes"]
         assert found.certificate["scale"]["parts"] > 1
@@ -282,15 +287,16 @@ def test_verify_within_a_limit_checks_what_it_always_checks(
 ) -> None:
     out, asked = tmp_path / "out.csv", METHODS["rounded"]
     published(table, asked, out)
-    whole = verify(out, policy=asked, original=table)
+    known = {"policy": asked, "original": table, "trace": f"{out}.trace"}
+    whole = verify(out, **known)
     alone = verify(out)
     assert all(check.ok is not False for check in whole)
     request.getfixturevalue("tiny")
     with room.using(LIMITS[1]):
-        assert verify(out, policy=asked, original=table) == whole
+        assert verify(out, **known) == whole
         assert verify(out) == alone
         out.write_bytes(out.read_bytes().replace(b",north", b",south", 1))
-        assert [c.name for c in verify(out, policy=asked, original=table) if c.ok is False]
+        assert [c.name for c in verify(out, **known) if c.ok is False]
 
 
 REFUSED = {
@@ -305,7 +311,6 @@ REFUSED = {
             {"model": "l-diversity", "attribute": "ill", "l": 2},
         ],
     ),
-    "order shuffled sorts all records": policy(ROUNDED, render={"order": "shuffled"}),
     "formulas escape looks": policy(ROUNDED, write={"formulas": "escape"}),
     "'age': means are taken": _changed(age={"role": "quasi", "domain": [0, 100], "render": "mean"}),
     "people who have several records": _changed(person={"role": "subject"}),

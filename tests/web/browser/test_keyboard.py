@@ -1,4 +1,4 @@
-"""Without a mouse: from an empty project to a release, signed off; without script; trees by keys."""
+"""Without a mouse: from an empty project to a release that is signed off; without script; trees."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from shoal.attacks.beside.audit import (
     PRESENCE,
@@ -27,16 +28,12 @@ from shoal.auditor.audit import AuditResult, audit_file, audit_table
 from shoal.auditor.ledger import terms
 from shoal.auditor.ledger.history import audit_releases
 from shoal.auditor.ledger.release_view import read_as_published, rows_of_release
-from shoal.auditor.stream_trace import (
-    StreamSource,
-    audit_stream,
-    audit_traced,
-    read_trace,
-)
+from shoal.auditor.stream_trace import StreamSource, audit_stream, audit_traced
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.identities import token_of
+from shoal.connectors.traces import is_of_stream, read_trace, rows_given
 from shoal.data.person_names import same_value
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
@@ -45,7 +42,10 @@ from shoal.policy.binding.files import original_table, published_table, read_rel
 from shoal.policy.policy import Policy, PolicyLike
 
 ReleaseLike: TypeAlias = (
-    tuple[Frame, PolicyLike, Frame] | tuple[Frame, PolicyLike, Frame, str | Path] | str | Path
+    tuple[Frame, PolicyLike, Frame]
+    | tuple[Frame, PolicyLike, Frame, str | Path | ArrayLike]
+    | str
+    | Path
 )
 """A table or a stream with what stands behind it, or the folder of a ledger."""
 
@@ -76,8 +76,9 @@ def audit_beside(
 ) -> BesideAudit:
     """Whether everybody who is in several releases stays among k people and l values in all.
 
-    releases: of a table, a tuple of the released frame, its policy and its original; of a stream
-    its trace besides; of a ledger its folder. k, l: by default the least that the policies ask.
+    releases: a tuple of the released frame, its policy, its original and its trace, which may be
+    left out where rows are in the original's order; of a ledger its folder. k, l: by default the
+    least that the policies ask.
     same: attributes that never change, such as `disease=diagnosis`; by default all sensitive ones
     of the same name. attacker: `presence` knows who is in which release, `own` only of one person.
     Raises InputError where people can't be found again.
@@ -98,14 +99,15 @@ def of_frames(release: ReleaseLike, what: str, progress: Progress) -> ReleaseBes
         return of_ledger(release, what)
     if not isinstance(release, tuple) or len(release) not in (3, 4):
         raise InputError(
-            f"{what}: is not a tuple of the released frame, its policy and its original, and of a"
-            " stream its trace; a ledger is named by its folder"
+            f"{what}: is not a tuple of the released frame, its policy, its original and its trace;"
+            " a ledger is named by its folder"
         )
     released, original = release[0], release[2]
     policy = Policy.of(release[1])
     policy.refuse_two_tables(what)
-    if len(release) == 4:
-        lines = read_trace(str(release[3]))
+    trace = release[3] if len(release) == 4 else None
+    if isinstance(trace, str | Path) and is_of_stream(str(trace)):
+        lines = read_trace(str(trace))
         table = table_of(released)
         records = table_given(original, policy).frame
         read = StreamSource(records, np.arange(records.height), None)
@@ -113,7 +115,8 @@ def of_frames(release: ReleaseLike, what: str, progress: Progress) -> ReleaseBes
         return of_audited(result, table, policy, what, "stream")
     table, _ = published_table(table_of(released), policy)
     source = original_table(table_given(original, policy), policy)
-    result = audit_table(table, policy, source, progress)
+    rows = None if trace is None else rows_given(trace)
+    result = audit_table(table, policy, source, progress, trace=rows)
     return of_audited(result, table, policy, what)
 
 
@@ -162,9 +165,13 @@ class NamedRelease:
         assert self.policy is not None
         assert self.original is not None
         policy = Policy.load(Path(self.policy))
-        if self.trace is None:
-            result = audit_file(self.released, policy, self.original, progress=progress)
+        is_stream = self.trace is not None and is_of_stream(self.trace)
+        if not is_stream:
+            result = audit_file(
+                self.released, policy, self.original, trace_path=self.trace, progress=progress
+            )
         else:
+            assert self.trace is not None
             if policy.model.method is None:
                 policy = policy.with_method("fads")
             result = audit_stream(
@@ -175,7 +182,7 @@ class NamedRelease:
                 self.record_lines,
                 progress=progress,
             )
-        return of_file(result, self.released, policy, what, is_stream=self.trace is not None)
+        return of_file(result, self.released, policy, what, is_stream=is_stream)
 
 
 def of_file(
@@ -225,8 +232,7 @@ def of_audited(
         )
     if result.truth is None:
         raise InputError(
-            f"{what}: its rows can't be matched with its original; give --original, and audit a"
-            " release in the order of its input ('render: {order: input}')"
+            f"{what}: its rows can't be matched with its original; give the original and the trace"
         )
     if any((result.certificate.get("faults") or {}).values()):
         raise InputError(

@@ -29,8 +29,9 @@ from shoal.attacks.run.request import (
     points_of,
 )
 from shoal.auditor.audit import AuditResult
-from shoal.auditor.stream_trace import StreamSource, audit_traced, read_trace, traced_records
+from shoal.auditor.stream_trace import StreamSource, audit_traced
 from shoal.connectors.frames import Frame, table_of
+from shoal.connectors.traces import read_trace, rows_given
 from shoal.data.attack_scene import AttackScene, ExternalList, ShownRelease, Surroundings
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
@@ -318,7 +319,7 @@ def request_of_frames(
 ) -> AttackRequest:
     """What Python asks, judged before anything is compared; raises InputError.
 
-    earlier: each alone, with its policy, or with that and its trace, if it is a stream.
+    earlier: each alone, with its policy, or with that and its trace.
     """
     outside, listed = (
         None if frame is None else table_beside(table_of(frame), policy, what)
@@ -331,7 +332,7 @@ def request_of_frames(
 def _earlier(each: Any, policy: Policy) -> Earlier:
     given = each if isinstance(each, tuple) else (each,)
     released, own, trace = (*given, None, None)[:3]
-    rows = None if trace is None else traced_records(path_text(trace, "trace"))
+    rows = None if trace is None else rows_given(trace)
     own = policy if own is None else Policy.of(own)
     return Earlier(published_table(table_of(released), own)[0], own, rows)
 

@@ -76,7 +76,7 @@ def aligned(earlier: Earlier, newer: Newer, truth: Truth) -> EarlierRelease | No
     rows = _known_rows(earlier, truth)
     is_traced = rows is not None
     if rows is None:
-        if table.records != truth.original.records or policy.model.render.order != "input":
+        if table.records != truth.original.records or policy.render.order != "input":
             return None
         rows = np.arange(table.records)
     person_of = _persons_of_original(newer.release, truth)

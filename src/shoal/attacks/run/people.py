@@ -39,7 +39,7 @@ InfeasibleError where they can't be."""
 class AttackedRelease:
     """A release and what its owner has beside it.
 
-    truth: None where rows are shuffled. republish: publishes some rows as the release was; None
+    truth: None where rows can't be matched. republish: publishes some rows as the release was; None
     for the reason `no_republish`. recoding: how the method decides about a class alone.
     """
 

@@ -31,7 +31,7 @@ several.
 
 ALL = "all"
 LACKING = {
-    "alignment": "the policy shuffles rows, so nobody knows whose record is whose",
+    "alignment": "nobody knows whose record is whose; give the trace (--trace)",
     "earlier": "needs an earlier release; give it with --earlier",
     "population": "needs the population; describe it under 'population' in the policy",
 }

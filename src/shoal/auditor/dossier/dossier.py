@@ -213,6 +213,7 @@ def build_dossier(
     context: str | Path | dict[str, Any],
     policy: Policy | str | Path | dict[str, Any] | None = None,
     original: str | Path | None = None,
+    trace: str | Path | None = None,
     profiles: Sequence[str] = (),
     trust: Sequence[str | Path] = (),
     progress: Progress = no_progress,
@@ -220,8 +221,8 @@ def build_dossier(
     """The dossier of a released file.
 
     profiles: whose clauses are listed, by default those of `gdpr`. original: tells the initial
-    risk. Raises PromiseError where the file fails `verify`, InputError where something can't be
-    read.
+    risk, and with the trace counts people. Raises PromiseError where the file fails `verify`,
+    InputError where something can't be read.
     """
     released = path_text(released, "released")
     source = None if original is None else path_text(original, "original")
@@ -231,7 +232,8 @@ def build_dossier(
     proof = Proof.of(released, certificate)
     stated = proof.certificate
     policy = None if policy is None else Policy.of(policy)
-    checks = verify_by(released, proof, policy, source, trust, progress)
+    traced = None if trace is None else path_text(trace, "trace")
+    checks = verify_by(released, proof, policy, source, trust, progress, traced)
     failed = [f"{check.name}: {check.text}" for check in checks if check.ok is False]
     if failed:
         raise PromiseError(

@@ -1,0 +1,74 @@
+"""Private traces: which record is behind which published row, as lines of JSON.
+
+Of a table, a line for every published row: `row` and, of its original, `seq`, both from 0. Of a
+stream, a line for every record, with what became of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike
+
+from shoal.connectors import files
+from shoal.data.room import blocks
+from shoal.errors import InputError
+
+OF_TABLE = ("seq", "row")
+OF_STREAM = ("seq", "subject", "release", "class", "kind", "arrival", "emitted", "row")
+WAY_OUT = "give the file that --trace wrote"
+
+
+def write_trace(rows: np.ndarray, path: str) -> None:
+    """Writes the trace of a table, whole, its owner's alone. rows: (n,) the original's rows."""
+    with files.atomic_write(path, is_private=True) as draft, open(draft, "wb") as file:
+        for some in blocks(len(rows)):
+            columns = {"row": np.arange(some.start, some.stop), "seq": rows[some]}
+            pl.DataFrame(columns).write_ndjson(file)
+
+
+def is_of_stream(path: str) -> bool:
+    """Whether a trace says more than one of a table does; raises InputError where it is none."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return len(json.loads(file.readline() or "{}")) > len(OF_TABLE)
+    except (OSError, ValueError, TypeError):
+        raise InputError(f"trace '{path}': can't be read; {WAY_OUT}") from None
+
+
+def read_trace(path: str, needed: Sequence[str] = OF_STREAM) -> pl.DataFrame:
+    """The lines of a trace; raises InputError where they lack what is needed."""
+    try:
+        trace = pl.read_ndjson(path, infer_schema_length=None)
+    except (OSError, pl.exceptions.PolarsError):
+        raise InputError(f"trace '{path}': can't be read; {WAY_OUT}") from None
+    if set(needed) - set(trace.columns):
+        raise InputError(f"trace '{path}': lacks columns; {WAY_OUT}")
+    if not all(_is_traced(trace[name]) for name in needed):
+        raise InputError(f"trace '{path}': is not a trace; {WAY_OUT}")
+    return trace
+
+
+def traced_rows(path: str) -> np.ndarray:
+    """(n,) int64, the place in its source of the record behind each published row."""
+    shown = read_trace(path, OF_TABLE).filter(pl.col("row").is_not_null()).sort("row")
+    if not np.array_equal(shown["row"].to_numpy(), np.arange(shown.height)):
+        raise InputError(f"trace '{path}': its rows are not numbered; {WAY_OUT}")
+    return shown["seq"].to_numpy()
+
+
+def rows_given(trace: str | Path | ArrayLike) -> np.ndarray:
+    """The rows that a trace names, which Python gives by its file or as numbers."""
+    return traced_rows(str(trace)) if isinstance(trace, str | Path) else np.asarray(trace)
+
+
+def _is_traced(column: pl.Series) -> bool:
+    """Whether a column of a trace holds what such a column may hold."""
+    if column.name in ("class", "row"):
+        return column.dtype in (pl.Int64, pl.Null)
+    kinds = {"kind": (pl.String,), "subject": (pl.String, pl.Int64)}.get(column.name, (pl.Int64,))
+    return column.dtype in kinds and not column.null_count()

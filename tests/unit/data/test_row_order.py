@@ -1,0 +1,71 @@
+"""The order of published rows: what it follows from, against a plain sort."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.data import row_order
+from shoal.data.room import IN_MEMORY
+from shoal.data.row_order import RankedColumn, ascending, published_order
+from shoal.data.schema import Render
+
+RENDER = Render()
+ORDERED = ["", "-3", "2", "[2, 10]", "[2, 30]", "9", "10", "Zürich", "a", "b", "ä", "*"]
+
+
+def test_no_value_comes_first_then_numbers_and_spans_then_text_and_the_mark_last():
+    cells = list(reversed(ORDERED))
+    frame = pl.DataFrame({"q": cells})
+    assert frame[published_order(frame, ["q"], RENDER)]["q"].to_list() == ORDERED
+
+
+def test_quasi_identifiers_are_compared_first_in_the_order_of_the_policy():
+    frame = pl.DataFrame({"ill": list("xyzu"), "age": ["2", "1", "1", "2"], "sex": list("mffm")})
+    order = published_order(frame, ["sex", "age"], RENDER)
+    assert order.tolist() == [1, 2, 3, 0]
+
+
+def test_suppressed_rows_are_last_and_input_order_stays():
+    frame = pl.DataFrame({"age": ["*", "7", "*"], "sex": ["*", "*", "f"]})
+    assert published_order(frame, ["age", "sex"], RENDER).tolist() == [1, 2, 0]
+    kept = Render(order="input")
+    assert published_order(frame, ["age", "sex"], kept).tolist() == [0, 1, 2]
+
+
+def test_typed_columns_are_ordered_as_their_text_is():
+    typed = pl.DataFrame({"n": [10, 9, None, -3], "on": [True, False, None, True]})
+    text = typed.cast(pl.String)
+    for name in typed.columns:
+        orders = [published_order(frame, [name], RENDER).tolist() for frame in (typed, text)]
+        assert orders[0] == orders[1]
+
+
+rows = st.lists(st.tuples(*[st.sampled_from(ORDERED)] * 3), min_size=1, max_size=40)
+
+
+@given(rows, st.randoms(use_true_random=False), st.booleans())
+def test_the_order_follows_from_the_rows_alone(given_rows, random, is_enum):
+    kind = pl.Enum([cell for cell in ORDERED if cell]) if is_enum else pl.String
+    cells = [tuple(cell or None for cell in row) if is_enum else row for row in given_rows]
+    moved = random.sample(cells, len(cells))
+    one, other = (
+        pl.DataFrame(some, schema=dict.fromkeys("abc", kind), orient="row")
+        for some in (cells, moved)
+    )
+    found = one[published_order(one, ["b"], RENDER)]
+    assert found.equals(other[published_order(other, ["b"], RENDER)])
+    keys = [tuple(ORDERED.index(row[j] or "") for j in (1, 0, 2)) for row in found.iter_rows()]
+    assert keys == sorted(keys)
+
+
+@pytest.mark.parametrize("bits", [8, 11, 62])
+def test_columns_that_make_several_keys_are_compared_as_those_of_one(monkeypatch, bits):
+    monkeypatch.setattr(row_order, "KEY_BITS", bits)
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 5, (3, 60))
+    columns = [RankedColumn(own.__getitem__, np.arange(5)) for own in codes]
+    assert ascending(columns, 60, IN_MEMORY).tolist() == np.lexsort(codes[::-1]).tolist()
