@@ -1,4 +1,4 @@
-"""Without a mouse: from an empty project to a signed release; without script; trees by keys."""
+"""Without a mouse: from an empty project to a release; without script; trees by keys."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def to_promises(keys: Keys, server, has_script: bool) -> str:
 
 
 def to_release(keys: Keys) -> None:
-    """From the promises to a signed release."""
+    """From the promises to a release that is signed off."""
     tab = keys.tab
     keys.use("#make")
     tab.wait_for_selector("#verdict >> text=Every promise holds")

@@ -68,7 +68,7 @@ def test_nothing_outside_is_asked_and_no_rule_is_broken(visit):
 
 @pytest.fixture(scope="module")
 def released(visit):
-    """The rest of the way: attacked, answered, signed and released."""
+    """The rest of the way: attacked, answered, signed off and released."""
     *_, last = visit[0].way
     assert last == "released"
 
