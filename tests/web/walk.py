@@ -1,10 +1,5 @@
-<<<<<<< HEAD
 """A newcomer's way by mouse, from an empty project to a release, signed off: in the tests and the
 docs' pictures. Each step is named where a picture of it would be taken.
-=======
-"""A newcomer's way by mouse, from an empty project to a release, signed off: in the tests and
-in the docs' pictures. Each step is named where a picture of it would be taken.
->>>>>>> dossier
 """
 
 from __future__ import annotations

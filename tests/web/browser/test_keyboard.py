@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Without a mouse: from an empty project to a release that is signed off; without script; trees."""
-=======
 """Without a mouse: from an empty project to a release; without script; trees by keys."""
->>>>>>> dossier
 
 from __future__ import annotations
 
