@@ -483,26 +483,34 @@ def publish_formats(at: Recorder) -> None:
 @scene()
 def publish_and_verify(at: Recorder) -> None:
     _patients(at)
-    at.run(f"publish {PATIENTS} -o out.csv --report report.html")
+    at.run(f"publish {PATIENTS} -o out.csv --report report.html --trace t.jsonl")
     at.run(f"publish {PATIENTS} -o json.csv --json")
     at.run(f"publish {PATIENTS} -o k.csv --k 12 --seed 1 --method mondrian --set cut=nearest")
     at.run(f"publish {PATIENTS} -o together.csv --require-together")
     at.run(f"publish {PATIENTS} -o memory.csv --memory 700MB --threads 1")
     at.run("audit out.csv -p patients.policy.yaml")
     at.run("audit out.csv -p patients.policy.yaml --original patients.csv")
-    at.run("audit out.csv -p patients.policy.yaml --original patients.csv --json -q")
+    at.run("audit out.csv -p patients.policy.yaml --original patients.csv --trace t.jsonl")
     at.run(
-        "audit out.csv -p patients.policy.yaml --original patients.csv --report audit.html"
-        " -o a.json"
+        "audit out.csv -p patients.policy.yaml --original patients.csv --trace t.jsonl --json -q"
+    )
+    at.run(
+        "audit out.csv -p patients.policy.yaml --original patients.csv --trace t.jsonl"
+        " --report audit.html -o a.json"
     )
     at.run("audit out.csv -p patients.policy.yaml --k 50")
-    at.run("audit out.csv -p patients.policy.yaml --original patients.csv --memory 700MB")
+    at.run(
+        "audit out.csv -p patients.policy.yaml --original patients.csv --trace t.jsonl"
+        " --memory 700MB"
+    )
     at.run("audit out.csv --qi age,sex --qi zip --k 5 --sensitive disease --l 2 --t 0.9")
     at.run("audit patients.csv --qi age,sex --k 2 --subject patient")
-    at.run("audit out.csv -p patients.policy.yaml --original patients.csv --downstream")
+    at.run(
+        "audit out.csv -p patients.policy.yaml --original patients.csv --trace t.jsonl --downstream"
+    )
     at.run("verify out.csv")
     at.run("verify out.csv -p patients.policy.yaml --original patients.csv")
-    at.run("verify out.csv -p patients.policy.yaml --original patients.csv --json")
+    at.run("verify out.csv -p patients.policy.yaml --original patients.csv --trace t.jsonl --json")
     at.run(
         "verify k.csv -p patients.policy.yaml --k 12 --seed 1 --method mondrian --set cut=nearest"
     )
@@ -524,14 +532,16 @@ def publish_and_verify(at: Recorder) -> None:
 def publish_attacked(at: Recorder) -> None:
     _patients(at)
     at.run("sample patients -n 60 --seed 9 -o others.csv -q")
-    at.run(f"publish {PATIENTS} -o first.csv -q --k 4")
-    at.run(f"publish {PATIENTS} -o out.csv --attack all --report report.html")
-    options = "--control others.csv --external others.csv --earlier first.csv --folds 2"
+    at.run(f"publish {PATIENTS} -o first.csv -q --k 4 --trace f.jsonl")
+    at.run(f"publish {PATIENTS} -o out.csv --attack all --report report.html --trace t.jsonl")
+    options = "--control others.csv --external others.csv --folds 2"
+    options += " --earlier first.csv --earlier-trace f.jsonl"
     at.run(f"publish {PATIENTS} -o all.csv --attack all {options} --json")
-    original = "-p patients.policy.yaml --original patients.csv"
+    original = "-p patients.policy.yaml --original patients.csv --trace t.jsonl"
     at.run(f"audit out.csv {original} --attack singling-out,linkability --control others.csv")
     at.run(f"audit out.csv {original} --attack inference:tolerance=0.1 --folds 2")
-    at.run(f"audit out.csv {original} --attack all --earlier first.csv --report audit.html")
+    earlier = "--earlier first.csv --earlier-trace f.jsonl"
+    at.run(f"audit out.csv {original} --attack all {earlier} --report audit.html")
     at.run(f"audit out.csv {original} --attack no-such", said=False)
     at.run(f"attacker-view out.csv {original}")
     at.run(f"attacker-view out.csv {original} --row 3 --json")
@@ -588,23 +598,29 @@ def beside_others(at: Recorder) -> None:
     everybody.head(260).write_csv("first.csv")
     everybody.tail(260).write_csv("second.csv")
     policy = "-p patients.policy.yaml"
-    at.run(f"publish first.csv {policy} -o first-out.csv --k 20 -q")
+    at.run(f"publish first.csv {policy} -o first-out.csv --k 20 -q --trace first.jsonl")
     others = (
         "--beside first-out.csv --beside-policy patients.policy.yaml --beside-original first.csv"
+        " --beside-trace first.jsonl"
     )
-    at.run(f"publish second.csv {policy} -o second-out.csv {others} --report report.html")
+    at.run(
+        f"publish second.csv {policy} -o second-out.csv {others} --trace second-out.jsonl"
+        " --report report.html"
+    )
     at.run(f"publish second.csv {policy} -o strict.csv {others} --strict --json")
     at.run(f"publish second.csv {policy} -o own.csv {others} --attacker own")
-    at.run(f"publish second.csv {policy} -o alone.csv -q")
+    at.run(f"publish second.csv {policy} -o alone.csv -q --trace alone.jsonl")
     for released in ("second-out", "alone"):
         for attacker in ("presence", "own"):
             at.run(
-                f"audit {released}.csv {policy} --original second.csv --attacker {attacker}"
-                f" --with first-out.csv {policy} --original first.csv"
+                f"audit {released}.csv {policy} --original second.csv --trace {released}.jsonl"
+                f" --attacker {attacker}"
+                f" --with first-out.csv {policy} --original first.csv --trace first.jsonl"
             )
     at.run(
-        f"audit alone.csv {policy} --original second.csv --report audit.html --json"
-        f" --with first-out.csv {policy} --original first.csv --l 2 --k 3"
+        f"audit alone.csv {policy} --original second.csv --trace alone.jsonl --report audit.html"
+        f" --json --with first-out.csv {policy} --original first.csv --trace first.jsonl"
+        " --l 2 --k 3"
     )
     at.run(f"publish second.csv {policy} -o none.csv --beside first-out.csv")
 
