@@ -16,9 +16,9 @@ def test_battery(name):
     check_attack(registry.attacks()[name]())
 
 
-def test_the_registry_has_nine_attacks_of_their_own_numbers():
+def test_the_registry_has_ten_attacks_of_their_own_numbers():
     numbers = [attack.number for attack in registry.attacks().values()]
-    assert numbers == list(range(1, 10))
+    assert numbers == list(range(1, 11))
 
 
 class _FirstRecord:

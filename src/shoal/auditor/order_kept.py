@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from shoal.data.attack_scene import Followed
 from shoal.data.release import Release
 from shoal.data.row_order import cell_ranks
 from shoal.data.schema import Render
@@ -17,22 +18,36 @@ LEAST_CORRELATION = 0.3
 GRAVE_SHARE = 0.2
 
 
+def most_followed(truth: Truth, render: Render) -> Followed | None:
+    """The column of the original that published rows follow most; None where they follow none."""
+    quasi = [one.attribute.name for one in truth.encoded.attributes]
+    best = None
+    for name in dict.fromkeys([*quasi, *truth.original.names]):
+        place = truth.aligned(_places(truth, name, render))
+        correlation = _correlation(place)
+        if correlation < 0:
+            place = len(place) - 1 - place
+        if abs(correlation) > (0.0 if best is None else abs(best.correlation)):
+            best = Followed(name, place, correlation)
+    return best
+
+
 def order_kept(release: Release, truth: Truth, render: Render) -> ReleaseWarning | None:
     """What to say of a release whose rows are in the input's order, if a column follows it."""
-    quasi = [one.attribute.name for one in truth.encoded.attributes]
-    places = {name: _places(truth, name, render) for name in [*quasi, *truth.original.names]}
-    correlations = {name: _correlation(place) for name, place in places.items()}
-    name = max(correlations, key=lambda one: abs(correlations[one]), default=None)
-    if name is None or abs(correlations[name]) <= LEAST_CORRELATION:
+    best = most_followed(truth, render)
+    if best is None or abs(best.correlation) <= LEAST_CORRELATION:
         return None
-    place = places[name] if correlations[name] > 0 else release.records - 1 - places[name]
-    found, people = _found(release, place)
+    labels, subjects = release.classes.labels, release.classes.subjects
+    kept = labels >= 0
+    persons = np.arange(len(labels)) if subjects is None else subjects
+    found = len(np.unique(persons[nearest_to_place(labels, best.place)]))
+    people = len(np.unique(persons[kept]))
     text = (
-        f"rows are in the order of '{name}': whoever knows it finds {found} of {people} people;"
-        " leave 'order: input' out of the policy"
+        f"rows are in the order of '{best.name}': whoever knows it finds {found} of {people}"
+        " people; leave 'order: input' out of the policy"
     )
     severity = GRAVE if found > GRAVE_SHARE * people else OPEN
-    return ReleaseWarning(ORDER_KEPT, text, name, severity)
+    return ReleaseWarning(ORDER_KEPT, text, best.name, severity)
 
 
 def _places(truth: Truth, name: str, render: Render) -> np.ndarray:
@@ -51,13 +66,13 @@ def _correlation(place: np.ndarray) -> float:
     return float(np.corrcoef(place, np.arange(len(place)))[0, 1])
 
 
-def _found(release: Release, place: np.ndarray) -> tuple[int, int]:
-    """How many people have a row that is the nearest to its place in its class, and how many there
-    are in classes.
+def nearest_to_place(labels: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """(n,) bool, rows that no other row of their class is as near to their place as they are.
+
+    labels: (n,) class of each row, -1 for none. place: (n,) where each would stand.
     """
-    labels, subjects = release.classes.labels, release.classes.subjects
     kept = np.flatnonzero(labels >= 0)
-    begins = labels[kept].astype(np.int64) * 4 * max(release.records, 1)
+    begins = labels[kept].astype(np.int64) * 4 * max(len(labels), 1)
     keys = np.sort(begins + 2 * kept)
     wanted = begins + np.rint(2 * place[kept]).astype(np.int64)
     after = np.searchsorted(keys, wanted)
@@ -66,6 +81,6 @@ def _found(release: Release, place: np.ndarray) -> tuple[int, int]:
     own = np.abs(begins + 2 * kept - wanted)
     distances = np.abs(nearby - wanted)
     rivals = np.where(nearby == begins + 2 * kept, np.iinfo(np.int64).max, distances)
-    hit = (own <= distances.min(axis=0)) & (own < rivals.min(axis=0))
-    people = kept if subjects is None else subjects[kept]
-    return len(np.unique(people[hit])), len(np.unique(people))
+    found = np.zeros(len(labels), dtype=bool)
+    found[kept] = (own <= distances.min(axis=0)) & (own < rivals.min(axis=0))
+    return found

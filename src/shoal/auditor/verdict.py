@@ -66,6 +66,7 @@ REMEDIES = {
     "marketer": "raise k",
     "membership": "promise delta-presence",
     "homogeneous": "promise l-diversity",
+    "order": "leave 'order: input' out of the policy",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -199,6 +199,18 @@ class Recoding:
         return cls(method["name"], parameters, statistics, limit)
 
 
+class Followed(NamedTuple):
+    """A column that rows are sorted by, more or less.
+
+    place: (n,) float64, where the person behind each published row would stand by it. correlation:
+    Spearman's, with the number of the row.
+    """
+
+    name: str
+    place: np.ndarray
+    correlation: float
+
+
 @dataclass(frozen=True)
 class AttackScene:
     """All that an attack may use.
@@ -207,6 +219,7 @@ class AttackScene:
     it is not None. trials: releases with people inside and outside, at least one. halves: a
     release of one random half of the people, and the other half. required_k: the
     policy's k. blind: quasi-identifiers that show their means alone, which no attacker reads.
+    followed: the column that rows follow most, as `most_followed` finds it; None without one.
     no_people: why people's quasi-identifiers are not at hand, nor the boxes of classes; None where
     they are.
     """
@@ -225,6 +238,7 @@ class AttackScene:
     required_k: int | None = None
     blind: tuple[str, ...] = ()
     no_people: str | None = None
+    followed: Followed | None = None
 
     @property
     def is_aligned(self) -> bool:

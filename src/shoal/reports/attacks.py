@@ -98,6 +98,7 @@ def rows_of(certificate: Certificate) -> list[Row]:
 OF = (
     (QUESTIONS[0], "singling-out"),
     (QUESTIONS[1], "linkability"),
+    (QUESTIONS[1], "order"),
     (QUESTIONS[1], "population"),
     (QUESTIONS[4], "intersection"),
     (QUESTIONS[5], "minimality"),
@@ -218,6 +219,21 @@ def _linked(found: Found) -> Iterator[Row]:
                 why=one.get("why"),
                 helps="linkage",
             )
+    order = found.get("order")
+    if order is not None:
+        others = _also(", the place of somebody else of the class {}", order["others"])
+        yield Row(
+            QUESTIONS[1],
+            "the place of a row",
+            f"The place that {order['column']} has among the rows finds {_text(order['found'])} of"
+            f" people{others}.",
+            order["found"],
+            order["others"],
+            order["chance"],
+            order["gain"],
+            why=order.get("why"),
+            helps="order",
+        )
     around = found.get("population")
     if around is not None:
         yield Row(

@@ -261,7 +261,12 @@ def test_a_hospital_s_list_by_date_gives_nobody_away():
     rng, n, k = np.random.default_rng(3), 2000, 10
     day = np.sort(rng.integers(0, 366, n))
     frame = pl.DataFrame(
-        {"age": rng.integers(18, 95, n), "sex": rng.choice(["f", "m"], n), "admitted": day}
+        {
+            "age": rng.integers(18, 95, n),
+            "sex": rng.choice(["f", "m"], n),
+            "admitted": day,
+            "ill": rng.integers(0, 1000, n).astype(str),
+        }
     )
     content = {
         "version": 1,
@@ -269,20 +274,33 @@ def test_a_hospital_s_list_by_date_gives_nobody_away():
             "admitted": {"role": "drop"},
             "age": {"role": "quasi", "type": "number", "domain": [0, 120]},
             "sex": {"role": "quasi"},
+            "ill": {"role": "sensitive"},
         },
         "promises": [{"model": "k-anonymity", "k": k}],
     }
     found = {}
     for order in ("input", "content"):
-        release = library.publish(frame, content | {"render": {"order": order}})
+        asked = content | {"render": {"order": order}}
+        release = library.publish(frame, asked, attack=["order"])
+        attack = release.certificate["attacks"]["order"]
+        tried = {name: attack[name]["share"] for name in ("found", "others", "chance")}
+        assert tried["others"] <= 2 * tried["chance"]
+        if order == "input":
+            assert attack["column"] == "admitted"
+            assert tried["found"] > 0.5
+        else:
+            assert tried["found"] <= 1 / k
         place = np.argsort(release.trace)
-        cells = np.array([hash(row) for row in release.data.rows()])
+        cells = np.array([hash(row) for row in release.data.select("age", "sex").rows()])
+        rows = np.array([hash(row) for row in release.data.rows()])
         looked = (day + 0.5) / 366 * n
         right = 0.0
         for person in range(n):
             alike = np.flatnonzero(cells == cells[place[person]])
             near = np.abs(alike - looked[person])
-            right += (near.argmin() == np.flatnonzero(alike == place[person])[0]) / n
+            # equal rows are interchangeable: either may be the person's
+            equal = rows[alike] == rows[place[person]]
+            right += equal[near.argmin()] / equal.sum() / n
         found[order] = right
         warned = [one for one in release.warnings if one.code == "order-kept"]
         assert len(warned) == (order == "input")

@@ -29,6 +29,7 @@ from shoal.attacks.run.request import (
     points_of,
 )
 from shoal.auditor.audit import AuditResult
+from shoal.auditor.order_kept import most_followed
 from shoal.auditor.stream_trace import StreamSource, audit_traced
 from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.traces import read_trace, rows_given
@@ -153,6 +154,7 @@ def scene_of(
         target.recoding,
         policy.required_k,
         ground.blind,
+        followed=None if truth is None else most_followed(truth, target.schema.render),
     )
 
 

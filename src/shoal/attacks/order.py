@@ -1,0 +1,60 @@
+"""Order: find a person's row by the place that a value of theirs has in a sorted table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.attacks.counts import exact, newcombe, people_in, wilson
+from shoal.auditor.order_kept import nearest_to_place
+from shoal.data.attack_scene import AttackScene
+from shoal.protocols import Attack
+
+
+@dataclass(frozen=True)
+class Order(Attack):
+    """How many people stand where the column that rows follow most says that they stand."""
+
+    name: ClassVar[str] = "order"
+    number: ClassVar[int] = 10
+    needs: ClassVar[tuple[str, ...]] = ("alignment",)
+    uses_people: ClassVar[bool] = False
+    threat: ClassVar[str] = (
+        "Knows what is published of a person, and the value by which rows were sorted: looks among"
+        " the rows of the class for the one nearest to the place that the value has."
+    )
+    source: ClassVar[str] = "Ours; the control is the place of another person of the same class."
+
+    def run(self, scene: AttackScene) -> dict[str, Any]:
+        """The column that rows follow most, who is found by it, and who by another's place."""
+        release, followed = scene.release, scene.followed
+        n = people_in(release)
+        if followed is None or not n:
+            why = "rows follow no column"
+            nothing = dict.fromkeys(("column", "correlation", "found", "others", "chance", "gain"))
+            return nothing | {"why": why}
+        labels = np.where(release.in_classes, release.labels, -1)
+        found = people_in(release, nearest_to_place(labels, followed.place))
+        rng = scene.rng(self.number)
+        others = people_in(
+            release, nearest_to_place(labels, _of_others(labels, followed.place, rng))
+        )
+        classes = len(np.unique(labels[labels >= 0]))
+        return {
+            "column": followed.name,
+            "correlation": followed.correlation,
+            "found": wilson(found, n),
+            "others": wilson(others, n),
+            "chance": exact(min(classes / n, 1.0), n),
+            "gain": newcombe((found, n), (others, n)),
+        }
+
+
+def _of_others(labels: np.ndarray, place: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """(n,) the places of each class, dealt out among its rows at random."""
+    mixed = place.copy()
+    order = np.lexsort((rng.random(len(labels)), labels))
+    mixed[np.argsort(labels, kind="stable")] = place[order]
+    return mixed
