@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.promises import Measures
-from shoal.data.person_names import names_of, person_name
+from shoal.data.person_names import is_nobody, names_of, rows_of_nobody, without_nobody
 from shoal.data.schema import Kind, Role, Schema
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.space import Space
@@ -77,7 +77,8 @@ class StreamCore:
         method = policy.build_method(_VERB)
         bound = names if policy.model.person is None else [*names, policy.model.person]
         if reference is not None:
-            reference = with_person(reference, policy)
+            people, _ = without_nobody(reference.frame, policy.model.missing_values)
+            reference = with_person(Table(people), policy)
         schema, findings = (
             bind_stream(bound, policy) if reference is None else bind_original(reference, policy)
         )
@@ -208,15 +209,14 @@ class StreamCore:
         return values, wrong
 
     def _unfit(self, frame: pl.DataFrame) -> Iterator[tuple[np.ndarray, str]]:
-        """Rows, (n,) bool, that name no subject, can't be written, or whose sensitive values the
-        policy does not know.
+        """Rows, (n,) bool, that hold no value or name no subject, can't be written, or whose
+        sensitive values the policy does not know.
         """
+        nobody = rows_of_nobody(frame.select(self.names), self.schema.missing_values)
+        yield np.isin(np.arange(frame.height), nobody), "has no value and is nobody"
         if self.schema.subject is not None:
-            people = names_of(frame[self.schema.subject.name])
-            yield (
-                people.is_in(["", *map(person_name, self.schema.missing_values)]).to_numpy(),
-                "has no subject",
-            )
+            people = frame[self.schema.subject.name]
+            yield is_nobody(people, self.schema.missing_values), "has no subject"
         for attribute in self.schema.published:
             # what a quasi-identifier may hold is known: no domain, hierarchy or order has such a
             # character

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 import unicodedata
 
 import polars as pl
 import pytest
 
 import shoal
+from shoal.advise.profile import known_values
+from shoal.connectors import files
 from shoal.data.person_names import names_of, person_name, same_value, without_nobody
+from shoal.data.room import Room
+from shoal.data.table import Table
 from shoal.errors import InputError
+from shoal.policy.binding.coded_files import read_original_coded
+from shoal.policy.binding.files import original_table
 
 SEEN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
 """Marks of format that are drawn around numbers and words."""
@@ -70,16 +78,15 @@ def test_a_copy_of_the_subject_in_another_spelling_is_refused(spelled):
         shoal.publish(frame, POLICY | {"other": "plain"})
 
 
-def test_a_text_for_no_value_that_ends_in_a_blank_names_nobody():
+@pytest.mark.parametrize("take", [shoal.publish, lambda *given: read_known(*given)])
+def test_a_text_for_no_value_that_ends_in_a_blank_names_nobody(take):
     frame = pl.DataFrame({"id": ["a", "NULL "], "age": [1, 2], "ill": ["x", "y"]})
     with pytest.raises(InputError, match="without a subject"):
-        shoal.publish(frame, POLICY | {"missing_values": ["", "NULL "]})
+        take(frame, POLICY | {"missing_values": ["", "NULL "]})
 
 
 def test_a_stream_sets_aside_whom_a_decimal_names(tmp_path, monkeypatch, shoal):
     monkeypatch.chdir(tmp_path)
-    import json
-
     lines = [f'{{"id": {n}, "age": 30, "ill": "a"}}' for n in ("1", "1.0", "1e0", "2", '"3"')]
     (tmp_path / "s.jsonl").write_text("\n".join(lines) + "\n")
     (tmp_path / "p.json").write_text(json.dumps(POLICY))
@@ -106,3 +113,122 @@ def test_a_key_of_very_many_parts_is_refused_before_it_is_read(tmp_path):
     (tmp_path / "p.toml").write_text("a" + ".a" * 50_000 + " = 1\n")
     with pytest.raises(InputError, match="more than 100 parts"):
         shoal.Policy.load(tmp_path / "p.toml")
+
+
+# Texts that stand for no value, as people write them and as types hold them.
+
+
+MARKS = ["－", "…", "½", "N/A ", " ? ", "-"]
+"""Texts for no value, most of which no person's name equals until it is compared."""
+
+PAIRS = {
+    "version": 1,
+    "subject": ["hh", "m"],
+    "attributes": {
+        "hh": {"role": "identifier"},
+        "m": {"role": "identifier"},
+        "age": {"role": "quasi", "type": "number", "domain": [0, 99]},
+    },
+    "promises": [{"model": "k-anonymity", "k": 2}],
+}
+
+
+def read_known(frame, policy):
+    policy = shoal.Policy.of(policy)
+    return known_values(original_table(Table(frame), policy), policy)
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize("missing", ["hh", "m"])
+def test_a_text_for_no_value_names_nobody_together_with_others(mark, missing, tmp_path):
+    people = pl.DataFrame({"hh": ["1", "2", "3"], "m": ["1"] * 3, "age": ["30"] * 3})
+    people = people.with_columns(pl.Series(missing, [mark, "1", "1"]))
+    policy = PAIRS | {"missing_values": ["", mark]}
+    with pytest.raises(InputError, match="without a subject"):
+        shoal.publish(people, policy)
+    with pytest.raises(InputError, match="without a subject"):
+        shoal.republish(people, policy, tmp_path / "ledger")
+    with pytest.raises(InputError, match="no subject"):
+        shoal.stream(policy).push(people)
+    with pytest.raises(InputError, match="without a subject"):
+        read_known(people, policy)
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_rows_of_a_text_for_no_value_are_nobody_however_it_is_written(mark):
+    frame = pl.DataFrame({"a": ["x", mark, f" {mark}\u200b"], "b": ["y", mark, None]})
+    assert without_nobody(frame, ["", mark])[0].height == 1
+    assert without_nobody(frame.cast(pl.Categorical), ["", mark])[0].height == 1
+
+
+@pytest.mark.parametrize(
+    ("cells", "mark"),
+    [
+        ([30, -99, None], "-99"),
+        ([30.5, -99.5, float("nan")], "-99.5"),
+        ([dt.date(1980, 1, 1), dt.date(1900, 1, 1), None], "1900-01-01"),
+        ([True, False, None], "false"),
+    ],
+)
+def test_rows_of_typed_values_that_stand_for_no_value_are_nobody(cells, mark, tmp_path):
+    pl.DataFrame({"a": cells, "b": cells}).write_parquet(tmp_path / "t.parquet")
+    read = files.read(str(tmp_path / "t.parquet")).frame
+    assert without_nobody(read, ["", mark])[0].height == 1
+    assert without_nobody(read)[0].height == 2
+
+
+@pytest.mark.parametrize("mark", ["n/a", "－"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_rows_of_nobody_are_refused_past_memory(mark, suffix, tmp_path):
+    path = tmp_path / f"t{suffix}"
+    policy = shoal.Policy.of(POLICY | {"missing_values": ["", mark]})
+    rows = {"id": ["a", "b", mark], "age": ["1", "2", " "], "ill": ["x", mark, f" {mark} "]}
+    files.write(pl.DataFrame(rows)[:2], path, suffix)
+    assert read_original_coded(str(path), policy, Room(1 << 30)).table.records == 2
+    files.write(pl.DataFrame(rows), path, suffix)
+    with pytest.raises(InputError, match="some rows have no value"):
+        read_original_coded(str(path), policy, Room(1 << 30))
+
+
+ROWS = "age,sex,d\n30,m,a\n31,m,b\n32,m,c\n,,hiv\n,,\n33,m,d\n,,\n"
+
+
+@pytest.mark.parametrize("method", ["fads", "castle", "sky"])
+def test_a_stream_sets_rows_without_any_value_aside(method, tmp_path, monkeypatch, shoal):
+    monkeypatch.chdir(tmp_path)
+    policy = {
+        "version": 1,
+        "attributes": {
+            "age": {"role": "quasi", "type": "number", "domain": [0, 120]},
+            "sex": {"role": "quasi", "hierarchy": {"tree": ["m", "f"]}},
+            "d": {"role": "sensitive"},
+        },
+        "promises": [{"model": "k-anonymity", "k": 2}],
+        "method": {"name": method, "delta": 9},
+    }
+    (tmp_path / "p.json").write_text(json.dumps(policy))
+    (tmp_path / "s.csv").write_text(ROWS)
+    done = shoal("stream", "s.csv", "-p", "p.json", "-o", "o.csv", "--checkpoint", "state")
+    assert done.status == 0, done.err
+    records = json.loads((tmp_path / "o.csv.certificate.json").read_text())["records"]
+    assert (records["in"], records["rejected"]) == (7, 2)
+    letters = tmp_path / "o.csv.dead-letters.jsonl"
+    aside = [json.loads(line) for line in letters.read_text().splitlines()]
+    assert [one["record"] for one in aside] == [4, 6]
+    assert {one["reason"] for one in aside} == {"has no value and is nobody"}
+    again = shoal("stream", "s.csv", "-p", "p.json", "-o", "o.csv", "--checkpoint", "state")
+    assert again.status == 0, again.err
+    assert len(letters.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("subject", ["[1, 2]", "[true]", "[.inf]", "[]", "[hh, 2]"])
+def test_a_subject_of_what_is_no_text_is_refused_beside_its_data(subject, tmp_path, shoal):
+    attributes = json.dumps(PAIRS["attributes"])
+    promises = json.dumps(PAIRS["promises"])
+    text = f"version: 1\nsubject: {subject}\nattributes: {attributes}\npromises: {promises}\n"
+    (tmp_path / "p.yaml").write_text(text)
+    (tmp_path / "t.csv").write_text("hh,m,age\n1,1,30\n1,2,30\n")
+    done = shoal("policy", "check", str(tmp_path / "p.yaml"), str(tmp_path / "t.csv"))
+    assert done.status == 2
+    assert "subject" in done.err
+    assert "rename" not in done.err
