@@ -18,6 +18,7 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.coded_files import read_original_coded
 from shoal.policy.binding.files import original_table
+from shoal.tables.publish import publish_file
 
 SEEN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
 """Marks of format that are drawn around numbers and words."""
@@ -188,6 +189,25 @@ def test_rows_of_nobody_are_refused_past_memory(mark, suffix, tmp_path):
     files.write(pl.DataFrame(rows), path, suffix)
     with pytest.raises(InputError, match="some rows have no value"):
         read_original_coded(str(path), policy, Room(1 << 30))
+
+
+@pytest.mark.parametrize("subject", [["id"], ["id", "m"]])
+def test_a_number_that_is_none_names_nobody(subject, tmp_path):
+    people = pl.DataFrame({"id": [1.0, float("nan"), 3.0], "m": [1, 1, 1], "age": [30, 30, 30]})
+    role = "subject" if subject == ["id"] else "identifier"
+    attributes = {"id": {"role": role}, "m": {"role": "identifier"}}
+    policy = PAIRS | {"attributes": PAIRS["attributes"] | attributes, "subject": subject}
+    policy["attributes"].pop("hh")
+    if subject == ["id"]:
+        policy.pop("subject")
+    policy = shoal.Policy.of(policy)
+    people.write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="without a subject"):
+        shoal.publish(people, policy)
+    with pytest.raises(InputError, match="without a subject"):
+        publish_file(str(tmp_path / "t.parquet"), policy, str(tmp_path / "o.csv"))
+    coded = read_original_coded(str(tmp_path / "t.parquet"), policy, Room(1 << 30))
+    assert "" in coded.table.column("id").cells
 
 
 ROWS = "age,sex,d\n30,m,a\n31,m,b\n32,m,c\n,,hiv\n,,\n33,m,d\n,,\n"
