@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import json
 import unicodedata
+from decimal import Decimal
 
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import shoal
@@ -252,3 +254,74 @@ def test_a_subject_of_what_is_no_text_is_refused_beside_its_data(subject, tmp_pa
     assert done.status == 2
     assert "subject" in done.err
     assert "rename" not in done.err
+
+
+# Records that are counted although a column seems to number people.
+
+
+VISITS = {
+    "version": 1,
+    "attributes": {
+        "patient_id": {"role": "drop"},
+        "age": {"role": "quasi", "type": "number", "domain": [0, 99]},
+        "sex": {"role": "quasi", "hierarchy": {"tree": ["m", "f"]}},
+    },
+    "promises": [{"model": "k-anonymity", "k": 3}],
+}
+
+
+def visits(numbers=range(40), times=3) -> pl.DataFrame:
+    """Visits of as many people, a few of each."""
+    people = pl.DataFrame({"patient_id": list(numbers)})
+    place = pl.int_range(pl.len())
+    people = people.with_columns((20 + place * 7 % 60).alias("age"))
+    people = people.with_columns(
+        pl.when(place % 2 == 0).then(pl.lit("m")).otherwise(pl.lit("f")).alias("sex")
+    )
+    return pl.concat([people] * times)
+
+
+def codes(certificate) -> list[str]:
+    return [one.code for one in certificate.warnings if one.code == "people-assumed"]
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        str,
+        lambda n: n.to_bytes(2),
+        lambda n: {"site": 1, "of": n},
+        lambda n: [n, 1],
+        lambda n: dt.timedelta(n),
+        lambda n: {"ids": [n.to_bytes(2)]},
+    ],
+)
+def test_a_dropped_column_of_any_type_may_number_people(number, tmp_path):
+    given = visits([number(n) for n in range(40)])
+    given.write_parquet(tmp_path / "t.parquet")
+    policy = shoal.Policy.of(VISITS)
+    assert codes(shoal.publish(given, policy).certificate) == ["people-assumed"]
+    done = publish_file(str(tmp_path / "t.parquet"), policy, str(tmp_path / "o.csv"))
+    assert codes(done.certificate) == ["people-assumed"]
+    assert "_id" not in (tmp_path / "o.csv").read_text()
+
+
+@pytest.mark.parametrize("number", [lambda n: n if n % 2 else str(n), Decimal])
+def test_a_dropped_column_that_can_not_be_read_may_number_people(number):
+    numbers = pa.decimal256(60, 2) if number is Decimal else None
+    given = visits().drop("patient_id").to_pandas()
+    given["patient_id"] = [number(n) for n in range(40)] * 3
+    if numbers:
+        given = pa.Table.from_pandas(given).set_column(
+            2, "patient_id", pa.array(given["patient_id"], numbers)
+        )
+    assert codes(shoal.publish(given, VISITS).certificate) == ["people-assumed"]
+
+
+def test_a_dropped_column_without_a_value_numbers_nobody():
+    given = visits([None, *(n.to_bytes(2) for n in range(39))]).with_columns(
+        pl.when(pl.int_range(pl.len()) > 0).then("age"),
+        pl.when(pl.int_range(pl.len()) > 0).then("sex"),
+    )
+    done = shoal.publish(given, VISITS | {"missing": "suppress"})
+    assert done.data.height == 119
