@@ -21,6 +21,7 @@ from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions
 from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
+from shoal.policy.binding.columns import input_warnings
 from shoal.policy.binding.people import frame_with_person, with_person
 from shoal.policy.binding.table import bind_original, bind_stream
 from shoal.policy.policy import Policy
@@ -33,6 +34,9 @@ POSITION, PERSON = "\0position", "\0person"
 """Columns of what is held that no source can name: where a record stood in the source, and whose it
 is.
 """
+
+FIRST = 2_000
+"""Records that are looked at for what a reader must know, such as columns that may name people."""
 
 _VERB = "stream"
 
@@ -113,6 +117,8 @@ class StreamCore:
             or self.schema.render.order != "input"
         )
         self.arrived = 0
+        self._first: pl.DataFrame | None = pl.DataFrame(schema=dict.fromkeys(names, pl.String))
+        self.found: list[dict[str, str]] = []
 
     def push(
         self, frame: pl.DataFrame, position: np.ndarray
@@ -132,6 +138,7 @@ class StreamCore:
             frame, values, position = frame.filter(pl.Series(good)), values[good], position[good]
         seq = np.arange(self.arrived, self.arrived + frame.height, dtype=np.int64)
         self.arrived += frame.height
+        self._look_at(frame)
         people, person = self._people(frame, seq)
         self._pending.add(seq, self._kept(frame, position, person))
         return self._released(self._publisher.push(Arrivals(seq, values, people))), wrong
@@ -144,6 +151,7 @@ class StreamCore:
         """The end of the stream; what was held goes out by the method's rules, or stays
         unpublished.
         """
+        self.judged()
         return self._released(self._publisher.flush(), early=True)
 
     @property
@@ -169,7 +177,23 @@ class StreamCore:
         """No row, with the columns that are published."""
         return pl.DataFrame(schema={a.name: pl.String for a in self.schema.published})
 
+    def judged(self) -> list[dict[str, str]]:
+        """Findings about the first records, as a certificate states them; later ones add none."""
+        if self._first is not None:
+            warnings = input_warnings(Table(self._first), self.policy)
+            self.found, self._first = [warning.report() for warning in warnings], None
+        return self.found
+
     # taking in
+
+    def _look_at(self, frame: pl.DataFrame) -> None:
+        """Keeps the first records until there are enough of them to be judged."""
+        if self._first is None:
+            return
+        texts = pl.DataFrame([as_text(frame[name]) for name in self.names])
+        self._first = self._first.vstack(texts).head(FIRST)
+        if self._first.height == FIRST:
+            self.judged()
 
     def unfit_records(self, frame: pl.DataFrame) -> dict[int, str]:
         """Why rows would not be taken; raises InputError like `push`."""
@@ -344,6 +368,8 @@ class StreamCore:
         due = vars(Emissions.joined(self._due)) if self._due else {}
         return {
             "arrived": self.arrived,
+            "first": self._first,
+            "found": self.found,
             "held": self._pending.frame,
             "held_seq": self._pending.seq,
             "releases": self._releases,
@@ -357,6 +383,7 @@ class StreamCore:
     def restore(self, state: dict[str, Any]) -> None:
         """Resumes where the snapshot was taken."""
         self.arrived = int(state["arrived"])
+        self._first, self.found = state.get("first"), state.get("found", [])
         self._pending.set(state["held_seq"], state["held"])
         self._releases = int(state["releases"])
         due = state_below("due/", state)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import unicodedata
+import warnings
 from decimal import Decimal
 
 import polars as pl
@@ -14,6 +15,7 @@ import pytest
 import shoal
 from shoal.advise.profile import known_values
 from shoal.connectors import files
+from shoal.data.certificate import Certificate
 from shoal.data.person_names import names_of, person_name, same_value, without_nobody
 from shoal.data.room import Room
 from shoal.data.table import Table
@@ -325,3 +327,47 @@ def test_a_dropped_column_without_a_value_numbers_nobody():
     )
     done = shoal.publish(given, VISITS | {"missing": "suppress"})
     assert done.data.height == 119
+
+
+def test_a_ledger_warns_that_records_are_counted(tmp_path):
+    done = shoal.republish(visits(), VISITS, tmp_path / "ledger")
+    assert codes(done.certificate) == ["people-assumed"]
+
+
+def test_a_stream_warns_once_that_records_are_counted(tmp_path, monkeypatch, shoal):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.json").write_text(json.dumps(VISITS))
+    visits().write_csv("s.csv")
+    command = ("s.csv", "-p", "p.json", "-o", "o.csv", "--checkpoint", "state")
+    for _ in range(2):
+        done = shoal("stream", *command)
+        assert done.status == 0, done.err
+        assert done.err.count("'patient_id'") == 1
+        certificate = Certificate.load(tmp_path / "o.csv.certificate.json")
+        assert codes(certificate) == ["people-assumed"]
+
+
+@pytest.mark.parametrize("first", [1, 50, 119])
+def test_a_stream_that_resumes_warns_of_what_its_first_records_show(first):
+    given = visits()
+    begun = shoal.stream(VISITS)
+    begun.push(given[:first])
+    resumed = shoal.stream(VISITS)
+    resumed.restore(begun.snapshot())
+    resumed.push(given[first:])
+    with pytest.warns(shoal.ReleaseWarning, match="'patient_id'") as said:
+        resumed.flush()
+    assert len(said) == 1
+
+
+def test_a_stream_judges_its_first_records_once():
+    given = shoal.stream(VISITS)
+    with pytest.warns(shoal.ReleaseWarning, match="'patient_id'") as said:
+        given.push(visits(range(700)))
+    assert len(said) == 1
+    resumed = shoal.stream(VISITS)
+    resumed.restore(given.snapshot())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        resumed.push(visits(range(700)))
+        resumed.flush()
