@@ -82,6 +82,8 @@ class StreamCore:
         bound = names if policy.model.person is None else [*names, policy.model.person]
         if reference is not None:
             people, _ = without_nobody(reference.frame, policy.model.missing_values)
+            if not people.height:
+                raise InputError("reference: holds no records, only empty rows; give it some")
             reference = with_person(Table(people), policy)
         schema, findings = (
             bind_stream(bound, policy) if reference is None else bind_original(reference, policy)

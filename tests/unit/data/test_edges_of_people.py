@@ -245,6 +245,17 @@ def test_a_stream_sets_rows_without_any_value_aside(method, tmp_path, monkeypatc
     assert len(letters.read_text().splitlines()) == 2
 
 
+def test_a_reference_shows_nothing_of_rows_that_are_nobody():
+    age = {"role": "quasi", "type": "number"}
+    policy = PAIRS | {"subject": None, "attributes": {"age": age}}
+    ages = pl.DataFrame({"age": ["1", "2", "3", None, "\u200b"]})
+    given = shoal.stream(policy, reference=ages)
+    given.push(ages[:3])
+    assert given.flush().height == 3
+    with pytest.raises(InputError, match="only empty rows"):
+        shoal.stream(policy, reference=ages[3:]).push(ages[:3])
+
+
 @pytest.mark.parametrize("subject", ["[1, 2]", "[true]", "[.inf]", "[]", "[hh, 2]"])
 def test_a_subject_of_what_is_no_text_is_refused_beside_its_data(subject, tmp_path, shoal):
     attributes = json.dumps(PAIRS["attributes"])
