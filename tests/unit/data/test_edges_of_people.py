@@ -214,6 +214,13 @@ def test_a_number_that_is_none_names_nobody(subject, tmp_path):
     assert "" in coded.table.column("id").cells
 
 
+@pytest.mark.parametrize("cells", [[None] * 3, [-99] * 3, ["-99 "] * 3, [float("nan")] * 3])
+def test_a_frame_of_nobody_is_refused(cells):
+    policy = POLICY | {"attributes": {"age": POLICY["attributes"]["age"]}}
+    with pytest.raises(InputError, match="only empty rows"):
+        shoal.publish(pl.DataFrame({"age": cells}), policy | {"missing_values": ["", "-99"]})
+
+
 ROWS = "age,sex,d\n30,m,a\n31,m,b\n32,m,c\n,,hiv\n,,\n33,m,d\n,,\n"
 
 
