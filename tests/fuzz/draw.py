@@ -179,7 +179,7 @@ def _promise(sensitive: dict[str, str], random: Random, shares: bool) -> dict:
 
 
 def missing_texts(random: Random) -> list[str]:
-    return random.choice([[""], [""], ["", "NA"], ["", "refused", "unknown"]])
+    return random.choice([[""], ["", "－"], ["", "N/A "], ["", "refused", "unknown"]])
 
 
 def draw_columns(random: Random, records: int, kinds: list[str]) -> tuple[Columns, dict[str, str]]:

@@ -315,7 +315,9 @@ def _with_another_value(content: bytes, draw: random.Random) -> bytes:
         if kind < 0.2 and isinstance(part, dict):
             part.pop(key, None)
         elif kind < 0.3 and isinstance(part, dict):
-            part[draw.choice(["x", "k", "round", "type", "weight", "order"])] = draw.choice(VALUES)
+            part[draw.choice(["x", "k", "round", "type", "weight", "order", "subject"])] = (
+                draw.choice(VALUES)
+            )
         else:
             part[key] = draw.choice(VALUES)
     return (json.dumps(found) if is_json else yaml.safe_dump(found)).encode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isclose
 from pathlib import Path
 from typing import Any
@@ -40,11 +40,13 @@ def write_inputs(case: Case, folder: Path) -> Policy:
 
 
 def write_files(case: Case, folder: Path) -> None:
-    """The case as files."""
+    """The case as files; the table ends with a row without any value, which is nobody."""
     for name, text in case.files.items():
         (folder / name).write_text(text, encoding="utf-8", newline="")
     (folder / "policy.json").write_text(json.dumps(case.policy, ensure_ascii=False, indent=1))
-    (folder / "table.csv").write_text(case.table.text(), encoding="utf-8", newline="")
+    nobody = [case.policy.get("missing_values", [""])[-1]] * len(case.table.names)
+    table = replace(case.table, rows=[*case.table.rows, nobody])
+    (folder / "table.csv").write_text(table.text(), encoding="utf-8", newline="")
 
 
 def compare(outcome: Outcome, who: str, certificate: Mapping[str, Any], verdict: Verdict) -> None:

@@ -10,8 +10,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from shoal.advise.propose import LookedAt, check_header
+from shoal.data import person_names
 from shoal.data.column_words import names_place
 from shoal.data.findings import finding_about
 from shoal.data.numbers import parse_numbers
@@ -206,15 +208,14 @@ def people_of(table: Table, policy: Policy) -> np.ndarray | None:
     if policy.subject is None:
         return None
     column = table.column(policy.subject)
-    names = [cell.strip() for cell in column.cells]
-    missing = np.array([not name or name in policy.model.missing_values for name in names])
+    cells = pl.Series(column.cells, dtype=pl.String)
+    missing = person_names.is_nobody(cells, policy.model.missing_values)
     if missing.any():
         finding = finding_about(
             column, missing, "without a subject", "give every record its person"
         )
         raise InputError(finding.message)
-    number = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    return np.array([number[name] for name in names], dtype=np.int32)[column.codes]
+    return person_names.people_of(column).astype(np.int32)
 
 
 def _compared(table: Table, name: str, policy: Policy) -> np.ndarray:

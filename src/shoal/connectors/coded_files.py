@@ -190,13 +190,12 @@ def _ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
 def _read_parquet(path: str | Path, room: Room) -> CodedTable:
     with library_errors_as(f"file '{path}': is not a complete parquet file; write it again"):
         schema = dict(pl.read_parquet_schema(path))
-        plain(pl.DataFrame(schema=schema), f"file '{path}'")
         growing = GrowingTable(schema, room)
         dtypes = growing.dtypes()
         texts = [pl.col(name).cast(pl.String).cast(dtypes[name]) for name in schema]
         scanned = pl.scan_parquet(path, glob=False, low_memory=True)
         for frame in scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True):
-            growing.add(frame.select(texts))
+            growing.add(plain(frame, f"file '{path}'").select(texts))
     return growing.table()
 
 

@@ -90,7 +90,7 @@ def _check_names(names: Sequence[object]) -> None:
 def _by_columns(
     frame: nw.DataFrame[IntoDataFrame], reading: Reading, wide: Sequence[str]
 ) -> pl.DataFrame:
-    """Each column by itself, without those that can't be read and that nobody needs.
+    """Each column by itself, as texts where one can't be read and nobody needs it.
 
     wide: columns that can't be read. Raises InputError with all others, and the first row that
     differs.
@@ -103,7 +103,7 @@ def _by_columns(
             columns.append(frame[:, [place]].to_polars().to_series().alias(name))
         except BaseException as failed:
             _require_known(failed)
-            columns.append(pl.repeat(None, len(frame), dtype=pl.String, eager=True).alias(name))
+            columns.append(_told_apart(frame[:, place], name))
             if reading.needs(name):
                 row = _first_other(frame[:, place])
                 findings.append(
@@ -114,6 +114,16 @@ def _by_columns(
                 )
     InputError.raise_for(findings)
     return pl.DataFrame(columns)
+
+
+def _told_apart(cells: nw.Series[Any], name: str) -> pl.Series:
+    """A text for each cell that equal ones share: they may number people; none where one fails."""
+    try:
+        texts = [None if _kind(cell) is None else str(cell) for cell in cells.to_list()]
+        return pl.Series(name, texts, pl.String)
+    except BaseException as failed:
+        _require_known(failed)
+        return pl.Series(name, [None] * len(cells), pl.String)
 
 
 def _first_other(cells: nw.Series[Any]) -> int | None:

@@ -35,8 +35,9 @@ def require_unfolded(
 
 
 def plain(frame: pl.DataFrame, where: str, reading: Reading = AS_FOUND) -> pl.DataFrame:
-    """The frame, without the cells of columns that nobody needs where these have no one text, such
-    as lists or bytes; raises InputError where others have none.
+    """The frame, with one text for all equal cells of columns that nobody needs where these have
+    none, such as lists or bytes, and no value where a number is none (NaN); raises InputError where
+    columns that are needed hold what has no one text.
     """
     found = [
         name
@@ -56,8 +57,15 @@ def plain(frame: pl.DataFrame, where: str, reading: Reading = AS_FOUND) -> pl.Da
             f"{where}: {hold.format(quoted)} lists, objects, bytes, durations or days beyond all"
             " calendars; give plain values, of a duration for instance its days"
         )
-    empty = [pl.lit(None, pl.String).alias(name) for name in found]
-    return frame.with_columns(empty) if empty else frame
+    changed = [_told_apart(frame[name]) for name in found]
+    floats = [frame[name] for name, dtype in frame.schema.items() if dtype.is_float()]
+    changed += [column.fill_nan(None) for column in floats if column.is_nan().any()]
+    return frame.with_columns(changed) if changed else frame
+
+
+def _told_apart(cells: pl.Series) -> pl.Series:
+    """A text for each cell that equal ones share: they may number people."""
+    return cells.hash().cast(pl.String).set(cells.is_null(), None)
 
 
 def _is_beyond(days: pl.Series) -> bool:

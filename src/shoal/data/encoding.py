@@ -31,7 +31,7 @@ from shoal.data.numbers import (
     parse_numbers,
     position_unit,
 )
-from shoal.data.person_names import person_name
+from shoal.data.person_names import names_of_nobody, person_name
 from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.data.schema import Attribute, Kind, Missing, Schema
 from shoal.data.table import Column, Table
@@ -440,7 +440,7 @@ def encode_subjects(
         return None, []
     column = table.column(schema.subject.name)
     people = [person_name(cell) for cell in column.cells]
-    none = {"", *map(person_name, schema.missing_values)}
+    none = names_of_nobody(schema.missing_values)
     missing = np.array([person in none for person in people])
     if missing.any():
         return None, [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial, reduce
 
 import numpy as np
@@ -32,9 +32,10 @@ BLANKS = (
 """What Python takes for blanks; Polars knows fewer, and both must find the same people."""
 
 _UNSEEN = re.compile(UNSEEN)
-_NOTHING = f"^(?:{UNSEEN}|[{BLANKS}])*$"
 _PLAIN = "^([!-~]+( [!-~]+)*)?$"
 """Texts of which nothing but capitals is compared otherwise than it is written."""
+_UNLIKE_ITS_NAME = "[^ -~]|^ | $"
+"""Texts that may be written otherwise than the person is named."""
 
 
 def person_name(cell: str) -> str:
@@ -86,8 +87,22 @@ def as_compared(cells: pl.Series) -> pl.Series:
 
 def names_of(column: pl.Series) -> pl.Series:
     """The people that a column names."""
-    seen = as_text(column).str.replace_all(UNSEEN, "")
-    return seen.str.normalize("NFKC").str.strip_chars(BLANKS)
+    texts = as_text(column)
+    rows = texts.str.contains(_UNLIKE_ITS_NAME).arg_true()
+    if not len(rows):
+        return texts
+    seen = texts.gather(rows).str.replace_all(UNSEEN, "")
+    return texts.clone().scatter(rows, seen.str.normalize("NFKC").str.strip_chars(BLANKS))
+
+
+def names_of_nobody(missing_values: Iterable[str]) -> list[str]:
+    """The names that stand for no person: texts for no value, as names are compared."""
+    return sorted({"", *map(person_name, missing_values)})
+
+
+def is_nobody(column: pl.Series, missing_values: Iterable[str]) -> np.ndarray:
+    """(n,) bool, whether a cell names no person."""
+    return names_of(column).is_in(names_of_nobody(missing_values)).to_numpy()
 
 
 def people_of(column: Column) -> np.ndarray:
@@ -100,18 +115,17 @@ def people_of(column: Column) -> np.ndarray:
 
 
 def named_together(
-    name: str, columns: Sequence[Column], absent: Collection[str], room: Room = IN_MEMORY
+    name: str, columns: Sequence[Column], missing_values: Iterable[str], room: Room = IN_MEMORY
 ) -> Column:
     """The column of the people whom several columns name together: one text for the same names in
     all of them, another for any others; no text where a name is missing.
 
-    absent: texts that stand for no name. Each name stands behind its length, so that the text can
-    be read in one way only.
+    Each name stands behind its length, so that the text can be read in one way only.
     """
-    parts = []
+    parts, absent = [], names_of_nobody(missing_values)
     for column in columns:
         names = [person_name(cell) for cell in column.cells]
-        texts = ["" if part in absent else part and f"{len(part)}:{part}" for part in names]
+        texts = ["" if part in absent else f"{len(part)}:{part}" for part in names]
         parts.append((column.codes, texts))
     codes, people = reduce(partial(_paired, room), parts)
     return Column(name, codes, tuple(people))
@@ -140,26 +154,26 @@ def _paired(
 # Rows without any value.
 
 
+def rows_of_nobody(frame: pl.DataFrame, missing_values: Sequence[str]) -> np.ndarray:
+    """The places, ascending, of rows that have no value in any column."""
+    empty = np.arange(frame.height)
+    for name in frame.columns:
+        cells = frame[name] if len(empty) == frame.height else frame[name].gather(empty)
+        empty = empty[is_nobody(cells, missing_values)]
+        if not len(empty):
+            break
+    return empty
+
+
 def without_nobody(
     frame: pl.DataFrame, missing_values: Sequence[str] = ()
 ) -> tuple[pl.DataFrame, tuple[ReleaseWarning, ...]]:
     """The rows that have a value in some column: others are nobody, as a spreadsheet saves rows
     whose cells were cleared.
     """
-    none = {person_name(text) for text in missing_values} - {""}
-    empty = np.arange(frame.height)
-    for name in frame.columns:
-        cells = frame[name] if len(empty) == frame.height else frame[name].gather(empty)
-        blank = cells.is_null()
-        if cells.dtype in (pl.String, pl.Categorical, pl.Enum):
-            texts = cells.cast(pl.String)
-            if ((texts < "!") | (texts > "~")).any():  # else none is blank
-                blank |= texts.str.contains(_NOTHING).fill_null(False)
-            if none:
-                blank |= texts.str.strip_chars().is_in(none).fill_null(False)
-        empty = empty[blank.to_numpy()]
-        if not len(empty):
-            return frame, ()
+    empty = rows_of_nobody(frame, missing_values)
+    if not len(empty):
+        return frame, ()
     kept = np.ones(frame.height, dtype=bool)
     kept[empty] = False
     return frame.filter(pl.Series(kept)), nobody(len(empty), int(kept[empty[0] :].sum()))

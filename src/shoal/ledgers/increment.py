@@ -22,7 +22,7 @@ from shoal.connectors.ledger.identities import (
 from shoal.connectors.ledger.panel import ARRIVALS, PENDING, WAITED
 from shoal.connectors.ledger.panel import DeferredRecords as DeferredRecords
 from shoal.data.known_people import KnownPeople
-from shoal.data.person_names import person_name
+from shoal.data.person_names import names_of_nobody, person_name
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError, PromiseError
 from shoal.ledgers.methods.waiting import PRICED
@@ -329,10 +329,10 @@ def tokens_of(frame: pl.DataFrame, policy: Policy, key: bytes) -> pl.DataFrame:
     """The subject column as tokens under any key; the policy has a subject."""
     assert policy.subject is not None
     names = frame[policy.subject]
-    absent = {"", *policy.model.missing_values}
+    absent = names_of_nobody(policy.model.missing_values)
     distinct = names.unique()
-    people = [name and person_name(name) for name in distinct.to_list()]
-    tokens = [None if name is None or name in absent else token_of(name, key) for name in people]
+    people = [person_name(name or "") for name in distinct.to_list()]
+    tokens = [None if name in absent else token_of(name, key) for name in people]
     column = names.replace_strict(
         distinct, pl.Series(tokens, dtype=pl.String), return_dtype=pl.String
     )

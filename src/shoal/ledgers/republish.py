@@ -31,11 +31,12 @@ from shoal.connectors.outputs import check_not_read
 from shoal.data.certificate import Certificate
 from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress, no_progress
+from shoal.data.table import Table
 from shoal.errors import InputError, LedgerError
 from shoal.ledgers.increment import TRANSIENT_FILES, DeferredRecords, write_known
 from shoal.ledgers.next_release import AuditedDraft, plan, write_and_audit
 from shoal.ledgers.planned_release import PlannedRelease
-from shoal.policy.binding.columns import check_columns, check_people
+from shoal.policy.binding.columns import check_columns, check_people, input_warnings
 from shoal.policy.binding.files import original_frame, read_original, table_given
 from shoal.policy.policy import Policy, PolicyLike
 
@@ -161,6 +162,7 @@ def republish_source(
                 caught_up=caught_up,
             )
         policy = with_table(policy, ledger, method)
+        remarks = (*source.remarks, *input_warnings(Table(source.frame), policy))
         planned = plan(source.frame, policy, method, ledger, progress)
         with ledger.draft() as draft:
             if isinstance(planned, DeferredRecords):
@@ -174,7 +176,7 @@ def republish_source(
                 raise refusal(audited.violations, method)
             runs = _write_private_state(planned, audited, method, ledger, draft.private)
             seconds = {"total": time.process_time() - started, "method": planned.seconds}
-            certificate = audited.certificate.extended(seconds=seconds).warned(*source.remarks)
+            certificate = audited.certificate.extended(seconds=seconds).warned(*remarks)
             (draft.published / CERTIFICATE).write_text(certificate.to_json())
             with table.putting(draft.published):
                 if not ledger.exists:

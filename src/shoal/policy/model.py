@@ -427,7 +427,7 @@ class PolicyModel(_Strict):
     @property
     def person(self) -> str | None:
         """The column that is made of those which name the person together; None without such."""
-        return None if self.subject is None else " + ".join(self.subject)
+        return " + ".join(self.subject) if self.subject and self.subject[1:] else None
 
     @property
     def subject_columns(self) -> list[str]:
@@ -468,7 +468,7 @@ def subject_findings(model: PolicyModel) -> Iterator[str]:
             f"policy, subject: attribute '{people[0]}' has the role 'subject'; give it the role"
             " 'identifier', or delete the key"
         )
-    if names[1:] and model.person in model.attributes:
+    if model.person in model.attributes:
         yield (
             f"attribute '{model.person}': is what 'subject' names its combinations of columns;"
             " rename it"

@@ -44,7 +44,8 @@ class StreamCounters:
 
     starred, least: as in `Passed`, of all published rows. loss: the sum of theirs. late: of the
     last records that came, at most LATELY, which were set aside, as their numbers. window: how many
-    they are. history: stretches of records in the order in which they left, as `history_array`.
+    they are. found: about the first records, as a certificate states it. history: stretches of
+    records in the order in which they left, as `history_array`.
     """
 
     read: int = 0
@@ -61,6 +62,7 @@ class StreamCounters:
     closed: bool = False
     late: list[int] = field(default_factory=list)
     window: int = 0
+    found: list[dict[str, str]] = field(default_factory=list)
     history: list[list[float]] = field(default_factory=list)
 
     @property
@@ -243,7 +245,7 @@ def stream_certificate(
     """
     measured = whole or release_by_release(core, counters)
     kinds, aside = counters.kinds, counters.mostly_aside
-    warnings = list(measured["warnings"])
+    warnings = [*measured["warnings"], *counters.found]
     if aside:
         text = f"{aside}: the source may have changed, see which records and why"
         warnings.insert(0, ReleaseWarning(MOSTLY_ASIDE, text).report())
@@ -350,6 +352,7 @@ def all_counted(all_of: Sequence[StreamCounters]) -> StreamCounters:
     return StreamCounters(
         late=worst.late,
         window=worst.window,
+        found=next((one.found for one in all_of if one.found), []),
         **{name: total(name) for name in _ADDED},
         kinds={kind: sum(one.kinds[kind] for one in all_of) for kind in KINDS},
         least=min((one.least for one in all_of if one.least is not None), default=None),

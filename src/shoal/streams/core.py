@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.promises import Measures
-from shoal.data.person_names import names_of, person_name
+from shoal.data.person_names import is_nobody, names_of, rows_of_nobody, without_nobody
 from shoal.data.row_order import published_order
 from shoal.data.schema import Kind, Role, Schema
 from shoal.data.sensitive import encode_sensitive
@@ -22,6 +22,7 @@ from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions
 from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
+from shoal.policy.binding.columns import input_warnings
 from shoal.policy.binding.people import frame_with_person, with_person
 from shoal.policy.binding.table import bind_original, bind_stream
 from shoal.policy.policy import Policy
@@ -34,6 +35,9 @@ POSITION, PERSON = "\0position", "\0person"
 """Columns of what is held that no source can name: where a record stood in the source, and whose it
 is.
 """
+
+FIRST = 2_000
+"""Records that are looked at for what a reader must know, such as columns that may name people."""
 
 _VERB = "stream"
 
@@ -78,7 +82,10 @@ class StreamCore:
         method = policy.build_method(_VERB)
         bound = names if policy.model.person is None else [*names, policy.model.person]
         if reference is not None:
-            reference = with_person(reference, policy)
+            people, _ = without_nobody(reference.frame, policy.model.missing_values)
+            if not people.height:
+                raise InputError("reference: holds no records, only empty rows; give it some")
+            reference = with_person(Table(people), policy)
         schema, findings = (
             bind_stream(bound, policy) if reference is None else bind_original(reference, policy)
         )
@@ -109,6 +116,8 @@ class StreamCore:
         self._pending = PendingRecords()
         self._texts = ClusterTexts(self.schema, self.space, self._promises.by_cells)
         self.arrived = 0
+        self._first: pl.DataFrame | None = pl.DataFrame(schema=dict.fromkeys(names, pl.String))
+        self.found: list[dict[str, str]] = []
 
     def push(
         self, frame: pl.DataFrame, position: np.ndarray
@@ -128,6 +137,7 @@ class StreamCore:
             frame, values, position = frame.filter(pl.Series(good)), values[good], position[good]
         seq = np.arange(self.arrived, self.arrived + frame.height, dtype=np.int64)
         self.arrived += frame.height
+        self._look_at(frame)
         people, person = self._people(frame, seq)
         self._pending.add(seq, self._kept(frame, position, person))
         return self._released(self._publisher.push(Arrivals(seq, values, people))), wrong
@@ -140,6 +150,7 @@ class StreamCore:
         """The end of the stream; what was held goes out by the method's rules, or stays
         unpublished.
         """
+        self.judged()
         return self._released(self._publisher.flush(), early=True)
 
     @property
@@ -165,7 +176,23 @@ class StreamCore:
         """No row, with the columns that are published."""
         return pl.DataFrame(schema={a.name: pl.String for a in self.schema.published})
 
+    def judged(self) -> list[dict[str, str]]:
+        """Findings about the first records, as a certificate states them; later ones add none."""
+        if self._first is not None:
+            warnings = input_warnings(Table(self._first), self.policy)
+            self.found, self._first = [warning.report() for warning in warnings], None
+        return self.found
+
     # taking in
+
+    def _look_at(self, frame: pl.DataFrame) -> None:
+        """Keeps the first records until there are enough of them to be judged."""
+        if self._first is None:
+            return
+        texts = pl.DataFrame([as_text(frame[name]) for name in self.names])
+        self._first = self._first.vstack(texts).head(FIRST)
+        if self._first.height == FIRST:
+            self.judged()
 
     def unfit_records(self, frame: pl.DataFrame) -> dict[int, str]:
         """Why rows would not be taken; raises InputError like `push`."""
@@ -205,15 +232,14 @@ class StreamCore:
         return values, wrong
 
     def _unfit(self, frame: pl.DataFrame) -> Iterator[tuple[np.ndarray, str]]:
-        """Rows, (n,) bool, that name no subject, can't be written, or whose sensitive values the
-        policy does not know.
+        """Rows, (n,) bool, that hold no value or name no subject, can't be written, or whose
+        sensitive values the policy does not know.
         """
+        nobody = rows_of_nobody(frame.select(self.names), self.schema.missing_values)
+        yield np.isin(np.arange(frame.height), nobody), "has no value and is nobody"
         if self.schema.subject is not None:
-            people = names_of(frame[self.schema.subject.name])
-            yield (
-                people.is_in(["", *map(person_name, self.schema.missing_values)]).to_numpy(),
-                "has no subject",
-            )
+            people = frame[self.schema.subject.name]
+            yield is_nobody(people, self.schema.missing_values), "has no subject"
         for attribute in self.schema.published:
             # what a quasi-identifier may hold is known: no domain, hierarchy or order has such a
             # character
@@ -340,6 +366,8 @@ class StreamCore:
         due = vars(Emissions.joined(self._due)) if self._due else {}
         return {
             "arrived": self.arrived,
+            "first": self._first,
+            "found": self.found,
             "held": self._pending.frame,
             "held_seq": self._pending.seq,
             "releases": self._releases,
@@ -353,6 +381,7 @@ class StreamCore:
     def restore(self, state: dict[str, Any]) -> None:
         """Resumes where the snapshot was taken."""
         self.arrived = int(state["arrived"])
+        self._first, self.found = state.get("first"), state.get("found", [])
         self._pending.set(state["held_seq"], state["held"])
         self._releases = int(state["releases"])
         due = state_below("due/", state)

@@ -152,6 +152,7 @@ class Publishing(ABC):
             batches.append(self.core.flush())
             self.outputs.add_rows(b"")  # the names of the columns, though no row may follow
             self.counters.closed = True
+        self.counters.found = self.core.found
         return [batch for batch in batches if batch is not None]
 
     def _take_in(self, piece: Piece) -> Batch | None:
@@ -214,6 +215,7 @@ class Publishing(ABC):
         self, read_and_written: dict[str, Any], whole: dict[str, Any] | None = None
     ) -> Certificate:
         """The certificate of all that was published."""
+        self.counters.found = self.core.judged()
         return stream_certificate(
             self.core, self._policy, self.counters, read_and_written, self._started, whole
         )

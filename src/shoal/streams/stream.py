@@ -17,6 +17,7 @@ from shoal.connectors.frames import Frame, FrameT, like, table_of
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
+from shoal.data.warnings import ReleaseWarning
 from shoal.errors import CheckpointError, InputError
 from shoal.policy.binding.columns import check_people
 from shoal.policy.binding.files import table_given
@@ -96,15 +97,17 @@ class Stream:
                 else []
             )
             raise InputError.from_findings(reasons[:MOST_BAD] + more)
+        known = len(core.found)
         out, _ = core.push(frame, core.arrived + np.arange(frame.height))
-        return like(batch, _measured(core, out))
+        return like(batch, _measured(core, out, known))
 
     def flush(self) -> Any:
         """The end of the stream: the remaining rows, as the kind of frame pushed last."""
         if self._core is None:
             raise InputError("stream: nothing was pushed; push records before the end")
         self._ended = True
-        out = _measured(self._core, self._core.flush())
+        known = len(self._core.found)
+        out = _measured(self._core, self._core.flush(), known)
         return out if self._like is None else like(self._like, out)
 
     @property
@@ -159,7 +162,10 @@ class Stream:
         return self._core
 
 
-def _measured(core: StreamCore, batch: Batch | None) -> pl.DataFrame:
+def _measured(core: StreamCore, batch: Batch | None, known: int) -> pl.DataFrame:
+    """What a batch publishes. known: findings that were warned of before it."""
+    for finding in core.found[known:]:
+        warnings.warn(ReleaseWarning.of(finding), stacklevel=3)
     if batch is None:
         return core.nothing
     core.measure(batch, batch.frame)

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 import unicodedata
+import warnings
+from decimal import Decimal
 
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.advise.profile import known_values
+from shoal.connectors import files
+from shoal.data.certificate import Certificate
 from shoal.data.person_names import names_of, person_name, same_value, without_nobody
+from shoal.data.room import Room
+from shoal.data.table import Table
 from shoal.errors import InputError
+from shoal.policy.binding.coded_files import read_original_coded
+from shoal.policy.binding.files import original_table
+from shoal.tables.publish import publish_file
 
 SEEN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
 """Marks of format that are drawn around numbers and words."""
@@ -70,16 +83,15 @@ def test_a_copy_of_the_subject_in_another_spelling_is_refused(spelled):
         shoal.publish(frame, POLICY | {"other": "plain"})
 
 
-def test_a_text_for_no_value_that_ends_in_a_blank_names_nobody():
+@pytest.mark.parametrize("take", [shoal.publish, lambda *given: read_known(*given)])
+def test_a_text_for_no_value_that_ends_in_a_blank_names_nobody(take):
     frame = pl.DataFrame({"id": ["a", "NULL "], "age": [1, 2], "ill": ["x", "y"]})
     with pytest.raises(InputError, match="without a subject"):
-        shoal.publish(frame, POLICY | {"missing_values": ["", "NULL "]})
+        take(frame, POLICY | {"missing_values": ["", "NULL "]})
 
 
 def test_a_stream_sets_aside_whom_a_decimal_names(tmp_path, monkeypatch, shoal):
     monkeypatch.chdir(tmp_path)
-    import json
-
     lines = [f'{{"id": {n}, "age": 30, "ill": "a"}}' for n in ("1", "1.0", "1e0", "2", '"3"')]
     (tmp_path / "s.jsonl").write_text("\n".join(lines) + "\n")
     (tmp_path / "p.json").write_text(json.dumps(POLICY))
@@ -106,3 +118,274 @@ def test_a_key_of_very_many_parts_is_refused_before_it_is_read(tmp_path):
     (tmp_path / "p.toml").write_text("a" + ".a" * 50_000 + " = 1\n")
     with pytest.raises(InputError, match="more than 100 parts"):
         shoal.Policy.load(tmp_path / "p.toml")
+
+
+# Texts that stand for no value, as people write them and as types hold them.
+
+
+MARKS = ["－", "…", "½", "N/A ", " ? ", "-"]
+"""Texts for no value, most of which no person's name equals until it is compared."""
+
+PAIRS = {
+    "version": 1,
+    "subject": ["hh", "m"],
+    "attributes": {
+        "hh": {"role": "identifier"},
+        "m": {"role": "identifier"},
+        "age": {"role": "quasi", "type": "number", "domain": [0, 99]},
+    },
+    "promises": [{"model": "k-anonymity", "k": 2}],
+}
+
+
+def read_known(frame, policy):
+    policy = shoal.Policy.of(policy)
+    return known_values(original_table(Table(frame), policy), policy)
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize("missing", ["hh", "m"])
+def test_a_text_for_no_value_names_nobody_together_with_others(mark, missing, tmp_path):
+    people = pl.DataFrame({"hh": ["1", "2", "3"], "m": ["1"] * 3, "age": ["30"] * 3})
+    people = people.with_columns(pl.Series(missing, [mark, "1", "1"]))
+    policy = PAIRS | {"missing_values": ["", mark]}
+    with pytest.raises(InputError, match="without a subject"):
+        shoal.publish(people, policy)
+    with pytest.raises(InputError, match="without a subject"):
+        shoal.republish(people, policy, tmp_path / "ledger")
+    with pytest.raises(InputError, match="no subject"):
+        shoal.stream(policy).push(people)
+    with pytest.raises(InputError, match="without a subject"):
+        read_known(people, policy)
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_rows_of_a_text_for_no_value_are_nobody_however_it_is_written(mark):
+    frame = pl.DataFrame({"a": ["x", mark, f" {mark}\u200b"], "b": ["y", mark, None]})
+    assert without_nobody(frame, ["", mark])[0].height == 1
+    assert without_nobody(frame.cast(pl.Categorical), ["", mark])[0].height == 1
+
+
+@pytest.mark.parametrize(
+    ("cells", "mark"),
+    [
+        ([30, -99, None], "-99"),
+        ([30.5, -99.5, float("nan")], "-99.5"),
+        ([dt.date(1980, 1, 1), dt.date(1900, 1, 1), None], "1900-01-01"),
+        ([True, False, None], "false"),
+    ],
+)
+def test_rows_of_typed_values_that_stand_for_no_value_are_nobody(cells, mark, tmp_path):
+    pl.DataFrame({"a": cells, "b": cells}).write_parquet(tmp_path / "t.parquet")
+    read = files.read(str(tmp_path / "t.parquet")).frame
+    assert without_nobody(read, ["", mark])[0].height == 1
+    assert without_nobody(read)[0].height == 2
+
+
+@pytest.mark.parametrize("mark", ["n/a", "－"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_rows_of_nobody_are_refused_past_memory(mark, suffix, tmp_path):
+    path = tmp_path / f"t{suffix}"
+    policy = shoal.Policy.of(POLICY | {"missing_values": ["", mark]})
+    rows = {"id": ["a", "b", mark], "age": ["1", "2", " "], "ill": ["x", mark, f" {mark} "]}
+    files.write(pl.DataFrame(rows)[:2], path, suffix)
+    assert read_original_coded(str(path), policy, Room(1 << 30)).table.records == 2
+    files.write(pl.DataFrame(rows), path, suffix)
+    with pytest.raises(InputError, match="some rows have no value"):
+        read_original_coded(str(path), policy, Room(1 << 30))
+
+
+@pytest.mark.parametrize("subject", [["id"], ["id", "m"]])
+def test_a_number_that_is_none_names_nobody(subject, tmp_path):
+    people = pl.DataFrame({"id": [1.0, float("nan"), 3.0], "m": [1, 1, 1], "age": [30, 30, 30]})
+    role = "subject" if subject == ["id"] else "identifier"
+    attributes = {"id": {"role": role}, "m": {"role": "identifier"}}
+    policy = PAIRS | {"attributes": PAIRS["attributes"] | attributes, "subject": subject}
+    policy["attributes"].pop("hh")
+    if subject == ["id"]:
+        policy.pop("subject")
+    policy = shoal.Policy.of(policy)
+    people.write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="without a subject"):
+        shoal.publish(people, policy)
+    with pytest.raises(InputError, match="without a subject"):
+        publish_file(str(tmp_path / "t.parquet"), policy, str(tmp_path / "o.csv"))
+    coded = read_original_coded(str(tmp_path / "t.parquet"), policy, Room(1 << 30))
+    assert "" in coded.table.column("id").cells
+
+
+@pytest.mark.parametrize("cells", [[None] * 3, [-99] * 3, ["-99 "] * 3, [float("nan")] * 3])
+def test_a_frame_of_nobody_is_refused(cells):
+    policy = POLICY | {"attributes": {"age": POLICY["attributes"]["age"]}}
+    with pytest.raises(InputError, match="only empty rows"):
+        shoal.publish(pl.DataFrame({"age": cells}), policy | {"missing_values": ["", "-99"]})
+
+
+ROWS = "age,sex,d\n30,m,a\n31,m,b\n32,m,c\n,,hiv\n,,\n33,m,d\n,,\n"
+
+
+@pytest.mark.parametrize("method", ["fads", "castle", "sky"])
+def test_a_stream_sets_rows_without_any_value_aside(method, tmp_path, monkeypatch, shoal):
+    monkeypatch.chdir(tmp_path)
+    policy = {
+        "version": 1,
+        "attributes": {
+            "age": {"role": "quasi", "type": "number", "domain": [0, 120]},
+            "sex": {"role": "quasi", "hierarchy": {"tree": ["m", "f"]}},
+            "d": {"role": "sensitive"},
+        },
+        "promises": [{"model": "k-anonymity", "k": 2}],
+        "method": {"name": method, "delta": 9},
+    }
+    (tmp_path / "p.json").write_text(json.dumps(policy))
+    (tmp_path / "s.csv").write_text(ROWS)
+    done = shoal("stream", "s.csv", "-p", "p.json", "-o", "o.csv", "--checkpoint", "state")
+    assert done.status == 0, done.err
+    records = json.loads((tmp_path / "o.csv.certificate.json").read_text())["records"]
+    assert (records["in"], records["rejected"]) == (7, 2)
+    letters = tmp_path / "o.csv.dead-letters.jsonl"
+    aside = [json.loads(line) for line in letters.read_text().splitlines()]
+    assert [one["record"] for one in aside] == [4, 6]
+    assert {one["reason"] for one in aside} == {"has no value and is nobody"}
+    again = shoal("stream", "s.csv", "-p", "p.json", "-o", "o.csv", "--checkpoint", "state")
+    assert again.status == 0, again.err
+    assert len(letters.read_text().splitlines()) == 2
+
+
+def test_a_reference_shows_nothing_of_rows_that_are_nobody():
+    age = {"role": "quasi", "type": "number"}
+    policy = PAIRS | {"subject": None, "attributes": {"age": age}}
+    ages = pl.DataFrame({"age": ["1", "2", "3", None, "\u200b"]})
+    given = shoal.stream(policy, reference=ages)
+    given.push(ages[:3])
+    assert given.flush().height == 3
+    with pytest.raises(InputError, match="only empty rows"):
+        shoal.stream(policy, reference=ages[3:]).push(ages[:3])
+
+
+@pytest.mark.parametrize("subject", ["[1, 2]", "[true]", "[.inf]", "[]", "[hh, 2]"])
+def test_a_subject_of_what_is_no_text_is_refused_beside_its_data(subject, tmp_path, shoal):
+    attributes = json.dumps(PAIRS["attributes"])
+    promises = json.dumps(PAIRS["promises"])
+    text = f"version: 1\nsubject: {subject}\nattributes: {attributes}\npromises: {promises}\n"
+    (tmp_path / "p.yaml").write_text(text)
+    (tmp_path / "t.csv").write_text("hh,m,age\n1,1,30\n1,2,30\n")
+    done = shoal("policy", "check", str(tmp_path / "p.yaml"), str(tmp_path / "t.csv"))
+    assert done.status == 2
+    assert "subject" in done.err
+    assert "rename" not in done.err
+
+
+# Records that are counted although a column seems to number people.
+
+
+VISITS = {
+    "version": 1,
+    "attributes": {
+        "patient_id": {"role": "drop"},
+        "age": {"role": "quasi", "type": "number", "domain": [0, 99]},
+        "sex": {"role": "quasi", "hierarchy": {"tree": ["m", "f"]}},
+    },
+    "promises": [{"model": "k-anonymity", "k": 3}],
+}
+
+
+def visits(numbers=range(40), times=3) -> pl.DataFrame:
+    """Visits of as many people, a few of each."""
+    people = pl.DataFrame({"patient_id": list(numbers)})
+    place = pl.int_range(pl.len())
+    people = people.with_columns((20 + place * 7 % 60).alias("age"))
+    people = people.with_columns(
+        pl.when(place % 2 == 0).then(pl.lit("m")).otherwise(pl.lit("f")).alias("sex")
+    )
+    return pl.concat([people] * times)
+
+
+def codes(certificate) -> list[str]:
+    return [one.code for one in certificate.warnings if one.code == "people-assumed"]
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        str,
+        lambda n: n.to_bytes(2),
+        lambda n: {"site": 1, "of": n},
+        lambda n: [n, 1],
+        lambda n: dt.timedelta(n),
+        lambda n: {"ids": [n.to_bytes(2)]},
+    ],
+)
+def test_a_dropped_column_of_any_type_may_number_people(number, tmp_path):
+    given = visits([number(n) for n in range(40)])
+    given.write_parquet(tmp_path / "t.parquet")
+    policy = shoal.Policy.of(VISITS)
+    assert codes(shoal.publish(given, policy).certificate) == ["people-assumed"]
+    done = publish_file(str(tmp_path / "t.parquet"), policy, str(tmp_path / "o.csv"))
+    assert codes(done.certificate) == ["people-assumed"]
+    assert "_id" not in (tmp_path / "o.csv").read_text()
+
+
+@pytest.mark.parametrize("number", [lambda n: n if n % 2 else str(n), Decimal])
+def test_a_dropped_column_that_can_not_be_read_may_number_people(number):
+    numbers = pa.decimal256(60, 2) if number is Decimal else None
+    given = visits().drop("patient_id").to_pandas()
+    given["patient_id"] = [number(n) for n in range(40)] * 3
+    if numbers:
+        given = pa.Table.from_pandas(given).set_column(
+            2, "patient_id", pa.array(given["patient_id"], numbers)
+        )
+    assert codes(shoal.publish(given, VISITS).certificate) == ["people-assumed"]
+
+
+def test_a_dropped_column_without_a_value_numbers_nobody():
+    given = visits([None, *(n.to_bytes(2) for n in range(39))]).with_columns(
+        pl.when(pl.int_range(pl.len()) > 0).then("age"),
+        pl.when(pl.int_range(pl.len()) > 0).then("sex"),
+    )
+    done = shoal.publish(given, VISITS | {"missing": "suppress"})
+    assert done.data.height == 119
+
+
+def test_a_ledger_warns_that_records_are_counted(tmp_path):
+    done = shoal.republish(visits(), VISITS, tmp_path / "ledger")
+    assert codes(done.certificate) == ["people-assumed"]
+
+
+def test_a_stream_warns_once_that_records_are_counted(tmp_path, monkeypatch, shoal):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.json").write_text(json.dumps(VISITS))
+    visits().write_csv("s.csv")
+    command = ("s.csv", "-p", "p.json", "-o", "o.csv", "--checkpoint", "state")
+    for _ in range(2):
+        done = shoal("stream", *command)
+        assert done.status == 0, done.err
+        assert done.err.count("'patient_id'") == 1
+        certificate = Certificate.load(tmp_path / "o.csv.certificate.json")
+        assert codes(certificate) == ["people-assumed"]
+
+
+@pytest.mark.parametrize("first", [1, 50, 119])
+def test_a_stream_that_resumes_warns_of_what_its_first_records_show(first):
+    given = visits()
+    begun = shoal.stream(VISITS)
+    begun.push(given[:first])
+    resumed = shoal.stream(VISITS)
+    resumed.restore(begun.snapshot())
+    resumed.push(given[first:])
+    with pytest.warns(shoal.ReleaseWarning, match="'patient_id'") as said:
+        resumed.flush()
+    assert len(said) == 1
+
+
+def test_a_stream_judges_its_first_records_once():
+    given = shoal.stream(VISITS)
+    with pytest.warns(shoal.ReleaseWarning, match="'patient_id'") as said:
+        given.push(visits(range(700)))
+    assert len(said) == 1
+    resumed = shoal.stream(VISITS)
+    resumed.restore(given.snapshot())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        resumed.push(visits(range(700)))
+        resumed.flush()

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
+import polars as pl
 
 from shoal.connectors import files
 from shoal.connectors.coded_files import CodedSource, read_coded
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.spread_files import read_spread
 from shoal.data.coded_table import CodedTable
+from shoal.data.person_names import is_nobody
 from shoal.data.room import Room, blocks
 from shoal.data.shared_room import SharedRoom
 from shoal.errors import InputError
@@ -48,19 +50,21 @@ def require_readable(policy: Policy, names: list[str]) -> None:
 def read_original_coded(path: str, policy: Policy, room: Room) -> CodedSource:
     """The table that a policy is for, piece by piece; raises InputError."""
     if isinstance(room, SharedRoom):
-        return _of_people(_checked(read_spread(path, room), path, policy))
+        return _of_people(_checked(read_spread(path, room), path, policy), policy)
     source = read_coded(path, files.format_to_read(path), reading_of(policy.model.read), room)
-    return _of_people(_checked(source, path, policy))
+    return _of_people(_checked(source, path, policy), policy)
 
 
-def _of_people(source: CodedSource) -> CodedSource:
+def _of_people(source: CodedSource, policy: Policy) -> CodedSource:
     """The source; raises InputError where a row has no value, since it is nobody."""
-    columns = [source.table.column(name) for name in source.table.names]
-    if not all("" in column.cells for column in columns):
-        return source
+    columns = []
+    for column in sorted(map(source.table.column, source.table.names), key=lambda c: len(c.cells)):
+        nobody = is_nobody(pl.Series(column.cells, dtype=pl.String), policy.model.missing_values)
+        if not nobody.any():
+            return source
+        columns.append((nobody, column.codes))
     for rows in blocks(source.table.records):
-        empty = [column.codes[rows] == column.cells.index("") for column in columns]
-        if np.logical_and.reduce(empty).any():
+        if np.logical_and.reduce([nobody[codes[rows]] for nobody, codes in columns]).any():
             raise InputError(
                 "memory: some rows have no value at all and are nobody; take them out of the data,"
                 " or leave out --memory"

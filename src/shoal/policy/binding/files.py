@@ -109,9 +109,10 @@ def original_frame(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 def original_table(table: Table, policy: Policy) -> Table:
     """A table that was read already, numbers with points and dates in ISO; raises InputError."""
-    return _same_or(
-        table, original_frame(without_nobody(table.frame, policy.model.missing_values)[0], policy)
-    )
+    people, _ = without_nobody(table.frame, policy.model.missing_values)
+    if not people.height:
+        raise InputError("frame: holds no records, only empty rows; give it some")
+    return _same_or(table, original_frame(people, policy))
 
 
 def _same_or(table: Table, frame: pl.DataFrame) -> Table:
