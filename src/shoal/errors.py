@@ -21,7 +21,8 @@ from contextlib import contextmanager
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
-_PASSWORD = re.compile(r"(?i)([a-z][a-z0-9+.-]*:/+[^:@/\s]*):[^@\s]*@")
+_UP_TO_AT = re.compile(r"[^@\s]+@?")  # each sign belongs to one match: time grows as the text does
+_PASSWORD = re.compile(r"(:/+[^:@/\s]*):[^@]*@")
 _PASSWORD_OPTION = re.compile(
     r"(?i)([?&](?:(?:ssl)?password|oauth_client_secret|scram_(?:client|server)_key)=)[^&\s'\"]*"
 )
@@ -50,8 +51,12 @@ class ShoalError(Exception):
 
 
 def _one_line(text: str) -> str:
-    shown = _PASSWORD_OPTION.sub(r"\1***", _PASSWORD.sub(r"\1@", str(text)))
+    shown = _UP_TO_AT.sub(_without_password, _PASSWORD_OPTION.sub(r"\1***", str(text)))
     return _CONTROL.sub(lambda sign: repr(sign[0])[1:-1], shown)
+
+
+def _without_password(part: re.Match[str]) -> str:
+    return _PASSWORD.sub(r"\1@", part[0]) if part[0].endswith("@") else part[0]
 
 
 class InputError(ShoalError):
