@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 import tracemalloc
 import zipfile
 
@@ -18,6 +19,7 @@ from shoal.data import unpacking
 from shoal.data.unpacking import FREE, RATIO, most_unpacked, unpacked
 from shoal.errors import InputError, library_errors_as
 from shoal.policy.loading import read_mapping
+from shoal.web import policy_text
 
 BOMB = "x0: &x0 [a, b]\n" + "".join(
     f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9)}]\n" for n in range(1, 10)
@@ -89,6 +91,40 @@ def test_aliases_that_unfold_to_too_many_parts_or_to_themselves_are_refused(tmp_
     path.write_text(text)
     with pytest.raises(InputError, match=r"line \d+ can't be understood: (an )?alias"):
         read_mapping(path)
+
+
+@pytest.mark.parametrize("number", ["1{}", "1{}.5", "!!int 1{}", "!!float 1{}", "!!int {{=: 1{}}}"])
+def test_numbers_of_base_60_are_text_and_take_no_time(tmp_path, number):
+    path = tmp_path / "p.yaml"
+    path.write_text("a: " + number.format(":1" * 100_000))
+    begun = time.monotonic()
+    assert isinstance(read_mapping(path)["a"], str)
+    assert time.monotonic() - begun < 20
+
+
+@pytest.mark.parametrize("name", ["p.toml", "p.yaml", "p.json"])
+def test_a_long_text_takes_no_time(tmp_path, name):
+    path = tmp_path / name
+    text = "a" * 300_000
+    content = {"p.toml": f'a = "{text}"', "p.yaml": f"a: {text}", "p.json": f'{{"a": "{text}"}}'}
+    path.write_text(content[name])
+    begun = time.monotonic()
+    assert read_mapping(path) == {"a": text}
+    assert time.monotonic() - begun < 20
+
+
+@pytest.mark.parametrize("tag", ["int", "bool", "float", "timestamp", "map", "seq", "set", "omap"])
+@pytest.mark.parametrize("value", ["''", "x", "[1]", "9999-99-99", "0x_"])
+def test_a_value_that_is_not_of_its_tag_is_refused_with_its_line(tmp_path, tag, value):
+    path = tmp_path / "p.yaml"
+    path.write_text(f"version: 1\nlabel: !!{tag} {value}\n")
+    if (tag, value) in (("map", "''"), ("seq", "[1]")):
+        assert read_mapping(path)["label"] == ({} if tag == "map" else [1])
+        return
+    with pytest.raises(InputError, match="line 2 can't be understood"):
+        read_mapping(path)
+    with pytest.raises(InputError, match="line 2 can't be understood"):
+        policy_text.read(path.read_text())
 
 
 def test_a_few_aliases_are_followed(tmp_path):
