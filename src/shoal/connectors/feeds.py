@@ -232,12 +232,8 @@ class TextFeed:
         """The names of the first object and those that the policy needs."""
         self._read_a_line()
         for line in self._rest.splitlines():
-            try:
-                first = json.loads(line.removeprefix(BOM))
-            except ValueError:
-                continue
-            if isinstance(first, dict):
-                self.names = self._fields.names(list(first))
+            if (first := names_of_json(line)) is not None:
+                self.names = self._fields.names(first)
                 return
         raise InputError(
             f"source '{self._path}': its first line is not a JSON object; write one object a line"
@@ -403,6 +399,15 @@ class Found:
 
 def _frame_of(rows: list[list[str | None]], names: list[str]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+
+
+def names_of_json(line: bytes) -> list[str] | None:
+    """The names that an object has, None where there is no object."""
+    try:
+        found = json.loads(line.removeprefix(BOM))
+    except (ValueError, RecursionError):
+        return None
+    return list(found) if isinstance(found, dict) else None
 
 
 def rows_of_json(
