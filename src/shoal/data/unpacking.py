@@ -58,6 +58,10 @@ CELL = 2
 """What a cell of Parquet or Arrow takes as text, at its least: a character and a delimiter."""
 
 
+SHORT = 32
+"""Bytes of a cell's text that are not counted besides: releases repeat short texts in long runs."""
+
+
 def require_room(size: int, most: int, what: str) -> None:
     """Raises InputError where more than `most` bytes were unpacked."""
     if size > most:

@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from shoal.cli.main import status_of
-from shoal.connectors import files
+from shoal.connectors import feeds, files
 from shoal.connectors.dialect import Reading
+from shoal.connectors.typed import plain
 from shoal.data import unpacking
 from shoal.data.unpacking import FREE, RATIO, most_unpacked, unpacked
 from shoal.errors import InputError, library_errors_as
@@ -55,7 +56,7 @@ def test_a_table_is_read_where_its_reader_allows_what_it_unpacks_to(tmp_path, mo
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
 def test_a_value_that_is_written_once_for_many_rows_is_refused_by_what_its_file_says(
-    tmp_path, monkeypatch, name
+    tmp_path, name
 ):
     path = tmp_path / name
     cells = pa.table({"a": pa.nulls(10**8, pa.int8()).fill_null(0)})
@@ -70,9 +71,54 @@ def test_a_value_that_is_written_once_for_many_rows_is_refused_by_what_its_file_
         assert status_of([*command, str(path), "-q"]) == 2
     with pytest.raises(InputError, match="unpacks to more than 67 MB"):
         files.read(str(path))
-    read = pl.read_parquet if name == "t.parquet" else pl.read_ipc
-    monkeypatch.setattr(pl, read.__name__, lambda file: pl.DataFrame({"a": [1]}))
-    assert files.read(str(path), reading=Reading(unpacked=1 << 30)).frame.height == 1
+    assert files.read(str(path), reading=Reading(unpacked=1 << 30)).frame.height == 10**8
+
+
+LONG_TEXTS = {
+    "text.parquet": pl.String,
+    "category.parquet": pl.Categorical,
+    "category.arrow": pl.Categorical,
+    "enum.arrow": pl.Enum(["x" * (1 << 20)]),
+}
+
+
+@pytest.mark.parametrize("name", LONG_TEXTS)
+def test_a_long_text_that_is_written_once_for_many_rows_is_counted_for_each(tmp_path, name):
+    path = tmp_path / name
+    frame = pl.DataFrame({"age": [30] * 3000, "d": ["x" * (1 << 20)] * 3000})
+    frame = frame.cast({"d": LONG_TEXTS[name]})
+    if name == "enum.arrow":
+        frame.write_ipc(path, compression="zstd")
+    elif name == "category.arrow":
+        frame.write_ipc(path)
+    else:
+        frame.write_parquet(path, compression="zstd")
+    with pytest.raises(InputError, match="unpacks to more than"):
+        files.read(str(path))
+    with pytest.raises(InputError, match="unpacks to more than"):
+        files.read(str(path), reading=Reading(dropped=frozenset({"d"})))
+    with pytest.raises(InputError, match="unpack to more than"):
+        feeds.feed_of(str(path)).read()
+
+
+def test_short_texts_of_many_rows_are_read(tmp_path):
+    path = tmp_path / "t.parquet"
+    runs = pl.DataFrame({"a": ["[30, 40)"] * 3_000_000, "b": ["x" * 32] * 3_000_000})
+    runs.write_parquet(path, compression="zstd")
+    assert path.stat().st_size < 100_000
+    assert files.read(str(path)).frame.height == 3_000_000
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
+def test_lists_that_nobody_needs_are_not_read(tmp_path, monkeypatch, name):
+    path = tmp_path / name
+    table = pl.DataFrame({"age": [1, 2], "l": [[1] * 9, [2]]})
+    table.write_parquet(path) if name == "t.parquet" else table.write_ipc(path)
+    seen = []
+    monkeypatch.setattr(files, "plain", lambda frame, *_: seen.append(frame) or plain(frame, *_))
+    found = files.read(str(path), reading=Reading(dropped=frozenset({"l"}))).frame
+    assert found.rows() == [(1, None), (2, None)]
+    assert [frame.schema["l"] for frame in seen if frame.height] == [pl.String]
 
 
 def test_a_folder_is_judged_by_all_of_its_files(tmp_path, monkeypatch):
