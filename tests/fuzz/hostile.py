@@ -344,8 +344,6 @@ def run(words: list[str], folder: Path, remembered: Path) -> list[str]:
     with _captured(remembered) as said, contextlib.chdir(folder):
         status = _status(words)
     out, err = said()
-    if "panicked" in err:  # as Polars says of damaged Arrow before the panic is caught
-        err = err[max(err.find("shoal: "), 0) :]
     problems = []
     if status not in STATUSES:
         problems.append(f"status {status}: {err.strip()[:200]}")

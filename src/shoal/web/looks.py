@@ -28,7 +28,7 @@ from shoal.data import cores
 from shoal.data.findings import AttributeFinding
 from shoal.data.table import Table, as_text
 from shoal.data.unpacking import is_packed
-from shoal.errors import InputError
+from shoal.errors import InputError, library_errors_as
 from shoal.policy.binding.files import original_table
 from shoal.policy.binding.past_memory import memory_of
 from shoal.policy.loading import read_options, reading_of
@@ -400,14 +400,12 @@ def _every(frames: Iterator[pl.DataFrame], every: int) -> tuple[pl.DataFrame, in
 
 
 def _of_parquet(path: str) -> Iterator[pl.DataFrame]:
-    try:
+    with library_errors_as(f"file '{path}': is not a complete parquet file; write it again"):
         require_unfolded([path], ".parquet", f"file '{path}'")
         schema = pl.read_parquet_schema(path)
         plain(pl.DataFrame(schema=schema), f"file '{path}'")
         scanned = pl.scan_parquet(path, glob=False, low_memory=True)
         yield from scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True)
-    except pl.exceptions.PolarsError:
-        raise InputError(f"file '{path}': is not a complete parquet file; write it again") from None
 
 
 # A hierarchy as its editor shows it: nodes in order with their rows, a page of them at a time.

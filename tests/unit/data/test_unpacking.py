@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import os
+import subprocess
+import sys
+import threading
 import time
 import tracemalloc
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
 import pyarrow as pa
@@ -204,6 +209,50 @@ def test_a_panic_of_a_library_is_an_error_of_the_input_and_others_pass():
         raise panic("a cell")
     with pytest.raises(KeyboardInterrupt), library_errors_as("is damaged"):
         raise KeyboardInterrupt
+
+
+SAID_OF_A_PANIC = b"""
+thread 'async-executor-0' (4711) panicked at crates/polars-parquet/src/bridge.rs:289:34:
+called `Result::unwrap()` on an `Err` value: a cell
+stack backtrace:
+   0: <unknown>
+"""
+
+
+def test_what_is_said_of_a_panic_is_kept_from_standard_error_and_all_else_is_not(capfd):
+    said = [b"before\n", SAID_OF_A_PANIC, b"shoal: between\n", SAID_OF_A_PANIC * 2]
+    with library_errors_as("is damaged"):
+        writer = threading.Thread(target=os.write, args=(2, said[0]))
+        writer.start()
+        writer.join()
+        with library_errors_as("is damaged"):
+            for part in said[1:]:
+                os.write(2, part)
+        os.write(2, b"progress: 1\n")
+    os.write(2, b"behind\n")
+    assert capfd.readouterr().err == "before\nshoal: between\nprogress: 1\nbehind\n"
+
+
+def test_readers_on_many_threads_leave_standard_error_as_it_was(capfd):
+    def read(number):
+        with library_errors_as("is damaged"):
+            os.write(2, b"shoal: %d\n" % number)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(read, range(200)))
+    os.write(2, b"shoal: 200\n")
+    said = capfd.readouterr().err.splitlines()
+    assert sorted(said) == sorted(f"shoal: {n}" for n in range(201))
+    assert said[-1] == "shoal: 200"
+
+
+def test_a_library_is_called_where_standard_error_is_closed():
+    script = (
+        "import os; os.close(2); from shoal.errors import library_errors_as\n"
+        "with library_errors_as('is damaged'): print('read')"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "read\n")
 
 
 def test_json_lines_of_ever_new_keys_are_refused_before_they_are_read(tmp_path):
