@@ -15,13 +15,18 @@ Messages name attributes, counts, rules and a way out, never a value of the data
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import IO
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
-_PASSWORD = re.compile(r"(?i)([a-z][a-z0-9+.-]*:/+[^:@/\s]*):[^@\s]*@")
+_UP_TO_AT = re.compile(r"[^@\s]+@?")  # each sign belongs to one match: time grows as the text does
+_PASSWORD = re.compile(r"(:/+[^:@/\s]*):[^@]*@")
 _PASSWORD_OPTION = re.compile(
     r"(?i)([?&](?:(?:ssl)?password|oauth_client_secret|scram_(?:client|server)_key)=)[^&\s'\"]*"
 )
@@ -50,8 +55,12 @@ class ShoalError(Exception):
 
 
 def _one_line(text: str) -> str:
-    shown = _PASSWORD_OPTION.sub(r"\1***", _PASSWORD.sub(r"\1@", str(text)))
+    shown = _UP_TO_AT.sub(_without_password, _PASSWORD_OPTION.sub(r"\1***", str(text)))
     return _CONTROL.sub(lambda sign: repr(sign[0])[1:-1], shown)
+
+
+def _without_password(part: re.Match[str]) -> str:
+    return _PASSWORD.sub(r"\1@", part[0]) if part[0].endswith("@") else part[0]
 
 
 class InputError(ShoalError):
@@ -134,13 +143,58 @@ def is_of_a_library(failed: BaseException) -> bool:
     )
 
 
+_PANIC = re.compile(rb"(?ms)\n?^thread '[^\n]* panicked at .*?(?=^(?:shoal|progress): |\Z)")
+
+
+class _PanicsUnsaid:
+    """Keeps from standard error what Rust says of a panic, on whatever thread that is, while any
+    reader is in this context; all else that was written meanwhile appears there behind it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._readers = 0
+        self._kept: tuple[int, IO[bytes]] | None = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._readers += 1
+            if self._readers == 1:
+                with suppress(OSError):  # standard error is closed, or no file can be made
+                    self._divert()
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._readers -= 1
+            if not self._readers and self._kept is not None:
+                self._give_back(*self._kept)
+
+    def _divert(self) -> None:
+        file = tempfile.TemporaryFile()  # noqa: SIM115
+        standard_error = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        self._kept = standard_error, file
+
+    def _give_back(self, standard_error: int, file: IO[bytes]) -> None:
+        self._kept = None
+        os.dup2(standard_error, 2)
+        os.close(standard_error)
+        with file, suppress(OSError), open(2, "wb", closefd=False) as shown:
+            file.seek(0)
+            shown.write(_PANIC.sub(b"", file.read()))
+
+
+_panics_unsaid = _PanicsUnsaid()
+
+
 @contextmanager
 def library_errors_as(message: str) -> Iterator[None]:
     """Convert what a library could not make sense of into an InputError with this message: its own
-    words may hold cells.
+    words may hold cells, and so does what it says of a panic on standard error.
     """
     try:
-        yield
+        with _panics_unsaid:
+            yield
     except BaseException as failed:
         if not is_of_a_library(failed):
             raise

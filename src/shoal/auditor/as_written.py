@@ -206,7 +206,7 @@ def _in_parquet(path: Path, names: Sequence[str], described: dict[str, Any]) -> 
     if more:
         yield "1 entry of metadata" if more == 1 else f"{more} entries of metadata"
     said: Any = entries.get("shoal")
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         said = None if said is None else json.loads(said)
     if said not in (None, described):
         yield "another description of its columns"

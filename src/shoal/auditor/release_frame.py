@@ -156,7 +156,7 @@ def _said(path: str, certificate: Certificate | None) -> Mapping[str, Any]:
         return {}
     try:
         said = json.loads(pl.read_parquet_metadata(path).get("shoal", "{}"))
-    except (ValueError, pl.exceptions.PolarsError):
+    except (ValueError, RecursionError, pl.exceptions.PolarsError):
         return {}
     return said if isinstance(said, dict) else {}
 

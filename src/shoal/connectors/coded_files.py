@@ -445,11 +445,9 @@ def _every(frames: Iterator[pl.DataFrame], every: int) -> tuple[pl.DataFrame, in
 
 
 def _of_parquet(path: str) -> Iterator[pl.DataFrame]:
-    try:
+    with library_errors_as(f"file '{path}': is not a complete parquet file; write it again"):
         require_unfolded([path], ".parquet", f"file '{path}'")
         schema = pl.read_parquet_schema(path)
         plain(pl.DataFrame(schema=schema), f"file '{path}'")
         scanned = pl.scan_parquet(path, glob=False, low_memory=True)
         yield from scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True)
-    except pl.exceptions.PolarsError:
-        raise InputError(f"file '{path}': is not a complete parquet file; write it again") from None

@@ -28,9 +28,10 @@ from shoal.connectors import record_ends
 from shoal.connectors.delimited import is_utf8, with_outer_names
 from shoal.connectors.files import STANDARD, XLSX, format_to_read
 from shoal.connectors.parquet_parts import is_many
-from shoal.connectors.typed import plain
+from shoal.connectors.typed import long_texts, plain
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
+from shoal.data.unpacking import most_unpacked
 from shoal.errors import CheckpointError, InputError, library_errors_as
 from shoal.protocols import Source
 
@@ -232,12 +233,8 @@ class TextFeed:
         """The names of the first object and those that the policy needs."""
         self._read_a_line()
         for line in self._rest.splitlines():
-            try:
-                first = json.loads(line.removeprefix(BOM))
-            except ValueError:
-                continue
-            if isinstance(first, dict):
-                self.names = self._fields.names(list(first))
+            if (first := names_of_json(line)) is not None:
+                self.names = self._fields.names(first)
                 return
         raise InputError(
             f"source '{self._path}': its first line is not a JSON object; write one object a line"
@@ -405,6 +402,15 @@ def _frame_of(rows: list[list[str | None]], names: list[str]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
 
 
+def names_of_json(line: bytes) -> list[str] | None:
+    """The names that an object has, None where there is no object."""
+    try:
+        found = json.loads(line.removeprefix(BOM))
+    except (ValueError, RecursionError):
+        return None
+    return list(found) if isinstance(found, dict) else None
+
+
 def rows_of_json(
     lines: list[bytes], names: list[str], fields: Fields = ANY_FIELDS
 ) -> tuple[pl.DataFrame, np.ndarray, list[tuple[int, str]], int]:
@@ -477,15 +483,24 @@ class TableFeed:
         try:
             with library_errors_as(self._incomplete), open(path, "rb") as file:
                 self._table = pl.scan_parquet(path) if kind == ".parquet" else pl.scan_ipc(path)
-                self.names = self._table.collect_schema().names()
+                self._most = most_unpacked(os.stat(path).st_size)
+                schema = self._table.collect_schema()
+                self.names = schema.names()
                 self._sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as failed:
             raise _unreadable(path, failed) from None
+        plain(pl.DataFrame(schema=schema), f"source '{path}'")
 
     def read(self) -> Piece:
         """The next records."""
         with library_errors_as(self._incomplete):
             frame = self._table.slice(self._at, SLICE).collect()
+            size = frame.select(long_texts(frame.schema)).item()
+        if size > self._most:
+            raise InputError(
+                f"source '{self._path}': texts that repeat unpack to more than"
+                f" {self._most / 1e6:.0f} MB in {SLICE} records; write it as .csv, or without them"
+            )
         frame = plain(frame, f"source '{self._path}'")
         position = np.arange(self._at, self._at + frame.height)
         self._at += frame.height

@@ -409,7 +409,11 @@ def _typed(path: str, kind: str, reading: Reading) -> pl.DataFrame:
     incomplete = f"file '{path}': is not a complete {kind[1:]} file; write it again"
     # a name is a name, whatever characters it holds
     with library_errors_as(incomplete), open(path, "rb") as file:
-        frame = pl.read_parquet(file) if kind == ".parquet" else pl.read_ipc(file)
+        table = pl.scan_parquet(file) if kind == ".parquet" else pl.scan_ipc(file)
+        names = pl.DataFrame(schema=table.collect_schema())
+        kept = plain(names, f"file '{path}'", reading)
+        unread = [name for name in names.columns if kept[name].dtype != names[name].dtype]
+        frame = table.with_columns(pl.lit(None, pl.String).alias(name) for name in unread).collect()
     return plain(frame, f"file '{path}'", reading)
 
 

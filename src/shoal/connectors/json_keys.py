@@ -48,7 +48,7 @@ def _names_twice(shape: str) -> bool:
     """Whether a line, its values replaced, is anything but one object with each key once."""
     try:
         keys = json.loads(shape, object_pairs_hook=_keys)
-    except ValueError:
+    except (ValueError, RecursionError):
         return True
     return len({*keys}) < len(keys)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
 import polars as pl
 
 from shoal.connectors.dialect import AS_FOUND, Reading
-from shoal.data.unpacking import CELL, most_unpacked, require_room
+from shoal.data.unpacking import CELL, SHORT, most_unpacked, require_room
 from shoal.errors import InputError, library_errors_as
 
 FARTHEST_DAY = 95_000_000
@@ -20,18 +20,33 @@ FARTHEST_DAY = 95_000_000
 def require_unfolded(
     paths: Sequence[str | Path], kind: str, what: str, allowed: int | None = None
 ) -> None:
-    """Raises InputError where Parquet or Arrow files hold far more cells than bytes, by what they
-    say of themselves: a value that repeats is written once. allowed: as in `most_unpacked`.
+    """Raises InputError where Parquet or Arrow files hold far more cells or characters than bytes:
+    a value that repeats is written once, and read as often. allowed: as in `most_unpacked`.
     """
-    cells = packed = 0
+    most = most_unpacked(sum(os.stat(path).st_size for path in paths), allowed)
+    size = 0
     for path in paths:
-        packed += os.stat(path).st_size
         incomplete = f"{what}: is not a complete {kind[1:]} file; write it again"
         with library_errors_as(incomplete), open(path, "rb") as file:
             table = pl.scan_parquet(file) if kind == ".parquet" else pl.scan_ipc(file)
-            rows = table.select(pl.len()).collect().item()
-            cells += rows * len(table.collect_schema())
-    require_room(CELL * cells, most_unpacked(packed, allowed), what)
+            schema = table.collect_schema()
+            size += CELL * table.select(pl.len()).collect().item() * len(schema)
+            require_room(size, most, what)
+            size += table.select(long_texts(schema)).collect().item()
+            require_room(size, most, what)
+
+
+def long_texts(schema: Mapping[str, pl.DataType]) -> pl.Expr:
+    """The bytes of a table's texts beyond `SHORT` each, counted where they are written once for
+    many cells.
+    """
+    lengths = [
+        pl.col(name).str.len_bytes() if dtype == pl.String else pl.col(name).cat.len_bytes()
+        for name, dtype in schema.items()
+        if isinstance(dtype, pl.String | pl.Categorical | pl.Enum)
+    ]
+    long = ((length.cast(pl.Int64) - SHORT).clip(0).sum() for length in lengths)
+    return pl.sum_horizontal(pl.lit(0), *long)
 
 
 def plain(frame: pl.DataFrame, where: str, reading: Reading = AS_FOUND) -> pl.DataFrame:

@@ -7,11 +7,14 @@ could be published: such a workbook is refused. Text is written as text, never a
 from __future__ import annotations
 
 import math
+import os
 import posixpath
+import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 from xml.parsers import expat
@@ -21,7 +24,7 @@ import polars as pl
 from shoal.connectors.delimited import check_names
 from shoal.connectors.dialect import Reading
 from shoal.data.person_names import nobody
-from shoal.data.unpacking import cells_of, most_cells, most_unpacked, require_room
+from shoal.data.unpacking import most_cells, most_unpacked, require_room
 from shoal.data.warnings import HIDDEN_ROWS, ReleaseWarning
 from shoal.errors import InputError, MissingExtraError, library_errors_as
 
@@ -31,7 +34,7 @@ ROWS, COLUMNS, CHARACTERS = 1_048_575, 16_384, 32_767
 DAMAGES = (
     zipfile.BadZipFile,
     expat.ExpatError,
-    KeyError,
+    LookupError,
     ValueError,
     OSError,
     EOFError,
@@ -61,7 +64,6 @@ OWN_PARTS = frozenset(
 )
 """The parts of every workbook that `write` makes."""
 
-_BLOCK = 1 << 16
 _SHOWN = 5
 
 
@@ -78,9 +80,9 @@ def read(path: str | Path, reading: Reading) -> tuple[pl.DataFrame, tuple[Releas
             book = calamine.CalamineWorkbook.from_path(str(path))
         sheet = _sheet_name(book, path, reading.sheet, calamine.SheetVisibleEnum.Visible)
         with zipfile.ZipFile(path) as archive:
-            part = _part_of(archive, parts, sheet)
-            _check_extent(path, archive, part)
-            seen = _Sheet.walked(archive, part)
+            seen = _Sheet(_lengths(archive, parts))
+            seen.walk(archive, _part_of(archive, parts, sheet))
+            _check_extent(path, seen, most_unpacked(os.stat(path).st_size, reading.unpacked))
         with library_errors_as(str(_damaged(path))):
             rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
         hidden = _check_cells(path, seen, rows, reading.header)
@@ -172,21 +174,18 @@ def _sheet_name(book: Any, path: str | Path, named: str | None, visible: Any) ->
 # What calamine shows as blank
 
 
-def _check_extent(path: str | Path, archive: zipfile.ZipFile, part: str) -> None:
-    """Raises InputError where far more cells lie between the corners of a sheet than it has."""
-    size, written = cells_of(_blocks(archive, part))
-    if size > most_cells(written):
+def _check_extent(path: str | Path, seen: _Sheet, most: int) -> None:
+    """Raises InputError where far more cells lie between the corners of a sheet than it has, or its
+    cells hold more than `most` characters by repeating texts that are written once.
+    """
+    size = seen.last_row * seen.last_column
+    if size > most_cells(seen.written):
         raise InputError(
-            f"file '{path}': its sheet reaches over {size} cells, of which {written} are written,"
-            " so that one stands far from the others; delete what is right of the table and below"
-            " it, or export it as .csv"
+            f"file '{path}': its sheet reaches over {size} cells, of which {seen.written} are"
+            " written, so that one stands far from the others; delete what is right of the table"
+            " and below it, or export it as .csv"
         )
-
-
-def _blocks(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
-    with archive.open(part) as file:
-        while block := file.read(_BLOCK << 4):
-            yield block
+    require_room(seen.characters, most, f"file '{path}'")
 
 
 def _check_cells(path: str | Path, seen: _Sheet, rows: list[list[Any]], header: int) -> int:
@@ -220,35 +219,37 @@ def _check_cells(path: str | Path, seen: _Sheet, rows: list[list[Any]], header: 
 class _Sheet:
     """What a sheet says of itself, in its part of the archive, and calamine does not.
 
-    errors, formulas: how many cells are errors, and formulas that nobody has computed. places: of
-    the first of these. merged: ranges of cells. hidden: the numbers of rows that are not shown.
+    last_row, last_column: the far corner. written: how many cells there are. characters: in all
+    that name a shared text, whose lengths are given. errors, formulas: how many cells are errors,
+    and formulas that nobody has computed. places: of the first of these. merged: ranges of cells.
+    hidden: the numbers of rows that are not shown.
     """
 
-    # most sheets hold none of these, and are not parsed
-    MARKS = (b't="e"', b"t='e'", b":f", b"<f", b"mergeCell", b"hidden=")
-
-    def __init__(self) -> None:
+    def __init__(self, lengths: Sequence[int]) -> None:
+        self._lengths = lengths
+        self.last_row = self.last_column = self.written = self.characters = 0
         self.errors = self.formulas = 0
         self.places: list[str] = []
         self.merged: list[str] = []
         self.hidden: set[int] = set()
-        self._row = 0
+        self._row = self._column = 0
         self._place = self._type = ""
+        self._value: list[str] = []
+        self._value_at = 0
+        self._parser = expat.ParserCreate()
         self._has_formula = self._has_value = self._in_value = False
 
-    @classmethod
-    def walked(cls, archive: zipfile.ZipFile, part: str) -> _Sheet:
-        """All that it says."""
-        seen = cls()
-        if _mentions(archive, part, cls.MARKS):
-            _parse(archive, part, seen._begun, seen._ended, seen._said)
-        return seen
+    def walk(self, archive: zipfile.ZipFile, part: str) -> None:
+        """Takes in all that it says."""
+        _parse(archive, part, self._begun, self._ended, self._said, self._parser)
 
     def _begun(self, name: str, attributes: dict[str, str]) -> None:
         local = _local(name)
         if local == "row":
             number = attributes.get("r", "")
             self._row = int(number) if number.isdigit() else self._row + 1
+            self._column = 0
+            self.last_row = max(self.last_row, self._row)
             if attributes.get("hidden") in ("1", "true"):
                 self.hidden.add(self._row)
         elif local == "mergeCell":
@@ -256,20 +257,49 @@ class _Sheet:
         elif local == "c":
             self._place, self._type = attributes.get("r", "?"), attributes.get("t", "")
             self._has_formula = self._has_value = False
+            self._reached()
         elif local == "f":
             self._has_formula = True
         elif local == "v":
             self._in_value = True
+            self._value.clear()
+            self._value_at = self._parser.CurrentByteIndex + len(f"<{name}>")
             self._has_value = self._type == "str"  # only a text can be empty
         elif local == "is":
             self._has_value = True
 
+    def _reached(self) -> None:
+        """Counts a cell; one without a place follows the one before it."""
+        self.written += 1
+        row = self._row
+        self._column += 1
+        if placed := _PLACE.fullmatch(self._place):
+            row, self._column = int(placed[2]), _column_number(placed[1].upper())
+        self.last_row = max(self.last_row, row)
+        self.last_column = max(self.last_column, self._column)
+
+    def _check_value(self, text: str) -> None:
+        """Counts the characters of a shared text. Raises KeyError, as for damage, where a value is
+        more than digits, such as entities and comments, of which calamine leaves out parts.
+        """
+        is_plain = self._parser.CurrentByteIndex - self._value_at == len(text.encode())
+        if not is_plain or (self._type == "s" and not text.isdecimal()):
+            raise KeyError(self._place)
+        if self._type == "s":
+            self.characters += self._lengths[int(text)]
+
     def _said(self, text: str) -> None:
-        self._has_value = self._has_value or (self._in_value and not text.isspace())
+        if self._in_value:
+            self._value.append(text)
+            self._has_value = self._has_value or not text.isspace()
 
     def _ended(self, name: str) -> None:
-        if _local(name) != "c":
-            self._in_value = self._in_value and _local(name) != "v"
+        local = _local(name)
+        if local == "v":
+            self._in_value = False
+            if self._value and self._type != "str":
+                self._check_value("".join(self._value))
+        if local != "c":
             return
         is_error = self._type == "e"
         is_open = self._has_formula and not self._has_value
@@ -277,6 +307,37 @@ class _Sheet:
         self.formulas += is_open and not is_error
         if (is_error or is_open) and len(self.places) < _SHOWN:
             self.places.append(self._place)
+
+
+_PLACE = re.compile(r"([A-Za-z]{1,3})([0-9]{1,9})")
+
+
+@cache
+def _column_number(letters: str) -> int:
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - ord("A") + 1
+    return number
+
+
+def _lengths(archive: zipfile.ZipFile, parts: Sequence[str]) -> list[int]:
+    """The characters of every text that cells may share."""
+    lengths: list[int] = []
+
+    def begun(name: str, _: object) -> None:
+        if _local(name) == "si":
+            lengths.append(0)
+
+    def said(text: str) -> None:
+        if lengths:
+            lengths[-1] += len(text)
+
+    shared = [part for part in parts if part.casefold().endswith("sharedstrings.xml")]
+    if len(shared) > 1:
+        raise KeyError(shared[1])
+    for part in shared:
+        _parse(archive, part, begun, None, said)
+    return lengths
 
 
 def _hidden(rows: int) -> tuple[ReleaseWarning, ...]:
@@ -367,32 +428,27 @@ def _last_row(place: str) -> int:
     return int(digits) if digits else ROWS + 2
 
 
-def _mentions(archive: zipfile.ZipFile, part: str, texts: tuple[bytes, ...]) -> bool:
-    """Whether a part holds one of these texts."""
-    longest = max(map(len, texts))
-    before = b""
-    with archive.open(part) as file:
-        while block := file.read(_BLOCK):
-            seen = before + block
-            if any(text in seen for text in texts):
-                return True
-            before = seen[-longest:]
-    return False
-
-
 def _parse(
-    archive: zipfile.ZipFile, part: str, begun: Any, ended: Any = None, said: Any = None
+    archive: zipfile.ZipFile,
+    part: str,
+    begun: Any,
+    ended: Any = None,
+    said: Any = None,
+    parser: expat.XMLParserType | None = None,
 ) -> None:
-    """Walks a part; a document type, by which entities would be declared, is damage."""
+    """Walks a part; a document type, by which entities would be declared, is damage, and so is a
+    section of CDATA, which calamine reads as blank.
+    """
 
     def refuse(*_: object) -> None:
         raise KeyError(part)
 
-    parser = expat.ParserCreate()
+    parser = parser or expat.ParserCreate()
     parser.StartElementHandler = begun
     parser.EndElementHandler = ended
     parser.CharacterDataHandler = said
     parser.StartDoctypeDeclHandler = refuse
+    parser.StartCdataSectionHandler = refuse
     with archive.open(part) as file:
         parser.ParseFile(file)
 

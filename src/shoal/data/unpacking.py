@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
-import re
 import zlib
-from collections.abc import Iterable
-from itertools import chain
 from pathlib import Path
 
 from shoal.errors import InputError
@@ -61,6 +58,10 @@ CELL = 2
 """What a cell of Parquet or Arrow takes as text, at its least: a character and a delimiter."""
 
 
+SHORT = 32
+"""Bytes of a cell's text that are not counted besides: releases repeat short texts in long runs."""
+
+
 def require_room(size: int, most: int, what: str) -> None:
     """Raises InputError where more than `most` bytes were unpacked."""
     if size > most:
@@ -79,45 +80,7 @@ FREE_CELLS = 5_000_000
 SPARSENESS = 4
 """Where there are more, one of this number must be written."""
 
-ROWS, COLUMNS = 1 << 20, 1 << 14
-"""What a sheet holds."""
-
-_ROW, _CELL = (re.compile(rb"<(?:[\w.-]+:)?%s[\s/>]" % name) for name in (b"row", b"c"))
-_CELL_PLACE = re.compile(rb"\sr\s*=\s*[\"']([A-Za-z]{1,3})(\d+)")
-_ROW_PLACE = re.compile(rb"\sr\s*=\s*[\"'](\d+)")
-
-
-def cells_of(blocks: Iterable[bytes]) -> tuple[int, int]:
-    """The cells between the corners of a sheet, and those that are written. blocks: of its XML.
-
-    Cells without a place of their own follow one another, so they count as rows and columns.
-    """
-    last_row = last_column = written = loose_rows = loose_cells = 0
-    before = b""
-    for block in chain(blocks, [b"<"]):
-        whole = before + block
-        cut = max(whole.rfind(b"<"), 0)  # between two elements
-        block, before = whole[:cut], whole[cut:]
-        cells, rows = len(_CELL.findall(block)), len(_ROW.findall(block))
-        cell_places, row_places = _CELL_PLACE.findall(block), _ROW_PLACE.findall(block)
-        written += cells
-        loose_cells += max(cells - len(cell_places), 0)
-        loose_rows += max(rows - len(row_places), 0)
-        numbers = [*row_places, *(digits for _, digits in cell_places)]
-        last_row = max([last_row, *(int(digits[:9]) for digits in numbers)])
-        letters = {letters.upper() for letters, _ in cell_places}
-        last_column = max([last_column, *map(_column_number, letters)])
-    size = min(last_row + loose_rows, ROWS) * min(last_column + loose_cells, COLUMNS)
-    return size, written
-
 
 def most_cells(written: int) -> int:
     """The cells that may lie between the corners of a sheet."""
     return max(FREE_CELLS, SPARSENESS * written)
-
-
-def _column_number(letters: bytes) -> int:
-    number = 0
-    for letter in letters:
-        number = number * 26 + letter - ord("A") + 1
-    return number

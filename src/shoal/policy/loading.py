@@ -238,12 +238,30 @@ MOST_COPIES = 100_000
 """Parts of a YAML file that its aliases may add to those that are written."""
 
 
-class SafeLoader(yaml.SafeLoader):
-    """PyYAML's safe loader, of content that its aliases do not multiply."""
+class Careful:
+    """A safe loader of PyYAML, of content that neither aliases nor tags make hard to read.
+
+    What has colons, such as 12:30, is text: PyYAML's numbers of base 60 take time by their square.
+    """
 
     def get_single_node(self) -> Any:
         """The document as nodes; raises ComposerError where they would unfold to too many."""
-        return not_multiplied(super().get_single_node())
+        return not_multiplied(super().get_single_node())  # type: ignore[misc]
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        """What a node holds; raises ConstructorError where that is not of its type."""
+        if node.tag.endswith((":int", ":float")) and ":" in str(node.value):
+            node.tag = yaml.resolver.BaseResolver.DEFAULT_SCALAR_TAG
+        try:
+            return super().construct_object(node, deep)  # type: ignore[misc]
+        except (LookupError, AttributeError, TypeError, ValueError):
+            problem = "a value is not of its type"
+            mark = node.start_mark
+            raise yaml.constructor.ConstructorError(None, None, problem, mark) from None
+
+
+class SafeLoader(Careful, yaml.SafeLoader):
+    """PyYAML's safe loader, made careful."""
 
 
 def not_multiplied(document: Any) -> Any:
@@ -340,7 +358,7 @@ def read_mapping(path: Path, what: str = "policy") -> dict[str, Any]:
     return content
 
 
-_LONG_KEY = re.compile(r"(?:[\w\"'-]+[ \t]*\.[ \t]*){100}")
+_LONG_KEY = re.compile(r"(?<![\w\"'-])(?:[\w\"'-]+[ \t]*\.[ \t]*){100}")
 
 
 def _is_beyond_reason(content: object, depth: int = 0) -> bool:

@@ -13,6 +13,9 @@ from typing import Any
 
 from shoal.errors import InputError
 
+MOST = 2**31 - 1
+"""What numbers of parameters without a bound of their own may be: it fits into any integer."""
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -107,7 +110,7 @@ def coerce_parameter(parameter: Parameter, value: Any) -> Any:
     if parameter.low is not None and not value >= parameter.low:
         raise ValueError(f"must be at least {parameter.low:g}")
     if parameter.high is not None and not value <= parameter.high:
-        raise ValueError(f"must be at most {parameter.high:g}")
+        raise ValueError(f"must be at most {parameter.high:.10g}")
     return value
 
 
@@ -155,7 +158,7 @@ def parameters_of(implementation: Any) -> tuple[Parameter, ...]:
                 field.metadata.get("help", ""),
                 field.metadata.get("choices"),
                 field.metadata.get("low"),
-                field.metadata.get("high"),
+                field.metadata.get("high", MOST if kind in (int, float) else None),
                 required,
             )
         )

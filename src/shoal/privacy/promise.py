@@ -305,7 +305,8 @@ def sign(left: np.ndarray, right: np.ndarray, factor: Fraction) -> np.ndarray:
     if not len(left):
         return np.zeros(0, dtype=np.int8)
     p, q = factor.numerator, factor.denominator
-    fits = left.dtype != object and max(q * int(left.max()), p * int(right.max())) < ROOM
+    most = max(q * max(int(left.max()), 1), p * max(int(right.max()), 1))
+    fits = left.dtype != object and most < ROOM
     if fits:
         return np.sign(left * q - right * p).astype(np.int8)
     lower, upper = left.astype(np.float64), right.astype(np.float64) * float(factor)

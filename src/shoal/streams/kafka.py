@@ -9,13 +9,12 @@ Readers must use `isolation.level=read_committed`.
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.connectors.feeds import ANY_FIELDS, rows_of_json
+from shoal.connectors.feeds import ANY_FIELDS, names_of_json, rows_of_json
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.errors import CheckpointError, InputError, MissingExtraError, PartyError
@@ -368,15 +367,11 @@ class Transactions:
 
 def names_in(message: bytes, topic: Topic) -> list[str]:
     """The columns of a source, as its first message names them; raises InputError."""
-    try:
-        first = json.loads(message)
-    except ValueError:
-        first = None
-    if not isinstance(first, dict):
+    if (found := names_of_json(message)) is None:
         raise InputError(
             f"source '{topic}': its first message is not a JSON object; put one into each message"
         )
-    return list(first)
+    return found
 
 
 def produce_rows(

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import yaml
 
 from shoal.errors import InputError
-from shoal.policy.loading import not_multiplied, one_line
+from shoal.policy.loading import Careful, one_line
 
 # Files of a project: private, written whole, and nowhere else.
 
@@ -107,9 +107,8 @@ def _saying_what_failed(path: Path) -> Iterator[None]:
         ) from None
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    def get_single_node(self) -> Any:
-        return not_multiplied(super().get_single_node())
+class _Loader(Careful, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    pass
 
 
 BY_LINE = ("attributes", "promises", "sign_off")

@@ -105,3 +105,13 @@ def test_a_named_pipe_that_trickles_is_not_waited_for(tmp_path):
         piece = feed.read()
     feed.close()
     writer.join()
+
+
+@pytest.mark.parametrize("deep", [b"[" * 990 + b"]" * 990, b'{"a":' * 990 + b"1" + b"}" * 990])
+def test_an_object_too_deep_to_be_read_is_no_first_object(tmp_path, deep):
+    path = tmp_path / "in.jsonl"
+    line = b'{"age": 30, "d": ' + deep + b"}"
+    path.write_bytes(line + b'\n{"age": 31, "d": "x"}\n')
+    feed = feeds.feed_of(str(path))
+    assert feed.names == ["age", "d"]
+    assert feed.read().bad == [(0, "is not a JSON object")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from shoal.connectors.database.address import parse
@@ -47,3 +49,15 @@ def test_a_file_named_like_a_database_is_answered_with_the_address_of_a_table_in
 def test_a_message_shows_no_password_of_any_database():
     said = str(InputError("file 'mysql+ssl://ann:secret@host/clinic': is not there"))
     assert said == "file 'mysql+ssl://ann@host/clinic': is not there"
+
+
+def test_a_message_shows_no_password_whatever_stands_around_the_address():
+    said = str(InputError("9postgres://ann:secret@host a://b:c://:d@e://f:g@h ://ann:secret@host"))
+    assert said == "9postgres://ann@host a://b@e://f@h ://ann@host"
+
+
+@pytest.mark.parametrize("part", ["a", "a:/b:", "://", "a://b:c@", "@"])
+def test_a_long_name_is_shown_without_delay(part):
+    begun = time.monotonic()
+    InputError(part * 100_000)
+    assert time.monotonic() - begun < 10

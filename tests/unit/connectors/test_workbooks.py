@@ -500,3 +500,66 @@ def test_lines_count_from_the_top_of_the_file_whatever_is_passed_over(tmp_path):
         files.read_as(path, ".csv", reading=Reading(header=3))
     found = files.read_as(path, ".csv", reading=Reading("cp1252", header=3))
     assert found.frame.rows() == [("30", "flu"), ("31", "grün")]
+
+
+TABLE = rows(["age", "ill"], ["1", "x"], ["2", "y"], ["3", "z"])
+SHARED = b't="s"><v>2</v>'
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (SHARED, b"><v>7<!-- -->7</v>"),
+        (SHARED, b"><v>7<? ?>7</v>"),
+        (SHARED, b"><v>7&#55;</v>"),
+        (SHARED, b"><v>7<b>7</b></v>"),
+        (SHARED, b"><v><![CDATA[77]]></v>"),
+        (SHARED, b't="s"><v>&#50;</v>'),
+        (SHARED, b't="s"><v> 2 </v>'),
+        (SHARED, b't="s"><v>-1</v>'),
+        (SHARED, b't="s"><v>99</v>'),
+        (SHARED, b't="inlineStr"><is><t>a<![CDATA[b]]></t></is>'),
+        (b"<t>x</t>", b"<t><![CDATA[x]]></t>"),
+    ],
+)
+def test_a_value_that_programs_read_in_different_ways_is_refused(tmp_path, old, new):
+    path = book(tmp_path / "t.xlsx", TABLE)
+    with pytest.raises(InputError, match="not a complete"):
+        read(without(path, old, new))
+
+
+@pytest.mark.parametrize("sign", [b"=", b" =", b"= ", b"\n=\t"])
+@pytest.mark.parametrize("quote", [b'"', b"'"])
+def test_attributes_count_however_xml_lets_them_be_written(tmp_path, sign, quote):
+    path = book(tmp_path / "t.xlsx", TABLE)
+    hidden = b"hidden" + sign + quote + b"1" + quote
+    changed = without(path, b'<row r="3"', b'<row r="3" ' + hidden)
+    assert "1 row of the sheet is hidden" in files.read(changed).remarks[0].text
+    path = book(tmp_path / "u.xlsx", TABLE)
+    is_error = b"t" + sign + quote + b"e" + quote + b"><v>#REF!</v>"
+    with pytest.raises(InputError, match="1 cell is an error"):
+        read(without(path, SHARED, is_error))
+
+
+@pytest.mark.parametrize("index", [b"8", b"08", b"0</v><v>8"])
+@pytest.mark.parametrize(
+    "row", ['<row r="{0}"><c r="A{0}" t="s">', '<row><c t="s">', "<row><c t ='s'>"]
+)
+def test_a_text_that_many_cells_share_is_counted_for_each(tmp_path, monkeypatch, row, index):
+    path = book(tmp_path / "t.xlsx", TABLE)
+    long = b"<si><t>" + b"x" * 30_000 + b"</t></si></sst>"
+    cells = "".join(f"{row.format(n)}<v>8</v></c></row>" for n in range(5, 105)).encode()
+    more = cells.replace(b"8</v>", index + b"</v>") + b"</sheetData>"
+    changed = without(without(path, b"</sst>", long), b"</sheetData>", more)
+    assert read(changed).height == 103
+    monkeypatch.setattr(unpacking, "RATIO", 0)
+    monkeypatch.setattr(unpacking, "FREE", 2_900_000)
+    with pytest.raises(InputError, match="unpacks to more than 3 MB"):
+        read(changed)
+    assert read(changed, unpacked=3_100_000).height == 103
+
+
+def test_cells_without_a_place_follow_one_another(tmp_path):
+    path = book(tmp_path / "t.xlsx", TABLE)
+    wide = b"".join(b"<row>" + b"<c><v>1</v></c>" * 9 + b"</row>" for _ in range(9_000))
+    assert read(without(path, b"</sheetData>", wide + b"</sheetData>")).height == 9_003

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import os
+import subprocess
+import sys
+import threading
+import time
 import tracemalloc
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
 import pyarrow as pa
@@ -12,12 +18,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from shoal.cli.main import status_of
-from shoal.connectors import files
+from shoal.connectors import feeds, files
 from shoal.connectors.dialect import Reading
+from shoal.connectors.typed import plain
 from shoal.data import unpacking
 from shoal.data.unpacking import FREE, RATIO, most_unpacked, unpacked
 from shoal.errors import InputError, library_errors_as
 from shoal.policy.loading import read_mapping
+from shoal.web import policy_text
 
 BOMB = "x0: &x0 [a, b]\n" + "".join(
     f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9)}]\n" for n in range(1, 10)
@@ -53,7 +61,7 @@ def test_a_table_is_read_where_its_reader_allows_what_it_unpacks_to(tmp_path, mo
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
 def test_a_value_that_is_written_once_for_many_rows_is_refused_by_what_its_file_says(
-    tmp_path, monkeypatch, name
+    tmp_path, name
 ):
     path = tmp_path / name
     cells = pa.table({"a": pa.nulls(10**8, pa.int8()).fill_null(0)})
@@ -68,9 +76,54 @@ def test_a_value_that_is_written_once_for_many_rows_is_refused_by_what_its_file_
         assert status_of([*command, str(path), "-q"]) == 2
     with pytest.raises(InputError, match="unpacks to more than 67 MB"):
         files.read(str(path))
-    read = pl.read_parquet if name == "t.parquet" else pl.read_ipc
-    monkeypatch.setattr(pl, read.__name__, lambda file: pl.DataFrame({"a": [1]}))
-    assert files.read(str(path), reading=Reading(unpacked=1 << 30)).frame.height == 1
+    assert files.read(str(path), reading=Reading(unpacked=1 << 30)).frame.height == 10**8
+
+
+LONG_TEXTS = {
+    "text.parquet": pl.String,
+    "category.parquet": pl.Categorical,
+    "category.arrow": pl.Categorical,
+    "enum.arrow": pl.Enum(["x" * (1 << 20)]),
+}
+
+
+@pytest.mark.parametrize("name", LONG_TEXTS)
+def test_a_long_text_that_is_written_once_for_many_rows_is_counted_for_each(tmp_path, name):
+    path = tmp_path / name
+    frame = pl.DataFrame({"age": [30] * 3000, "d": ["x" * (1 << 20)] * 3000})
+    frame = frame.cast({"d": LONG_TEXTS[name]})
+    if name == "enum.arrow":
+        frame.write_ipc(path, compression="zstd")
+    elif name == "category.arrow":
+        frame.write_ipc(path)
+    else:
+        frame.write_parquet(path, compression="zstd")
+    with pytest.raises(InputError, match="unpacks to more than"):
+        files.read(str(path))
+    with pytest.raises(InputError, match="unpacks to more than"):
+        files.read(str(path), reading=Reading(dropped=frozenset({"d"})))
+    with pytest.raises(InputError, match="unpack to more than"):
+        feeds.feed_of(str(path)).read()
+
+
+def test_short_texts_of_many_rows_are_read(tmp_path):
+    path = tmp_path / "t.parquet"
+    runs = pl.DataFrame({"a": ["[30, 40)"] * 3_000_000, "b": ["x" * 32] * 3_000_000})
+    runs.write_parquet(path, compression="zstd")
+    assert path.stat().st_size < 100_000
+    assert files.read(str(path)).frame.height == 3_000_000
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
+def test_lists_that_nobody_needs_are_not_read(tmp_path, monkeypatch, name):
+    path = tmp_path / name
+    table = pl.DataFrame({"age": [1, 2], "l": [[1] * 9, [2]]})
+    table.write_parquet(path) if name == "t.parquet" else table.write_ipc(path)
+    seen = []
+    monkeypatch.setattr(files, "plain", lambda frame, *_: seen.append(frame) or plain(frame, *_))
+    found = files.read(str(path), reading=Reading(dropped=frozenset({"l"}))).frame
+    assert found.rows() == [(1, None), (2, None)]
+    assert [frame.schema["l"] for frame in seen if frame.height] == [pl.String]
 
 
 def test_a_folder_is_judged_by_all_of_its_files(tmp_path, monkeypatch):
@@ -89,6 +142,40 @@ def test_aliases_that_unfold_to_too_many_parts_or_to_themselves_are_refused(tmp_
     path.write_text(text)
     with pytest.raises(InputError, match=r"line \d+ can't be understood: (an )?alias"):
         read_mapping(path)
+
+
+@pytest.mark.parametrize("number", ["1{}", "1{}.5", "!!int 1{}", "!!float 1{}", "!!int {{=: 1{}}}"])
+def test_numbers_of_base_60_are_text_and_take_no_time(tmp_path, number):
+    path = tmp_path / "p.yaml"
+    path.write_text("a: " + number.format(":1" * 100_000))
+    begun = time.monotonic()
+    assert isinstance(read_mapping(path)["a"], str)
+    assert time.monotonic() - begun < 20
+
+
+@pytest.mark.parametrize("name", ["p.toml", "p.yaml", "p.json"])
+def test_a_long_text_takes_no_time(tmp_path, name):
+    path = tmp_path / name
+    text = "a" * 300_000
+    content = {"p.toml": f'a = "{text}"', "p.yaml": f"a: {text}", "p.json": f'{{"a": "{text}"}}'}
+    path.write_text(content[name])
+    begun = time.monotonic()
+    assert read_mapping(path) == {"a": text}
+    assert time.monotonic() - begun < 20
+
+
+@pytest.mark.parametrize("tag", ["int", "bool", "float", "timestamp", "map", "seq", "set", "omap"])
+@pytest.mark.parametrize("value", ["''", "x", "[1]", "9999-99-99", "0x_"])
+def test_a_value_that_is_not_of_its_tag_is_refused_with_its_line(tmp_path, tag, value):
+    path = tmp_path / "p.yaml"
+    path.write_text(f"version: 1\nlabel: !!{tag} {value}\n")
+    if (tag, value) in (("map", "''"), ("seq", "[1]")):
+        assert read_mapping(path)["label"] == ({} if tag == "map" else [1])
+        return
+    with pytest.raises(InputError, match="line 2 can't be understood"):
+        read_mapping(path)
+    with pytest.raises(InputError, match="line 2 can't be understood"):
+        policy_text.read(path.read_text())
 
 
 def test_a_few_aliases_are_followed(tmp_path):
@@ -122,6 +209,50 @@ def test_a_panic_of_a_library_is_an_error_of_the_input_and_others_pass():
         raise panic("a cell")
     with pytest.raises(KeyboardInterrupt), library_errors_as("is damaged"):
         raise KeyboardInterrupt
+
+
+SAID_OF_A_PANIC = b"""
+thread 'async-executor-0' (4711) panicked at crates/polars-parquet/src/bridge.rs:289:34:
+called `Result::unwrap()` on an `Err` value: a cell
+stack backtrace:
+   0: <unknown>
+"""
+
+
+def test_what_is_said_of_a_panic_is_kept_from_standard_error_and_all_else_is_not(capfd):
+    said = [b"before\n", SAID_OF_A_PANIC, b"shoal: between\n", SAID_OF_A_PANIC * 2]
+    with library_errors_as("is damaged"):
+        writer = threading.Thread(target=os.write, args=(2, said[0]))
+        writer.start()
+        writer.join()
+        with library_errors_as("is damaged"):
+            for part in said[1:]:
+                os.write(2, part)
+        os.write(2, b"progress: 1\n")
+    os.write(2, b"behind\n")
+    assert capfd.readouterr().err == "before\nshoal: between\nprogress: 1\nbehind\n"
+
+
+def test_readers_on_many_threads_leave_standard_error_as_it_was(capfd):
+    def read(number):
+        with library_errors_as("is damaged"):
+            os.write(2, b"shoal: %d\n" % number)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(read, range(200)))
+    os.write(2, b"shoal: 200\n")
+    said = capfd.readouterr().err.splitlines()
+    assert sorted(said) == sorted(f"shoal: {n}" for n in range(201))
+    assert said[-1] == "shoal: 200"
+
+
+def test_a_library_is_called_where_standard_error_is_closed():
+    script = (
+        "import os; os.close(2); from shoal.errors import library_errors_as\n"
+        "with library_errors_as('is damaged'): print('read')"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "read\n")
 
 
 def test_json_lines_of_ever_new_keys_are_refused_before_they_are_read(tmp_path):

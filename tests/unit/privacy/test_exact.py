@@ -14,8 +14,10 @@ from shoal.data.classes import Classes, SensitiveColumn
 from shoal.privacy import promise, value_counts
 from shoal.privacy.l_diversity import LDiversity
 
-FACTORS = st.sampled_from(["0.15", "0.1", "0.3333333333333333", "2", "1e-9", "0"]).map(Fraction)
-WHOLE = st.integers(0, 2**61)
+FACTORS = st.sampled_from(
+    ["0.15", "0.1", "0.3333333333333333", "2", "1e-9", "0", "1e-18", "1e-20", "1e-300"]
+).map(Fraction)
+WHOLE = st.integers(0, 2**61) | st.integers(0, 3)
 
 
 @given(WHOLE, WHOLE, FACTORS, st.integers(-1, 1))

@@ -17,7 +17,7 @@ from shoal.streams.checkpoint import (
     SharedCheckpoint,
     SharedStream,
 )
-from shoal.streams.kafka import Topic
+from shoal.streams.kafka import Topic, names_in
 from shoal.streams.kafka_group import (
     NOT_ITS_KEY,
     Arrived,
@@ -236,3 +236,9 @@ def test_a_damaged_description_is_refused(tmp_path, text):
     (tmp_path / NAME).write_text(text)
     with pytest.raises(CheckpointError, match="is damaged or of another version"):
         SharedStream.read(tmp_path)
+
+
+@pytest.mark.parametrize("message", [b'{"a": ' + b"[" * 990 + b"]" * 990 + b"}", b"[]", b"\xff"])
+def test_a_first_message_that_is_no_object_is_refused(message):
+    with pytest.raises(InputError, match="first message is not a JSON object"):
+        names_in(message, Topic("here:9092", "visits"))
