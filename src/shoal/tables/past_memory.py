@@ -335,7 +335,7 @@ def _local(
 
 
 def _order(columns: list[ShownColumn], bound: BoundTable, table: CodedTable) -> np.ndarray:
-    """As `published_order`, of columns that may lie in files."""
+    """The published order of rows whose columns may lie in files."""
     by_name = {column.name: column for column in columns}
     ranked = [
         RankedColumn(by_name[name].codes, cell_ranks(by_name[name].cells, bound.schema.render))
