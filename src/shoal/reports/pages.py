@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from shoal.auditor.audit import AuditResult
 from shoal.auditor.publication import Found
 from shoal.connectors import files
+from shoal.data import language
 from shoal.data.certificate import Certificate
 from shoal.data.people import Unit, unit
 from shoal.data.printable import readable
@@ -40,8 +42,30 @@ def render_template(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    translate(environment)
     environment.filters |= dict(filters or {})
     return environment.get_template(template).render(content)
+
+
+def translate(environment: Environment) -> None:
+    """Draws the messages of templates from the catalogue. The values in them are finalized and
+    escaped as all others are.
+    """
+
+    def filled(message: str, values: dict[str, Any]) -> Markup:
+        shown = environment.finalize or (lambda value: value)
+        return Markup(message) % {name: shown(value) for name, value in values.items()}
+
+    def gettext(message: str, /, **values: Any) -> Markup:
+        return filled(language.catalogue().gettext(message), values)
+
+    def ngettext(one: str, many: str, num: int, /, **values: Any) -> Markup:
+        return filled(language.catalogue().ngettext(one, many, num), {"num": num, **values})
+
+    environment.extend(newstyle_gettext=True)  # before the extension, whose own default is False
+    environment.add_extension("jinja2.ext.i18n")
+    tag = language.catalogue().info().get("language", "en")
+    environment.globals |= {"gettext": gettext, "ngettext": ngettext, "language": tag}
 
 
 def _readable(content: Any) -> Any:

@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse
 from shoal.data.findings import some_named
 from shoal.data.person.decision import asks_who
 from shoal.data.printable import printable
+from shoal.reports.pages import translate
 from shoal.web.edits import said_of, subject_of
 from shoal.web.pictures import rows_now
 from shoal.web.server import Server
@@ -251,6 +252,7 @@ def environment() -> Environment:
         undefined=_Blank,
         finalize=_visible,
     )
+    translate(found)
     found.filters |= {
         "shown": shown,
         "percent": percent,
