@@ -29,7 +29,7 @@ ROLES = {
     "identifier": Role("Names a person", "N", "names a person"),
     "subject": Role("The person", "P", "the person"),
     "quasi": Role("Others could know", "K", "others could know it"),
-    "sensitive": Role("Private, protect it", "S", "private"),
+    "sensitive": Role("Private", "S", "private"),
     "plain": Role("Harmless, as it is", "H", "harmless"),
     "drop": Role("Leave out", "L", "left out"),
 }

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from shoal.data.certificate import Certificate
 from shoal.errors import InputError
 from shoal.reports.text import explanation_sentences
 from shoal.web import pictures, policy_text, sign_off
@@ -79,6 +80,7 @@ async def _measured(server: Server, run: Run) -> Context:
         "stated": stated,
         "sentences": [_sentence(promise) for promise in stated["promises"]],
         "holds": all(promise["holds"] for promise in stated["promises"]),
+        "light": Certificate(stated).light,
         "before": before,
         "alone_after": (stated.get("together") or {}).get("alone"),
         "worst_risk": _one_in(risk.get("prosecutor_max")),
@@ -93,7 +95,7 @@ async def _measured(server: Server, run: Run) -> Context:
         "distributions": [_drawn(one) for one in shown.get("distributions", ())],
         "who_pays": shown.get("who_pays"),
         "reasons": shown.get("reasons") or {},
-        "warnings": stated.get("warnings") or [],
+        "warnings": [one.report() for one in Certificate(stated).warnings],
         "explanation": _explanation(stated),
         "fish": pictures.school(stated["classes"]["min"] or 0, 300, 84),
         "others": [r for r in server.project.runs if r.state == "done" and r.number != run.number],
