@@ -19,7 +19,8 @@ def catalogue() -> NullTranslations:
 
 def gettext(message: str, /, **values: object) -> str:
     """The message in the reader's language, with the values that it names in braces."""
-    return catalogue().gettext(message).format(**values)
+    text = catalogue().gettext(message)
+    return text.format(**values) if values else text
 
 
 def ngettext(one: str, many: str, count: int, /, **values: object) -> str:

@@ -19,6 +19,7 @@ from shoal.auditor.dossier.dossier import (
 from shoal.connectors import files
 from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.certificate import Certificate
+from shoal.data.language import gettext, ngettext
 from shoal.data.printable import printable
 from shoal.data.progress import Progress, no_progress
 from shoal.data.warnings import GRAVE
@@ -26,14 +27,13 @@ from shoal.policy.policy import PolicyLike
 from shoal.reports import pages
 from shoal.reports.attacks import attack_section, worst_of
 from shoal.reports.in_short import in_short
-from shoal.reports.text import counted_text
 
 JSON = ".json"
 
 RISKS = {
-    "alone": "People whom nobody else looks like",
-    "mean": "Chance to find a person, on average",
-    "max": "Chance to find a person, at most",
+    "alone": gettext("People whom nobody else looks like"),
+    "mean": gettext("Chance to find a person, on average"),
+    "max": gettext("Chance to find a person, at most"),
 }
 
 
@@ -98,19 +98,21 @@ def summary(found: Dossier) -> Iterator[str]:
 
 
 KINDS = {
-    GRAVE: ("grave finding", "grave findings"),
-    OPEN: ("open finding", "open findings"),
-    QUESTION: ("unanswered question", "unanswered questions"),
+    GRAVE: lambda count: ngettext("{count} grave finding", "{count} grave findings", count),
+    OPEN: lambda count: ngettext("{count} open finding", "{count} open findings", count),
+    QUESTION: lambda count: ngettext(
+        "{count} unanswered question", "{count} unanswered questions", count
+    ),
 }
 
 
 def counted_open(found: Dossier) -> str:
     """How much is open, of each kind."""
     kinds = [one["kind"] for one in found.open]
-    counts = [counted_text(kinds.count(kind), *words) for kind, words in KINDS.items()]
+    counts = [words(kinds.count(kind)) for kind, words in KINDS.items()]
     named = [text for text, kind in zip(counts, KINDS, strict=True) if kind in kinds]
-    total = f"{len(kinds)} {'point is' if len(kinds) == 1 else 'points are'} open"
-    return f"{total}: {', '.join(named)}" if kinds else "nothing is open"
+    total = ngettext("{count} point is open", "{count} points are open", len(kinds))
+    return f"{total}: {', '.join(named)}" if kinds else gettext("nothing is open")
 
 
 def _content(found: Dossier) -> dict[str, Any]:
@@ -177,13 +179,19 @@ def _light(found: Dossier, certificate: Certificate) -> str:
 
 def _sentences(content: Mapping[str, Any]) -> Iterator[str]:
     """How the risk compares with what is accepted."""
-    for name, words in (("max", "at most"), ("mean", "on average")):
+    for name, words in (("max", gettext("at most")), ("mean", gettext("on average"))):
         limit = content["threshold"][name]
         if limit["within"] is not None:
             is_within = "within" if limit["within"] else "above"
             yield (
-                f"Accepted risk, {words}: {share(limit['accepted'])};"
-                f" the release is {is_within} that, with {share(limit['residual'])}."
+                gettext(
+                    "Accepted risk, {words}: {accepted}; the release is {is_within} that, with"
+                    " {residual}.",
+                    words=words,
+                    accepted=share(limit["accepted"]),
+                    is_within=is_within,
+                    residual=share(limit["residual"]),
+                )
             )
 
 

@@ -15,6 +15,7 @@ from shoal.auditor.publication import Found
 from shoal.connectors import files
 from shoal.data import language
 from shoal.data.certificate import Certificate
+from shoal.data.language import gettext
 from shoal.data.people import Unit, unit
 from shoal.data.printable import readable
 from shoal.data.release import Release
@@ -134,5 +135,5 @@ def number_text(value: object) -> str:
 def percent_text(share: float | None) -> str:
     """A share in percent with one digit, two below one percent."""
     if share is None:
-        return "not known"
+        return gettext("not known")
     return f"{100 * share:.1f} %" if share == 0 or abs(share) >= 0.01 else f"{100 * share:.2g} %"
