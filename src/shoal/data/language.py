@@ -19,7 +19,7 @@ def catalogue() -> NullTranslations:
 
 def gettext(message: str, /, **values: object) -> str:
     """The message in the reader's language, with the values that it names in braces."""
-    text = catalogue().gettext(message)
+    text = catalogue().gettext(message) if message else ""  # else its header
     return text.format(**values) if values else text
 
 

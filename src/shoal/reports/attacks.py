@@ -63,7 +63,11 @@ class Row:
     @property
     def says(self) -> str:
         """What was tried and how often it worked, or why that is not known."""
-        return self.sentence if self.is_measured else f"{self.label}: {self.why or NOT_MEASURED}"
+        return (
+            self.sentence
+            if self.is_measured
+            else f"{self.label}: {self.why or gettext(NOT_MEASURED)}"
+        )
 
     @property
     def number(self) -> Number:
@@ -129,7 +133,7 @@ def attack_lines(certificate: Certificate) -> Iterator[str]:
     if rows:
         yield OPENING
     for row in rows:
-        yield f"{row.says} [{verdict(certificate, row)}]"
+        yield f"{row.says} [{gettext(verdict(certificate, row))}]"
 
 
 MOST_RANKED = 10
@@ -419,7 +423,7 @@ def _parts(number: Number) -> tuple[float | None, list[float] | None]:
 
 def _text(number: Number) -> str:
     share = _parts(number)[0]
-    return NOT_MEASURED if share is None else percent_text(share)
+    return gettext(NOT_MEASURED) if share is None else percent_text(share)
 
 
 def _also(words: str, number: Number) -> str:
@@ -453,7 +457,7 @@ def page_content(certificate: Certificate, always: bool = False) -> list[dict[st
         {
             "question": question,
             "rows": [_cells(certificate, row) for row in rows if row.question == question]
-            or [_cells(certificate, Row(question, NOT_MEASURED, "", why="not asked for"))],
+            or [_cells(certificate, Row(question, NOT_MEASURED, "", why=gettext("not asked for")))],
         }
         for question in (QUESTIONS if rows or always else ())
     ]

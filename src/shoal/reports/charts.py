@@ -32,6 +32,7 @@ MOST_LETTERS = 24
 # what is drawn in this colour takes the page's variable of that name
 INK, MUTED, GRID = "#101112", "#606162", "#d0d1d2"
 BEFORE, AFTER, MARK = "#a0a9b2", "#0b62a4", "#b3450a"
+ORIGINAL, RELEASE = gettext("original"), gettext("release")
 NAMES = ("ink", "muted", "grid", "before", "after", "mark")
 VARIABLES = dict(zip((INK, MUTED, GRID, BEFORE, AFTER, MARK), NAMES, strict=True))
 COLOURS = re.compile(rf"(?:{'|'.join(VARIABLES)})\b")
@@ -151,7 +152,7 @@ def class_sizes_chart(sizes: np.ndarray, counts: np.ndarray, asked: int | None, 
                 ha="right",
             )
         axes.set_xlabel(gettext("{unit} in a class", unit=unit))
-        axes.set_ylabel("classes")
+        axes.set_ylabel(gettext("classes"))
         axes.grid(axis="y")
         axes.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))
         axes.yaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
@@ -271,8 +272,8 @@ def labels_chart(
         if before is None:
             axes.barh(places, after, 0.6, color=AFTER)
         else:
-            axes.barh(places - 0.2, np.nan_to_num(before), 0.36, color=BEFORE, label="original")
-            axes.barh(places + 0.2, after, 0.36, color=AFTER, label="release")
+            axes.barh(places - 0.2, np.nan_to_num(before), 0.36, color=BEFORE, label=ORIGINAL)
+            axes.barh(places + 0.2, after, 0.36, color=AFTER, label=RELEASE)
             _legend(axes)
         _name_rows(axes, labels)
         axes.set_xlim(left=0)
@@ -297,10 +298,19 @@ def intervals_chart(
         per_step = step / np.diff(edges)
         if before is not None:
             axes.stairs(
-                np.nan_to_num(before) * per_step, edges, fill=True, color=BEFORE, label="original"
+                np.nan_to_num(before) * per_step,
+                edges,
+                fill=True,
+                color=BEFORE,
+                label=gettext("original"),
             )
         axes.stairs(
-            after * per_step, edges, color=AFTER, linewidth=1.7, baseline=None, label="release"
+            after * per_step,
+            edges,
+            color=AFTER,
+            linewidth=1.7,
+            baseline=None,
+            label=RELEASE,
         )
         if before is not None:
             _legend(axes)

@@ -443,7 +443,7 @@ def sizes_chart(measured: Measured) -> charts.Chart | None:
     sizes, counts = class_sizes(measured.release)
     if not len(sizes):
         return None
-    asked, unit = measured.release.required_k, measured.unit.many
+    asked, unit = measured.release.required_k, gettext(measured.unit.many)
     return charts.class_sizes_chart(sizes, counts, asked, unit)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +97,7 @@ def summary(found: Dossier) -> Iterator[str]:
         yield f"open  {printable(one['text'])}{clauses}"
 
 
-KINDS = {
+KINDS: dict[str, Callable[[int], str]] = {
     GRAVE: lambda count: ngettext("{count} grave finding", "{count} grave findings", count),
     OPEN: lambda count: ngettext("{count} open finding", "{count} open findings", count),
     QUESTION: lambda count: ngettext(
@@ -120,7 +120,9 @@ def _content(found: Dossier) -> dict[str, Any]:
     certificate, context = Certificate(content["certificate"]), content["context"]
     counted = counted_open(found)
     findings = [one for one in found.open if one["kind"] != QUESTION]
-    questions = [field_words(one["about"]) for one in found.open if one["kind"] == QUESTION]
+    questions = [
+        gettext(field_words(one["about"])) for one in found.open if one["kind"] == QUESTION
+    ]
     return {
         "dossier": content,
         "certificate": certificate,
@@ -133,10 +135,10 @@ def _content(found: Dossier) -> dict[str, Any]:
         "sentences": list(_sentences(content)),
         "lines": [line for line in in_short(certificate) if line.about != "Open"],
         "risks": list(_risks(content)),
-        "facts": [(words_of(name), _at(context, name)) for name in FACTS],
+        "facts": [(gettext(words_of(name)), _at(context, name)) for name in FACTS],
         "checks": found.checks,
         "columns": list(_columns(content)),
-        "ratings": [Rating.model_fields[key].title for key in RATED],
+        "ratings": [gettext(str(Rating.model_fields[key].title)) for key in RATED],
         "answers": list(_answers(context, {c["field"] for c in content["clauses"]})),
         "sign_off": context["sign_off"],
         "profiles": list(_profiles(found, certificate)),
@@ -217,7 +219,7 @@ def _columns(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {
             "name": column["name"],
             "role": column.get("role") or "–",
-            "technique": SHOWN.get(column.get("technique"), "–"),
+            "technique": gettext(SHOWN.get(column.get("technique"), "–")),
             "loss": share(column.get("loss")),
             "rated": [rating.get(key) or "–" for key in RATED],
         }
@@ -234,14 +236,14 @@ def _answers(
     for key, value in context.items():
         if key in OF_OTHER_PARTS:
             continue
-        title = words_of(key)
+        title = gettext(words_of(key))
         title = f"{title[:1].upper()}{title[1:]}"
         parts = value.values() if isinstance(value, Mapping) else [value]
         if key not in asked and not any(parts):
             continue
         if isinstance(value, Mapping):
             named = parts_of(key)
-            yield title, [(named[part], _text(answer)) for part, answer in value.items()]
+            yield title, [(gettext(named[part]), _text(answer)) for part, answer in value.items()]
         else:
             yield title, [("", _text(value))]
 
@@ -255,7 +257,7 @@ def _profiles(found: Dossier, certificate: Certificate) -> Iterator[dict[str, An
                 "about": clause.about,
                 **{
                     state: [
-                        f"{field_words(one['field'])}{_found(certificate, one['field'])}"
+                        f"{gettext(field_words(one['field']))}{_found(certificate, one['field'])}"
                         for one in fields
                         if (one["clause"], one["state"]) == (clause.clause, state)
                     ]
@@ -271,7 +273,7 @@ def _profiles(found: Dossier, certificate: Certificate) -> Iterator[dict[str, An
 def _found(certificate: Certificate, field: str) -> str:
     """The worst that an attack found, in a word behind its name."""
     word = worst_of(certificate, field.removeprefix(f"{ATTACKS}."))
-    return f" [{word}]" if word else ""
+    return f" [{gettext(word)}]" if word else ""
 
 
 def share(value: float | None) -> str:

@@ -138,7 +138,7 @@ def _chart(key: str, title: str, numbers: Sequence[int], values: Sequence[float]
             clip_on=False,
         )
         axes.set_ylim(bottom=0)
-        axes.set_xlabel("release")
+        axes.set_xlabel(gettext("release"))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
         axes.grid(axis="y")

@@ -16,7 +16,7 @@ from shoal.data.language import gettext, ngettext
 from shoal.data.people import ASSUMED, Unit, span_text, unit
 from shoal.data.warnings import GRAVE
 from shoal.reports.pages import number_text, percent_text
-from shoal.reports.text import counted_text, worst_columns
+from shoal.reports.text import worst_columns
 
 BY_RELEASE = "release by release"  # how a stream is measured that is not read again as a whole
 K_ANONYMITY, CLOSENESS = "k-anonymity", "t-closeness"
@@ -50,7 +50,7 @@ def _published(certificate: Certificate) -> Iterator[str]:
     people = certificate["subjects"]
     what = ngettext("{count:,} record", "{count:,} records", records["out"])
     if people is not None and counted.many == "people":
-        what += gettext(" of {people}", people=counted_text(people, counted.one, counted.many))
+        what += gettext(" of {count:,} {people}", count=people, people=gettext(counted.of(people)))
     elif certificate.get("people") == ASSUMED:
         what += gettext(", each taken to be a person")
     yield what + (
@@ -94,7 +94,7 @@ def _all_together(found: Mapping[str, Any], counted: Unit) -> str:
     least = gettext(
         "at least {least} {people}",
         least=number_text(found["min"]),
-        people=counted.of(found["min"]),
+        people=gettext(counted.of(found["min"])),
     )
     alone = gettext(
         "{alone} of {people} alone",
@@ -152,7 +152,7 @@ def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence
         " and so picks the right one at most {share} of the time",
         known=_listed(known) or ALL,
         least=number_text(least),
-        people=counted.of(least),
+        people=gettext(counted.of(least)),
         who=who,
         share=percent_text(1 / least),
     )
@@ -417,7 +417,7 @@ def _left_among_few(releases: Sequence[ReleaseAudit]) -> str:
         "Whoever compares the releases leaves {most} {people} in a group that is smaller"
         " than was asked.",
         most=number_text(most),
-        people=counted.of(most),
+        people=gettext(counted.of(most)),
     )
 
 

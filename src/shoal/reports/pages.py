@@ -15,7 +15,6 @@ from shoal.auditor.publication import Found
 from shoal.connectors import files
 from shoal.data import language
 from shoal.data.certificate import Certificate
-from shoal.data.language import gettext
 from shoal.data.people import Unit, unit
 from shoal.data.printable import readable
 from shoal.data.release import Release
@@ -66,6 +65,7 @@ def translate(environment: Environment) -> None:
     environment.extend(newstyle_gettext=True)  # before the extension, whose own default is False
     environment.add_extension("jinja2.ext.i18n")
     tag = language.catalogue().info().get("language", "en")
+    environment.filters["translated"] = language.gettext  # for words that code picks
     environment.globals |= {"gettext": gettext, "ngettext": ngettext, "language": tag}
 
 
@@ -124,7 +124,7 @@ def number_text(value: object) -> str:
     are.
     """
     if value is None:
-        return "none"
+        return language.gettext("none")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
     if isinstance(value, int) or value.is_integer():
@@ -135,5 +135,5 @@ def number_text(value: object) -> str:
 def percent_text(share: float | None) -> str:
     """A share in percent with one digit, two below one percent."""
     if share is None:
-        return gettext("not known")
+        return language.gettext("not known")
     return f"{100 * share:.1f} %" if share == 0 or abs(share) >= 0.01 else f"{100 * share:.2g} %"

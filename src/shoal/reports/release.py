@@ -203,7 +203,7 @@ def _attackers(certificate: Certificate) -> list[dict[str, Any]]:
                     " correctly."
                 )
             ),
-            "figures": [("expected", risk["marketer"])],
+            "figures": [(gettext("expected"), risk["marketer"])],
         },
     ]
 

@@ -30,8 +30,8 @@ ROLES = {
     "identifier": Role(gettext("Names a person"), "N", gettext("names a person")),
     "subject": Role(gettext("The person"), "P", gettext("the person")),
     "quasi": Role(gettext("Others could know"), "K", gettext("others could know it")),
-    "sensitive": Role(gettext("Private"), "S", "private"),
-    "plain": Role(gettext("Harmless, as it is"), "H", "harmless"),
+    "sensitive": Role(gettext("Private"), "S", gettext("private")),
+    "plain": Role(gettext("Harmless, as it is"), "H", gettext("harmless")),
     "drop": Role(gettext("Leave out"), "L", gettext("left out")),
 }
 WORDS = {role: shown.words for role, shown in ROLES.items()}

@@ -218,7 +218,7 @@ def _tab(
     elif isinstance(hierarchy, dict):
         said = MAKERS.get(next(iter(hierarchy)), "made")
     elif settings.get("type") == "number" or "domain" in settings:
-        said = "ranges"
+        said = gettext("ranges")
     elif "order" in settings:
         said = gettext("ranges in their order")
     else:

@@ -144,7 +144,7 @@ async def sign(request: Request) -> Response:
     when = datetime.now().astimezone().isoformat(timespec="seconds")
     kept = [*signed(run), {**entry, "at": when, "hashes": own}]
     policy_text.write(run.folder / SIGNED, json.dumps(kept, indent=1))
-    word = "accepted" if decision == ACCEPT else "refused"
+    word = gettext("accepted") if decision == ACCEPT else gettext("refused")
     text = written(_decided(server, run))
     server.project.edit(
         gettext("draft {number} {word}", number=run.number, word=word), {RELEASE: text}, None
@@ -242,9 +242,9 @@ def gate(server: Server, run: Run) -> list[Context]:
     open_fields = [
         name
         for name, value in (
-            ("recipient", who),
-            ("purpose", given.get("purpose")),
-            ("controls", controls),
+            (gettext("recipient"), who),
+            (gettext("purpose"), given.get("purpose")),
+            (gettext("controls"), controls),
             (gettext("review date"), given.get("review_by")),
         )
         if not value
@@ -306,7 +306,11 @@ def gate(server: Server, run: Run) -> list[Context]:
 def _not_accepted(server: Server, run: Run) -> str:
     found = decisions(server.project, run)
     if found:
-        return "refused" if found[-1]["decision"] == REJECT else gettext("by who asked for it")
+        return (
+            gettext("refused")
+            if found[-1]["decision"] == REJECT
+            else gettext("by who asked for it")
+        )
     return (
         gettext("something has changed since; sign off again")
         if signed(run)
@@ -366,13 +370,15 @@ async def release_screen(server: Server) -> Context:
             {
                 "name": name,
                 "why": _why(given, name),
-                "done": SHOWN.get(str((columns.get(name) or {}).get("technique")), "as it is"),
+                "done": gettext(
+                    SHOWN.get(str((columns.get(name) or {}).get("technique")), "as it is")
+                ),
                 "rated": (given.get("attributes") or {}).get(name) or {},
                 "number": number,
             }
             for number, name in enumerate(published(run), 1)
         ],
-        "ratings": {key: Rating.model_fields[key].title for key in RATINGS},
+        "ratings": {key: gettext(str(Rating.model_fields[key].title)) for key in RATINGS},
         "grades": GRADES,
         "further": further_fields(given),
         "attacks": attacks_of(run),
@@ -405,7 +411,7 @@ GRADES = ("low", "medium", "high")
 def further_fields(given: Context) -> list[Context]:
     """The other answers of a context, with what each is called."""
     return [
-        {"name": field, "text": words_of(field), "value": _answer(given, field)}
+        {"name": field, "text": gettext(words_of(field)), "value": _answer(given, field)}
         for field in text_fields()
         if field not in OWN_NAMES
     ]
@@ -432,7 +438,7 @@ def with_answers(
             first, _, part = field.partition(".")
             value = _typed(field, one(form, name))
             content[first] = {**(content.get(first) or {}), part: value} if part else value
-            said.append(words_of(field))
+            said.append(gettext(words_of(field)))
     other = one(form, "other")
     others = "none-known" if other == "none" else lines_of(form, "others") if other else None
     if others == []:
@@ -445,7 +451,7 @@ def with_answers(
     for key, value in changes.items():
         if content.get(key) != value and (value or content.get(key)):
             content[key] = value
-            said.append(key.replace("_", " "))
+            said.append(gettext(key.replace("_", " ")))
     reasons = dict(given.get("attributes") or {})
     for number, name in enumerate(names, 1):
         rated = reasons.get(name) or {}

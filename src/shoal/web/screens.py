@@ -22,19 +22,24 @@ PER_PAGE = 50
 SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".gz", ".parquet", ".arrow", ".jsonl", ".xlsx")
 MOST_LISTED = 200
 KINDS = {
-    "number": "numbers",
-    "whole number": "numbers",
-    "date": "dates",
-    "code": "codes",
-    "spans": "ranges",
-    "text": "texts",
-    "empty": "values",
+    "number": gettext("numbers"),
+    "whole number": gettext("numbers"),
+    "date": gettext("dates"),
+    "code": gettext("codes"),
+    "spans": gettext("ranges"),
+    "text": gettext("texts"),
+    "empty": gettext("values"),
 }
 
 WAYS = {
     "delimiter": (
         gettext("Between cells"),
-        {",": "comma", ";": "semicolon", "\\t": "tab", "|": "bar"},
+        {
+            ",": gettext("comma"),
+            ";": gettext("semicolon"),
+            "\\t": gettext("tab"),
+            "|": gettext("bar"),
+        },
     ),
     "decimal": (gettext("Decimal mark"), {",": gettext("comma: 2,5"), ".": gettext("point: 2.5")}),
     "dates": (
@@ -203,7 +208,7 @@ def _kind(own: Context | None, settings: Context) -> str:
         return gettext("order of {order}", order=len(order))
     if own is None:
         return "…"
-    what = KINDS.get(own["kind"], "values")
+    what = KINDS.get(own["kind"], KINDS["empty"])
     missing = gettext(", {missing:,} empty", missing=own["missing"]) if own["missing"] else ""
     return f"{own['values']:,} {what}{missing}"
 
@@ -312,7 +317,7 @@ async def promises_screen(server: Server) -> Context:
         "sets": sets,
         "hidden": sum(people for size, people in sets if size >= k),
         "people": risk.get("people", rows),
-        "unit": "people" if risk.get("unit", "people") == "people" else "rows",
+        "unit": gettext("people") if risk.get("unit", "people") == "people" else gettext("rows"),
         "lone": risk.get("lone"),
         "quasi": risk.get("quasi") or [],
         "groups": rows // k if k else 0,  # whoever has several rows may be in several
