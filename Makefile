@@ -16,7 +16,7 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() or 2, 8) + 
 export SHOAL_DATA ?= $(abspath ../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help browser demo test check bench soak soak-page fuzz mutants docs man pictures wheel services postgresql kafka spark clean
+.PHONY: help browser demo test check bench soak soak-page fuzz mutants docs man catalogue pictures wheel services postgresql kafka spark clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 10
@@ -109,6 +109,9 @@ docs: $(READY) ## the documentation as web pages in docs/_build
 
 man: $(READY) ## the manual page share/man/man1/shoal.1, from the help texts
 	$(BIN)/python docs/_ext/manual_page.py
+
+catalogue: $(READY) ## the catalogue of messages for translators, src/shoal/locale/shoal.pot
+	$(BIN)/python docs/_ext/catalogue.py
 
 pictures: $(READY) ## the pictures of shoal ui in docs/images, from the sample (needs Chromium)
 	$(BIN)/python docs/_ext/page_pictures.py

@@ -13,17 +13,18 @@ from typing import Any, NamedTuple
 
 from shoal.auditor.verdict import remedy
 from shoal.data.certificate import Certificate
+from shoal.data.language import gettext
 from shoal.reports import charts
 from shoal.reports.pages import percent_text
 
-OPENING = "Attacks try; they don't prove."
+OPENING = gettext("Attacks try; they don't prove.")
 QUESTIONS = (
-    "Can somebody be singled out?",
-    "Can a record be linked to a person?",
-    "Can a sensitive value be inferred?",
-    "Can it be told who is in the release?",
-    "What do earlier releases add?",
-    "What does the method give away?",
+    gettext("Can somebody be singled out?"),
+    gettext("Can a record be linked to a person?"),
+    gettext("Can a sensitive value be inferred?"),
+    gettext("Can it be told who is in the release?"),
+    gettext("What do earlier releases add?"),
+    gettext("What does the method give away?"),
 )
 NOTHING, NONE, SOME, MUCH = "nothing beyond chance", "none", "some", "much"
 NEGLIGIBLE = 0.01  # of a gain
@@ -62,7 +63,11 @@ class Row:
     @property
     def says(self) -> str:
         """What was tried and how often it worked, or why that is not known."""
-        return self.sentence if self.is_measured else f"{self.label}: {self.why or NOT_MEASURED}"
+        return (
+            self.sentence
+            if self.is_measured
+            else f"{self.label}: {self.why or gettext(NOT_MEASURED)}"
+        )
 
     @property
     def number(self) -> Number:
@@ -129,7 +134,7 @@ def attack_lines(certificate: Certificate) -> Iterator[str]:
     if rows:
         yield OPENING
     for row in rows:
-        yield f"{row.says} [{verdict(certificate, row)}]"
+        yield f"{row.says} [{gettext(verdict(certificate, row))}]"
 
 
 MOST_RANKED = 10
@@ -173,20 +178,24 @@ def _singled_out(found: Found) -> Iterator[Row]:
     if attack is None:
         return
     values, chance = attack["univariate"], attack["univariate_baseline"]
-    sentence = (
-        f"A value that cells show by itself, or the outermost end of a column, belongs to one"
-        f" person in {_text(values)} of trials{_also('; any value of the domains in {}', chance)}."
+    sentence = gettext(
+        "A value that cells show by itself, or the outermost end of a column, belongs to one"
+        " person in {share} of trials{known}.",
+        share=_text(values),
+        known=_also(gettext("; any value of the domains in {}"), chance),
     )
-    label = "values shown alone"
+    label = gettext("values shown alone")
     yield Row(QUESTIONS[0], label, sentence, values, chance=chance, helps="ends_gain")
-    among = _also("; among people not in it in {}", attack["control"])
-    sentence = (
-        "An interval's end, with the rest of its class, points at one person in"
-        f" {_text(attack['isolate'])} of trials{among}."
+    among = _also(gettext("; among people not in it in {}"), attack["control"])
+    sentence = gettext(
+        "An interval's end, with the rest of its class, points at one person in {share} of"
+        " trials{among}.",
+        share=_text(attack["isolate"]),
+        among=among,
     )
     yield Row(
         QUESTIONS[0],
-        "ends of intervals",
+        gettext("ends of intervals"),
         sentence,
         attack["isolate"],
         attack["control"],
@@ -196,8 +205,12 @@ def _singled_out(found: Found) -> Iterator[Row]:
         why=attack.get("why"),
     )
     for name, share in attack["alone"].items():
-        sentence = f"{_text(share)} of people are alone in their class with their value of {name}."
-        label = f"alone with {name}"
+        sentence = gettext(
+            "{share} of people are alone in their class with their value of {name}.",
+            share=_text(share),
+            name=name,
+        )
+        label = gettext("alone with {name}", name=name)
         yield Row(QUESTIONS[0], label, sentence, share, measure="alone", attribute=name)
 
 
@@ -206,9 +219,13 @@ def _linked(found: Found) -> Iterator[Row]:
     if attack is not None:
         for one in (attack, *attack.get("others", [])):
             known, share, chance = ", ".join(one["known"]), one["success"], one["baseline"]
-            sentence = f"A list of {known} picks the right record for {_text(share)} of people."
+            sentence = gettext(
+                "A list of {known} picks the right record for {share} of people.",
+                known=known,
+                share=_text(share),
+            )
             measure = "linkage" if one is attack else ""
-            label = "a list of names"
+            label = gettext("a list of names")
             yield Row(
                 QUESTIONS[1],
                 label,
@@ -238,9 +255,12 @@ def _linked(found: Found) -> Iterator[Row]:
     if around is not None:
         yield Row(
             QUESTIONS[1],
-            "the population",
-            f"If the {around['source']} describes the population, {_text(around['marketer'])} of"
-            " records are named rightly.",
+            gettext("the population"),
+            gettext(
+                "If the {source} describes the population, {share} of records are named rightly.",
+                source=around["source"],
+                share=_text(around["marketer"]),
+            ),
             around["marketer"],
             chance=around.get("baseline", {}).get("mean"),
             measure="marketer",
@@ -252,14 +272,21 @@ def _inferred(found: Found) -> Iterator[Row]:
     for name, one in found.get("inference", {}).items():
         best = (one["attackers"] or {}).get(one.get("best"), {})
         member, control = best.get("member"), best.get("control")
-        outside = _also(", {} of people like them not in it", control)
+        outside = _also(gettext(", {} of people like them not in it"), control)
         near = _near(one)
-        most = _also(", {} by the most frequent value", one["baseline"])
+        most = _also(gettext(", {} by the most frequent value"), one["baseline"])
         yield Row(
             QUESTIONS[2],
-            f"guessing {name}",
-            f"Guessing {name}{near} is right for {_text(member)} of people in the release"
-            f"{outside}{most}.",
+            gettext("guessing {name}", name=name),
+            gettext(
+                "Guessing {name}{near} is right for {member} of people in the"
+                " release{outside}{most}.",
+                name=name,
+                near=near,
+                member=_text(member),
+                outside=outside,
+                most=most,
+            ),
             member,
             control,
             one["baseline"],
@@ -268,11 +295,13 @@ def _inferred(found: Found) -> Iterator[Row]:
             name,
             one.get("why"),
         )
-        sentence = (
-            f"{_text(one['certain'])} of people stand in a class where one {name}{near} is at least"
-            " 90 %."
+        sentence = gettext(
+            "{share} of people stand in a class where one {name}{near} is at least 90 %.",
+            share=_text(one["certain"]),
+            name=name,
+            near=near,
         )
-        share, label = one["certain"], f"{name} at 90 %"
+        share, label = one["certain"], gettext("{name} at 90 %", name=name)
         yield Row(QUESTIONS[2], label, sentence, share, measure="certain", attribute=name)
 
 
@@ -281,28 +310,33 @@ def _near(one: Mapping[str, Any]) -> str:
     if not one.get("tolerance"):
         return ""
     share = one.get("tolerance_share")  # earlier certificates do not state it
-    part = "a part" if share is None else f"{100 * share:g} %"
-    return f", give or take {part} of its range,"
+    part = gettext("a part") if share is None else f"{100 * share:g} %"
+    return gettext(", give or take {part} of its range,", part=part)
 
 
 def _by_class(found: Found) -> Iterator[Row]:
     """What the class of a person tells by itself."""
     for name, one in found.get("skewness", {}).items():
-        sentence = (
-            f"{_text(one['lifted'])} of people have a value of {name} ten times as frequent in"
-            " their class as in the table, or more."
+        sentence = gettext(
+            "{share} of people have a value of {name} ten times as frequent in their class as"
+            " in the table, or more.",
+            share=_text(one["lifted"]),
+            name=name,
         )
-        share, label = one["lifted"], f"rare {name}"
+        share, label = one["lifted"], gettext("rare {name}", name=name)
         why = one.get("why")
         yield Row(QUESTIONS[2], label, sentence, share, measure="lifted", attribute=name, why=why)
     for name, one in found.get("homogeneity", {}).items():
-        sentence = (
-            f"{_text(one['people'])} of people stand in a class of one {name}: who finds it knows"
-            f" the value{_also('; by chance {}', one['chance'])}."
+        sentence = gettext(
+            "{share} of people stand in a class of one {name}: who finds it knows the"
+            " value{chance}.",
+            share=_text(one["people"]),
+            name=name,
+            chance=_also(gettext("; by chance {}"), one["chance"]),
         )
         yield Row(
             QUESTIONS[2],
-            f"one {name}",
+            gettext("one {name}", name=name),
             sentence,
             one["people"],
             chance=one["chance"],
@@ -320,8 +354,9 @@ def _member(found: Found) -> Iterator[Row]:
     if advantage is None:
         yield Row(QUESTIONS[3], "membership", "", measure="membership", why=attack["why"])
         return
-    sentence = (
-        f"Telling people in the release from people not in it beats a coin by {_text(advantage)}."
+    sentence = gettext(
+        "Telling people in the release from people not in it beats a coin by {advantage}.",
+        advantage=_text(advantage),
     )
     yield Row(QUESTIONS[3], "membership", sentence, gain=advantage, measure="membership")
 
@@ -336,17 +371,29 @@ def _together(found: Found, certificate: Certificate) -> Iterator[Row]:
         yield Row(QUESTIONS[4], "intersection", "", why=attack["why"])
         return
     earlier = attack["releases"] - 1
-    others = "the earlier release" if earlier == 1 else f"{earlier} earlier releases"
+    others = (
+        gettext("the earlier release")
+        if earlier == 1
+        else gettext("{earlier} earlier releases", earlier=earlier)
+    )
     if linked["below_k"] is not None:
-        sentence = (
-            f"Together with {others}, rows known to be one person's,"
-            f" {_text(linked['below_k'])} of people stand among fewer than {k}."
+        sentence = gettext(
+            "Together with {others}, rows known to be one person's, {below_k} of people stand"
+            " among fewer than {k}.",
+            others=others,
+            below_k=_text(linked["below_k"]),
+            k=k,
         )
-        label = f"among fewer than {k}"
+        label = gettext("among fewer than {k}", k=k)
         yield Row(QUESTIONS[4], label, sentence, linked["below_k"], helps="alone_after")
     for name, one in (attack[attack["applies"]] or {}).get("attributes", {}).items():
-        share, label = one["certain"], f"certain {name}"
-        sentence = f"Together with {others}, one {name} is left for {_text(share)} of people."
+        share, label = one["certain"], gettext("certain {name}", name=name)
+        sentence = gettext(
+            "Together with {others}, one {name} is left for {share} of people.",
+            others=others,
+            name=name,
+            share=_text(share),
+        )
         yield Row(QUESTIONS[4], label, sentence, share, measure="certain_after", attribute=name)
 
 
@@ -356,8 +403,11 @@ def _method(found: Found) -> Iterator[Row]:
         return
     yield Row(
         QUESTIONS[5],
-        "tight cells",
-        f"Of coarsened cells, {_text(attack['implied'])} tell a true value, though not whose.",
+        gettext("tight cells"),
+        gettext(
+            "Of coarsened cells, {share} tell a true value, though not whose.",
+            share=_text(attack["implied"]),
+        ),
         attack["implied"],
         measure="implied",
         why=attack.get("why"),
@@ -367,9 +417,13 @@ def _method(found: Found) -> Iterator[Row]:
         if isinstance(one, Mapping) and one.get("excluded") is not None:
             yield Row(
                 QUESTIONS[5],
-                f"ways of {name}",
-                f"Knowing the method rules out {_text(one['excluded'])} of the ways {name} could"
-                " lie in classes left whole.",
+                gettext("ways of {name}", name=name),
+                gettext(
+                    "Knowing the method rules out {share} of the ways {name} could lie in"
+                    " classes left whole.",
+                    share=_text(one["excluded"]),
+                    name=name,
+                ),
                 one["excluded"],
                 measure="excluded",
                 attribute=name,
@@ -385,7 +439,7 @@ def _parts(number: Number) -> tuple[float | None, list[float] | None]:
 
 def _text(number: Number) -> str:
     share = _parts(number)[0]
-    return NOT_MEASURED if share is None else percent_text(share)
+    return gettext(NOT_MEASURED) if share is None else percent_text(share)
 
 
 def _also(words: str, number: Number) -> str:
@@ -401,7 +455,12 @@ def interval_text(number: Number) -> str:
         return NOT_MEASURED
     if ends is None:
         return percent_text(share)
-    return f"{percent_text(share)} ({percent_text(ends[0])} to {percent_text(ends[1])})"
+    return gettext(
+        "{share} ({least} to {most})",
+        share=percent_text(share),
+        least=percent_text(ends[0]),
+        most=percent_text(ends[1]),
+    )
 
 
 def page_content(certificate: Certificate, always: bool = False) -> list[dict[str, Any]]:
@@ -414,7 +473,7 @@ def page_content(certificate: Certificate, always: bool = False) -> list[dict[st
         {
             "question": question,
             "rows": [_cells(certificate, row) for row in rows if row.question == question]
-            or [_cells(certificate, Row(question, NOT_MEASURED, "", why="not asked for"))],
+            or [_cells(certificate, Row(question, NOT_MEASURED, "", why=gettext("not asked for")))],
         }
         for question in (QUESTIONS if rows or always else ())
     ]
@@ -437,7 +496,9 @@ def _figure(number: Number) -> dict[str, str]:
     share, ends = _parts(number)
     return {
         "share": "" if share is None else percent_text(share),
-        "ends": "" if ends is None else f"{percent_text(ends[0])} to {percent_text(ends[1])}",
+        "ends": ""
+        if ends is None
+        else gettext("{least} to {most}", least=percent_text(ends[0]), most=percent_text(ends[1])),
     }
 
 

@@ -24,6 +24,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from shoal.data.language import gettext
 from shoal.data.printable import printable, readable
 
 WIDTH = 4.7
@@ -31,6 +32,7 @@ MOST_LETTERS = 24
 # what is drawn in this colour takes the page's variable of that name
 INK, MUTED, GRID = "#101112", "#606162", "#d0d1d2"
 BEFORE, AFTER, MARK = "#a0a9b2", "#0b62a4", "#b3450a"
+ORIGINAL, RELEASE = gettext("original"), gettext("release")
 NAMES = ("ink", "muted", "grid", "before", "after", "mark")
 VARIABLES = dict(zip((INK, MUTED, GRID, BEFORE, AFTER, MARK), NAMES, strict=True))
 COLOURS = re.compile(rf"(?:{'|'.join(VARIABLES)})\b")
@@ -132,7 +134,7 @@ def class_sizes_chart(sizes: np.ndarray, counts: np.ndarray, asked: int | None, 
             axes.text(
                 asked - 0.6,
                 axes.get_ylim()[1],
-                f"k = {asked} asked",
+                gettext("k = {asked} asked", asked=asked),
                 color=MARK,
                 va="bottom",
                 ha="left",
@@ -144,23 +146,27 @@ def class_sizes_chart(sizes: np.ndarray, counts: np.ndarray, asked: int | None, 
             axes.text(
                 1,
                 1,
-                f"{larger:,} larger, up to {sizes.max():,}",
+                gettext("{larger:,} larger, up to {max:,}", larger=larger, max=sizes.max()),
                 transform=axes.transAxes,
                 va="bottom",
                 ha="right",
             )
-        axes.set_xlabel(f"{unit} in a class")
-        axes.set_ylabel("classes")
+        axes.set_xlabel(gettext("{unit} in a class", unit=unit))
+        axes.set_ylabel(gettext("classes"))
         axes.grid(axis="y")
         axes.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))
         axes.yaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
-    description = (
-        f"{int(counts.sum()):,} classes of {int(sizes.min()):,} to {int(sizes.max()):,} {unit}"
+    description = gettext(
+        "{sum:,} classes of {min:,} to {max:,} {unit}",
+        sum=int(counts.sum()),
+        min=int(sizes.min()),
+        max=int(sizes.max()),
+        unit=unit,
     )
-    return Chart("Class sizes", description, 2.5, draw)
+    return Chart(gettext("Class sizes"), description, 2.5, draw)
 
 
 def _usual_size(sizes: np.ndarray, counts: np.ndarray) -> int:
@@ -190,16 +196,16 @@ def losses_chart(losses: dict[str, float | None]) -> Chart:
         shares = np.array([100 * (loss or 0.0) for loss in losses.values()])
         axes.barh(places, shares, 0.62, color=AFTER)
         for place, share, loss in zip(places, shares, losses.values(), strict=True):
-            text = "not known" if loss is None else f"{share:.1f} %"
+            text = gettext("not known") if loss is None else f"{share:.1f} %"
             axes.text(share + 1.2, place, text, va="center", ha="left", color=INK)
         axes.set_xlim(0, 112)
         axes.set_xticks([0, 25, 50, 75, 100])
-        axes.set_xlabel("% of the detail lost")
+        axes.set_xlabel(gettext("% of the detail lost"))
         _name_rows(axes, list(losses))
         axes.grid(axis="x")
 
     known = [f"{name} {100 * loss:.1f} %" for name, loss in losses.items() if loss is not None]
-    return Chart("Loss per attribute", "; ".join(known), 0.75 + 0.27 * len(losses), draw)
+    return Chart(gettext("Loss per attribute"), "; ".join(known), 0.75 + 0.27 * len(losses), draw)
 
 
 def attacks_chart(
@@ -209,7 +215,11 @@ def attacks_chart(
 
     bars: by row the share and both ends of its interval of each group, None where there is none.
     """
-    groups = (("in the release", AFTER), ("not in it", BEFORE), ("by chance", MARK))
+    groups = (
+        (gettext("in the release"), AFTER),
+        (gettext("not in it"), BEFORE),
+        (gettext("by chance"), MARK),
+    )
 
     def draw(axes: Axes) -> None:
         for i, (group, colour) in enumerate(groups):
@@ -219,7 +229,7 @@ def attacks_chart(
                 _whiskered(axes, np.array(rows), group, colour)
         _name_rows(axes, [name for name, _ in bars])
         axes.set_xlim(0, 100)
-        axes.set_xlabel("% of people or of trials")
+        axes.set_xlabel(gettext("% of people or of trials"))
         axes.grid(axis="x")
         axes.legend(
             loc="lower right",
@@ -232,7 +242,7 @@ def attacks_chart(
         )
 
     said = "; ".join(f"{name}: {parts[0][0]:.1f} %" for name, parts in bars if parts[0])
-    return Chart("Attacks", said, 0.9 + 0.36 * len(bars), draw)
+    return Chart(gettext("Attacks"), said, 0.9 + 0.36 * len(bars), draw)
 
 
 def _whiskered(axes: Axes, rows: np.ndarray, group: str, colour: str) -> None:
@@ -262,12 +272,12 @@ def labels_chart(
         if before is None:
             axes.barh(places, after, 0.6, color=AFTER)
         else:
-            axes.barh(places - 0.2, np.nan_to_num(before), 0.36, color=BEFORE, label="original")
-            axes.barh(places + 0.2, after, 0.36, color=AFTER, label="release")
+            axes.barh(places - 0.2, np.nan_to_num(before), 0.36, color=BEFORE, label=ORIGINAL)
+            axes.barh(places + 0.2, after, 0.36, color=AFTER, label=RELEASE)
             _legend(axes)
         _name_rows(axes, labels)
         axes.set_xlim(left=0)
-        axes.set_xlabel("% of the records")
+        axes.set_xlabel(gettext("% of the records"))
         axes.grid(axis="x")
 
     return Chart(title, _told(labels, before, after), 0.85 + 0.29 * len(labels), draw)
@@ -288,22 +298,37 @@ def intervals_chart(
         per_step = step / np.diff(edges)
         if before is not None:
             axes.stairs(
-                np.nan_to_num(before) * per_step, edges, fill=True, color=BEFORE, label="original"
+                np.nan_to_num(before) * per_step,
+                edges,
+                fill=True,
+                color=BEFORE,
+                label=gettext("original"),
             )
         axes.stairs(
-            after * per_step, edges, color=AFTER, linewidth=1.7, baseline=None, label="release"
+            after * per_step,
+            edges,
+            color=AFTER,
+            linewidth=1.7,
+            baseline=None,
+            label=RELEASE,
         )
         if before is not None:
             _legend(axes)
         axes.set_ylim(bottom=0)
         axes.set_xlabel(title)
-        axes.set_ylabel("% of the records" if step == 1 else f"% of the records per {step:,.6g}")
+        axes.set_ylabel(
+            gettext("% of the records")
+            if step == 1
+            else gettext("% of the records per {step:,.6g}", step=step)
+        )
         axes.xaxis.set_major_locator(MaxNLocator(7))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
         axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.grid(axis="y")
 
-    labels = [f"{low:,.6g} to {high:,.6g}" for low, high in pairwise(edges)]
+    labels = [
+        gettext("{low:,.6g} to {high:,.6g}", low=low, high=high) for low, high in pairwise(edges)
+    ]
     return Chart(title, _told(labels, before, after), 2.5, draw)
 
 
@@ -311,8 +336,19 @@ def _told(labels: Sequence[str], before: np.ndarray | None, after: np.ndarray) -
     """The chart in words: the three largest bars, before and after."""
     parts = []
     for i in np.argsort(-after, kind="stable")[:3]:
-        was = "" if before is None or np.isnan(before[i]) else f"original {before[i]:.1f} %, "
-        parts.append(f"{shortened(labels[i])}: {was}release {after[i]:.1f} %")
+        was = (
+            ""
+            if before is None or np.isnan(before[i])
+            else gettext("original {share:.1f} %, ", share=before[i])
+        )
+        parts.append(
+            gettext(
+                "{label}: {was}release {share:.1f} %",
+                label=shortened(labels[i]),
+                was=was,
+                share=after[i],
+            )
+        )
     return "; ".join(parts)
 
 

@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from shoal.advise.comparison import Comparison, Row
+from shoal.data.language import gettext
 from shoal.reports import charts
 from shoal.reports.comparison_table import columns, faults, more_columns, percent, reasons
 from shoal.reports.pages import render_template, write_page
@@ -159,36 +160,45 @@ def _mean_risk(row: Row) -> float | None:
 CHARTS = (
     Curves(
         "gcp",
-        "Loss over k",
-        "detail lost (gcp), %",
-        "How much of its attribute's domain a published cell leaves open, on average: 0 % is the"
-        " original.",
+        gettext("Loss over k"),
+        gettext("detail lost (gcp), %"),
+        gettext(
+            "How much of its attribute's domain a published cell leaves open, on average: 0 % is"
+            " the original."
+        ),
         lambda row: 100 * row.loss,
     ),
     Curves(
         "risk",
-        "Risk over k",
-        "mean risk to be named, %",
-        "The chance to pick a person's record out of its class, on average over all people. Shaded"
-        " is what lies above 1 / k, the most that k allows anybody.",
+        gettext("Risk over k"),
+        gettext("mean risk to be named, %"),
+        gettext(
+            "The chance to pick a person's record out of its class, on average over all people."
+            " Shaded is what lies above 1 / k, the most that k allows anybody."
+        ),
         _mean_risk,
         is_log=True,
         bound=lambda k: 100 / k,
     ),
     Curves(
         "discernibility",
-        "Discernibility over k",
-        "discernibility / (records × k)",
-        "How many records look like a record on average, as a multiple of k. 1 is the best possible"
-        " where nobody has two records; uneven classes and suppressed records cost more.",
+        gettext("Discernibility over k"),
+        gettext("discernibility / (records × k)"),
+        gettext(
+            "How many records look like a record on average, as a multiple of k. 1 is the best"
+            " possible where nobody has two records; uneven classes and suppressed records cost"
+            " more."
+        ),
         _crowd,
     ),
     Curves(
         "seconds",
-        "Time over k",
-        "CPU seconds of the method",
-        "One run of the method alone, compiled before. Another machine takes another time; the"
-        " order tends to stay.",
+        gettext("Time over k"),
+        gettext("CPU seconds of the method"),
+        gettext(
+            "One run of the method alone, compiled before. Another machine takes another time;"
+            " the order tends to stay."
+        ),
         lambda row: row.seconds,
         is_log=True,
     ),
@@ -363,6 +373,9 @@ def _told(curves: Curves, points: Mapping[str, Mapping[int, float]]) -> str:
     parts = []
     for method, values in points.items():
         reached = list(values.items())
-        ends = [f"{value:,.4g} at k = {k}" for k, value in reached[:1] + reached[1:][-1:]]
+        ends = [
+            gettext("{value:,.4g} at k = {k}", value=value, k=k)
+            for k, value in reached[:1] + reached[1:][-1:]
+        ]
         parts.append(f"{method}: {' and '.join(ends) or 'nothing'}")
     return f"{curves.axis}; " + "; ".join(parts)

@@ -8,6 +8,7 @@ from typing import Any
 
 from shoal.advise.comparison import Comparison, Row, promise_titles
 from shoal.data.fault_words import fault_sentences
+from shoal.data.language import gettext
 from shoal.data.printable import printable_lines
 from shoal.reports.text import table_lines
 
@@ -154,7 +155,12 @@ def _promise(place: int, title: str) -> FigureColumn:
         return _figure(promise["measured"]) + ("" if promise["holds"] else " BROKEN")
 
     return FigureColumn(
-        title, f"What was measured of the promise of {title}, in the class where it is worst.", text
+        title,
+        gettext(
+            "What was measured of the promise of {title}, in the class where it is worst.",
+            title=title,
+        ),
+        text,
     )
 
 
@@ -163,16 +169,20 @@ LOSS = (
         "gcp",
         "gcp",
         percent,
-        "Global certainty penalty: how much of its attribute's domain a published cell leaves open,"
-        " on average. 0 % is the original, 100 % is nothing.",
+        gettext(
+            "Global certainty penalty: how much of its attribute's domain a published cell"
+            " leaves open, on average. 0 % is the original, 100 % is nothing."
+        ),
     ),
 )
 RISK = (
     _measure(
-        "mean risk",
+        gettext("mean risk"),
         "prosecutor_mean",
         percent,
-        "The chance to pick a person's record out of its class, on average over all people.",
+        gettext(
+            "The chance to pick a person's record out of its class, on average over all people."
+        ),
     ),
 )
 ATTACKS = (
@@ -180,74 +190,89 @@ ATTACKS = (
         "gain",
         "inference_gain",
         percent,
-        "How much more often the best attacker guesses a sensitive value of people in the release"
-        " than of people who were left out.",
+        gettext(
+            "How much more often the best attacker guesses a sensitive value of people in the"
+            " release than of people who were left out."
+        ),
     ),
     _measure(
         "ends",
         "ends_gain",
         percent,
-        "How much more often an interval's end points at one person in the release than left out.",
+        gettext(
+            "How much more often an interval's end points at one person in the release than left"
+            " out."
+        ),
     ),
-    _measure("linked", "linkage", percent, "People whose record a list of all columns picks."),
+    _measure(
+        "linked", "linkage", percent, gettext("People whose record a list of all columns picks.")
+    ),
 )
 OTHERS = (
     _measure(
         "generalized",
         "generalized_loss",
         percent,
-        "Generalized loss: as gcp, against the range that occurs in the release.",
+        gettext("Generalized loss: as gcp, against the range that occurs in the release."),
     ),
     _measure(
-        "max risk",
+        gettext("max risk"),
         "prosecutor_max",
         percent,
-        "The prosecutor's greatest chance to pick a person's record.",
+        gettext("The prosecutor's greatest chance to pick a person's record."),
     ),
     _measure(
-        "avg size",
+        gettext("avg size"),
         "average_class_size",
         _ratio,
-        "Mean class size, divided by the k asked for. 1 is the best possible.",
+        gettext("Mean class size, divided by the k asked for. 1 is the best possible."),
     ),
     _measure(
         "discernibility",
         "discernibility",
         _whole,
-        "Every record counts those that can't be distinguished from it; suppressed ones count the"
-        " whole table.",
+        gettext(
+            "Every record counts those that can't be distinguished from it; suppressed ones"
+            " count the whole table."
+        ),
     ),
     _measure(
         "classif.",
         "classification",
         _whole,
-        "Records that don't have the most frequent value of their class in the column to be"
-        " predicted.",
+        gettext(
+            "Records that don't have the most frequent value of their class in the column to be"
+            " predicted."
+        ),
     ),
     _measure(
-        "sq. error",
+        gettext("sq. error"),
         "squared_error",
         _whole,
-        "Sum of squares that is lost when every numeric quasi-identifier is replaced by the mean of"
-        " its class.",
+        gettext(
+            "Sum of squares that is lost when every numeric quasi-identifier is replaced by the"
+            " mean of its class."
+        ),
     ),
 )
 ALL_PROMISES = FigureColumn(
     "promises",
-    "Whether every promise holds; what was measured of each stands among further figures.",
-    lambda row: NONE if row.holds is None else "all hold" if row.holds else "BROKEN",
+    gettext("Whether every promise holds; what was measured of each stands among further figures."),
+    lambda row: NONE if row.holds is None else gettext("all hold") if row.holds else "BROKEN",
 )
 SIZES = (
-    FigureColumn("classes", "Classes of people who look alike.", _size("count")),
-    FigureColumn("largest", "People in the largest class.", _size("max")),
+    FigureColumn("classes", gettext("Classes of people who look alike."), _size("count")),
+    FigureColumn("largest", gettext("People in the largest class."), _size("max")),
 )
 SUPPRESSED = FigureColumn(
     "suppr.",
-    "Records that show the suppression mark in every quasi-identifier.",
+    gettext("Records that show the suppression mark in every quasi-identifier."),
     lambda row: _whole(
         None if row.certificate is None else row.certificate["records"]["suppressed"]
     ),
 )
 SECONDS = FigureColumn(
-    "CPU s", "CPU seconds of the method alone, in one run, compiled before.", _seconds
+    gettext("CPU s"),
+    gettext("CPU seconds of the method alone, in one run, compiled before."),
+    _seconds,
 )

@@ -25,6 +25,7 @@ from matplotlib.figure import Figure
 
 from shoal.data.encoding import EncodedAttribute
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.language import gettext
 from shoal.data.numbers import weighted_sum
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Attribute, Kind
@@ -43,8 +44,8 @@ MOST_INTERVALS = 24
 ENOUGH = 0.9
 SINGLE = 0.01
 SCHEMA_MAKERS = ("tree", "order")
-OTHERS = "(all others)"
-NO_VALUE = "(no value)"
+OTHERS = gettext("(all others)")
+NO_VALUE = gettext("(no value)")
 
 
 @dataclass(frozen=True)
@@ -424,7 +425,11 @@ def interval_text(lo: float, hi: float, whole: bool) -> str:
     """What an interval between two edges holds, in words."""
     if whole and hi - lo == 1:
         return f"{lo:,.0f}"
-    return f"{lo:,.0f} to {hi - 1:,.0f}" if whole else f"{lo:,.10g} to under {hi:,.10g}"
+    return (
+        gettext("{lo:,.0f} to {hi:,.0f}", lo=lo, hi=hi - 1)
+        if whole
+        else gettext("{lo:,.10g} to under {hi:,.10g}", lo=lo, hi=hi)
+    )
 
 
 # Their charts and those of the release as a whole, for its page and for notebooks.
@@ -438,7 +443,7 @@ def sizes_chart(measured: Measured) -> charts.Chart | None:
     sizes, counts = class_sizes(measured.release)
     if not len(sizes):
         return None
-    asked, unit = measured.release.required_k, measured.unit.many
+    asked, unit = measured.release.required_k, gettext(measured.unit.many)
     return charts.class_sizes_chart(sizes, counts, asked, unit)
 
 

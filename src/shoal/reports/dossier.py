@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from shoal.auditor.dossier.dossier import (
 from shoal.connectors import files
 from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.certificate import Certificate
+from shoal.data.language import gettext, ngettext
 from shoal.data.printable import printable
 from shoal.data.progress import Progress, no_progress
 from shoal.data.warnings import GRAVE
@@ -26,14 +27,13 @@ from shoal.policy.policy import PolicyLike
 from shoal.reports import pages
 from shoal.reports.attacks import attack_section, worst_of
 from shoal.reports.in_short import in_short
-from shoal.reports.text import counted_text
 
 JSON = ".json"
 
 RISKS = {
-    "alone": "People whom nobody else looks like",
-    "mean": "Chance to find a person, on average",
-    "max": "Chance to find a person, at most",
+    "alone": gettext("People whom nobody else looks like"),
+    "mean": gettext("Chance to find a person, on average"),
+    "max": gettext("Chance to find a person, at most"),
 }
 
 
@@ -97,20 +97,22 @@ def summary(found: Dossier) -> Iterator[str]:
         yield f"open  {printable(one['text'])}{clauses}"
 
 
-KINDS = {
-    GRAVE: ("grave finding", "grave findings"),
-    OPEN: ("open finding", "open findings"),
-    QUESTION: ("unanswered question", "unanswered questions"),
+KINDS: dict[str, Callable[[int], str]] = {
+    GRAVE: lambda count: ngettext("{count} grave finding", "{count} grave findings", count),
+    OPEN: lambda count: ngettext("{count} open finding", "{count} open findings", count),
+    QUESTION: lambda count: ngettext(
+        "{count} unanswered question", "{count} unanswered questions", count
+    ),
 }
 
 
 def counted_open(found: Dossier) -> str:
     """How much is open, of each kind."""
     kinds = [one["kind"] for one in found.open]
-    counts = [counted_text(kinds.count(kind), *words) for kind, words in KINDS.items()]
+    counts = [words(kinds.count(kind)) for kind, words in KINDS.items()]
     named = [text for text, kind in zip(counts, KINDS, strict=True) if kind in kinds]
-    total = f"{len(kinds)} {'point is' if len(kinds) == 1 else 'points are'} open"
-    return f"{total}: {', '.join(named)}" if kinds else "nothing is open"
+    total = ngettext("{count} point is open", "{count} points are open", len(kinds))
+    return f"{total}: {', '.join(named)}" if kinds else gettext("nothing is open")
 
 
 def _content(found: Dossier) -> dict[str, Any]:
@@ -118,7 +120,9 @@ def _content(found: Dossier) -> dict[str, Any]:
     certificate, context = Certificate(content["certificate"]), content["context"]
     counted = counted_open(found)
     findings = [one for one in found.open if one["kind"] != QUESTION]
-    questions = [field_words(one["about"]) for one in found.open if one["kind"] == QUESTION]
+    questions = [
+        gettext(field_words(one["about"])) for one in found.open if one["kind"] == QUESTION
+    ]
     return {
         "dossier": content,
         "certificate": certificate,
@@ -131,10 +135,10 @@ def _content(found: Dossier) -> dict[str, Any]:
         "sentences": list(_sentences(content)),
         "lines": [line for line in in_short(certificate) if line.about != "Open"],
         "risks": list(_risks(content)),
-        "facts": [(words_of(name), _at(context, name)) for name in FACTS],
+        "facts": [(gettext(words_of(name)), _at(context, name)) for name in FACTS],
         "checks": found.checks,
         "columns": list(_columns(content)),
-        "ratings": [Rating.model_fields[key].title for key in RATED],
+        "ratings": [gettext(str(Rating.model_fields[key].title)) for key in RATED],
         "answers": list(_answers(context, {c["field"] for c in content["clauses"]})),
         "sign_off": context["sign_off"],
         "profiles": list(_profiles(found, certificate)),
@@ -177,13 +181,19 @@ def _light(found: Dossier, certificate: Certificate) -> str:
 
 def _sentences(content: Mapping[str, Any]) -> Iterator[str]:
     """How the risk compares with what is accepted."""
-    for name, words in (("max", "at most"), ("mean", "on average")):
+    for name, words in (("max", gettext("at most")), ("mean", gettext("on average"))):
         limit = content["threshold"][name]
         if limit["within"] is not None:
             is_within = "within" if limit["within"] else "above"
             yield (
-                f"Accepted risk, {words}: {share(limit['accepted'])};"
-                f" the release is {is_within} that, with {share(limit['residual'])}."
+                gettext(
+                    "Accepted risk, {words}: {accepted}; the release is {is_within} that, with"
+                    " {residual}.",
+                    words=words,
+                    accepted=share(limit["accepted"]),
+                    is_within=is_within,
+                    residual=share(limit["residual"]),
+                )
             )
 
 
@@ -209,7 +219,7 @@ def _columns(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {
             "name": column["name"],
             "role": column.get("role") or "–",
-            "technique": SHOWN.get(column.get("technique"), "–"),
+            "technique": gettext(SHOWN.get(column.get("technique"), "–")),
             "loss": share(column.get("loss")),
             "rated": [rating.get(key) or "–" for key in RATED],
         }
@@ -226,14 +236,14 @@ def _answers(
     for key, value in context.items():
         if key in OF_OTHER_PARTS:
             continue
-        title = words_of(key)
+        title = gettext(words_of(key))
         title = f"{title[:1].upper()}{title[1:]}"
         parts = value.values() if isinstance(value, Mapping) else [value]
         if key not in asked and not any(parts):
             continue
         if isinstance(value, Mapping):
             named = parts_of(key)
-            yield title, [(named[part], _text(answer)) for part, answer in value.items()]
+            yield title, [(gettext(named[part]), _text(answer)) for part, answer in value.items()]
         else:
             yield title, [("", _text(value))]
 
@@ -247,7 +257,7 @@ def _profiles(found: Dossier, certificate: Certificate) -> Iterator[dict[str, An
                 "about": clause.about,
                 **{
                     state: [
-                        f"{field_words(one['field'])}{_found(certificate, one['field'])}"
+                        f"{gettext(field_words(one['field']))}{_found(certificate, one['field'])}"
                         for one in fields
                         if (one["clause"], one["state"]) == (clause.clause, state)
                     ]
@@ -263,7 +273,7 @@ def _profiles(found: Dossier, certificate: Certificate) -> Iterator[dict[str, An
 def _found(certificate: Certificate, field: str) -> str:
     """The worst that an attack found, in a word behind its name."""
     word = worst_of(certificate, field.removeprefix(f"{ATTACKS}."))
-    return f" [{word}]" if word else ""
+    return f" [{gettext(word)}]" if word else ""
 
 
 def share(value: float | None) -> str:

@@ -17,6 +17,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from shoal.auditor.ledger.history import LedgerAudit, ReleaseAudit
 from shoal.data.certificate import Certificate
+from shoal.data.language import gettext
 from shoal.data.people import UNITS, UNKNOWN, unit
 from shoal.data.stream import KINDS
 from shoal.policy.policy import Policy
@@ -28,24 +29,30 @@ from shoal.reports.text import history_sentences
 from shoal.version import VERSION
 
 CHECKS = {
-    "atoms": "People who share all their classes and absences: k people.",
-    "company": "People who were in every class that a person was in: k people.",
-    "records": "Nobody has several rows in one release.",
-    "known people": "Nobody of an increment is in an earlier release.",
-    "cells": "People who share both classes of two releases: k people who keep every promise.",
-    "all cells": "People who share all classes so far: k people who keep every promise.",
-    "departures": "People who left a class together: k people.",
-    "specificity": "No cell is narrower than it was (the paper's measure of a leak).",
-    "nestedness": (
-        "Classes that lie in no single earlier class (safe refinement would have none; breaks"
-        " nothing)."
+    "atoms": gettext("People who share all their classes and absences: k people."),
+    "company": gettext("People who were in every class that a person was in: k people."),
+    "records": gettext("Nobody has several rows in one release."),
+    "known people": gettext("Nobody of an increment is in an earlier release."),
+    "cells": gettext(
+        "People who share both classes of two releases: k people who keep every promise."
     ),
-    "unchanged": "A record that is not an update shows what it showed before.",
-    "signatures": "All classes of a person have at least m sensitive values in common.",
-    "frequencies": "No sensitive value has more than one row in m of a class.",
-    "forward and cross": "Two classes of a person have at least k records in common.",
-    "backward": "At least k records of a new person's class can be new.",
-    "boxes": "Without knowing who is who: classes that meet share no or at least k records.",
+    "all cells": gettext("People who share all classes so far: k people who keep every promise."),
+    "departures": gettext("People who left a class together: k people."),
+    "specificity": gettext("No cell is narrower than it was (the paper's measure of a leak)."),
+    "nestedness": (
+        gettext(
+            "Classes that lie in no single earlier class (safe refinement would have none;"
+            " breaks nothing)."
+        )
+    ),
+    "unchanged": gettext("A record that is not an update shows what it showed before."),
+    "signatures": gettext("All classes of a person have at least m sensitive values in common."),
+    "frequencies": gettext("No sensitive value has more than one row in m of a class."),
+    "forward and cross": gettext("Two classes of a person have at least k records in common."),
+    "backward": gettext("At least k records of a new person's class can be new."),
+    "boxes": gettext(
+        "Without knowing who is who: classes that meet share no or at least k records."
+    ),
 }
 
 
@@ -101,12 +108,17 @@ def _charts(releases: Sequence[ReleaseAudit]) -> list[tuple[str, Markup]]:
     losses = [release.certificate["utility"]["gcp"] for release in releases]
     sizes = [release.certificate["classes"]["mean"] for release in releases]
     drawn = [
-        ("growth", "Records of the whole table", table),
-        ("size", "People in a class, on average", sizes),
+        ("growth", gettext("Records of the whole table"), table),
+        ("size", gettext("People in a class, on average"), sizes),
     ]
     if all(loss is not None for loss in losses):
         drawn.insert(
-            1, ("loss", "Detail lost in each release (gcp), %", [100 * loss for loss in losses])
+            1,
+            (
+                "loss",
+                gettext("Detail lost in each release (gcp), %"),
+                [100 * loss for loss in losses],
+            ),
         )
     return [
         (title, _chart(key, title, [r.number for r in releases], values))
@@ -126,14 +138,18 @@ def _chart(key: str, title: str, numbers: Sequence[int], values: Sequence[float]
             clip_on=False,
         )
         axes.set_ylim(bottom=0)
-        axes.set_xlabel("release")
+        axes.set_xlabel(gettext("release"))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
         axes.grid(axis="y")
 
-    caption = (
-        f"{title}: {values[0]:,.4g} in release {numbers[0]}, {values[-1]:,.4g} in release"
-        f" {numbers[-1]}"
+    caption = gettext(
+        "{title}: {first:,.4g} in release {from_release}, {last:,.4g} in release {to_release}",
+        title=title,
+        first=values[0],
+        from_release=numbers[0],
+        last=values[-1],
+        to_release=numbers[-1],
     )
     return charts.Chart(title, caption, 2.4, draw).svg(key)
 
@@ -167,22 +183,25 @@ def over_time(history: np.ndarray) -> list[tuple[str, Markup]]:
     left = np.cumsum(decided)
     return [
         (
-            "Information loss (gcp), percent",
-            _curve("loss", "Loss", left, 100 * _ratio(loss, published)),
+            gettext("Information loss (gcp), percent"),
+            _curve("loss", gettext("Loss"), left, 100 * _ratio(loss, published)),
         ),
         (
-            "Delay, records that arrived while one waited",
-            _curve("delay", "Delay", left, _ratio(delay, decided)),
+            gettext("Delay, records that arrived while one waited"),
+            _curve("delay", gettext("Delay"), left, _ratio(delay, decided)),
         ),
         (
-            "Records published under earlier clusters, percent",
+            gettext("Records published under earlier clusters, percent"),
             _curve(
-                "reuse", "Use of earlier clusters", left, 100 * _ratio(kinds["reuse"], published)
+                "reuse",
+                gettext("Use of earlier clusters"),
+                left,
+                100 * _ratio(kinds["reuse"], published),
             ),
         ),
         (
-            "Records in a new cluster",
-            _curve("sizes", "Size of new clusters", left, _ratio(kinds["new"], made)),
+            gettext("Records in a new cluster"),
+            _curve("sizes", gettext("Size of new clusters"), left, _ratio(kinds["new"], made)),
         ),
     ]
 
@@ -199,15 +218,22 @@ def _curve(key: str, title: str, left: np.ndarray, values: np.ndarray) -> Markup
         axes.plot(
             left[known], values[known], color=charts.AFTER, linewidth=1.4, marker="o", markersize=2
         )
-        axes.set_xlabel("records that have left")
+        axes.set_xlabel(gettext("records that have left"))
         axes.set_ylim(bottom=0)
         axes.grid(True)
 
     description = "nothing"
     if known.any():
-        description = (
-            f"from {values[known][0]:.3g} to {values[known][-1]:.3g}, at most"
-            f" {values[known].max():.3g}"
+        description = gettext(
+            "from {first:.3g} to {last:.3g}, at most {max:.3g}",
+            first=values[known][0],
+            last=values[known][-1],
+            max=values[known].max(),
         )
-    chart = charts.Chart(title, f"{title} over time: {description}", 2.1, draw)
+    chart = charts.Chart(
+        title,
+        gettext("{title} over time: {description}", title=title, description=description),
+        2.1,
+        draw,
+    )
     return chart.svg(f"stream-{key}")

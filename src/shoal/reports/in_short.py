@@ -12,14 +12,15 @@ from typing import Any, NamedTuple
 from shoal.auditor.ledger.history import LedgerAudit, ReleaseAudit
 from shoal.data.certificate import Certificate
 from shoal.data.fault_words import fault_sentences
+from shoal.data.language import gettext, ngettext
 from shoal.data.people import ASSUMED, Unit, span_text, unit
 from shoal.data.warnings import GRAVE
 from shoal.reports.pages import number_text, percent_text
-from shoal.reports.text import counted_text, worst_columns
+from shoal.reports.text import worst_columns
 
 BY_RELEASE = "release by release"  # how a stream is measured that is not read again as a whole
 K_ANONYMITY, CLOSENESS = "k-anonymity", "t-closeness"
-ALL = "all that an attacker could know"
+ALL = gettext("all that an attacker could know")
 MOST_NAMED = 6  # columns in one line
 
 
@@ -33,11 +34,11 @@ class Line(NamedTuple):
 def in_short(certificate: Certificate) -> list[Line]:
     """The five lines, in the order in which they are read."""
     return [
-        Line("Published", _sentences(_published(certificate))),
-        Line("Protected", _sentences(_protected(certificate))),
-        Line("Lost", _sentences(_lost(certificate))),
-        Line("Not promised", _sentences(_not_promised(certificate))),
-        Line("Open", _sentences(_open(certificate))),
+        Line(gettext("Published"), _sentences(_published(certificate))),
+        Line(gettext("Protected"), _sentences(_protected(certificate))),
+        Line(gettext("Lost"), _sentences(_lost(certificate))),
+        Line(gettext("Not promised"), _sentences(_not_promised(certificate))),
+        Line(gettext("Open"), _sentences(_open(certificate))),
     ]
 
 
@@ -47,14 +48,16 @@ def _published(certificate: Certificate) -> Iterator[str]:
     shown = [c for c in columns if c["technique"] != "removed"]
     removed = [c["name"] for c in columns if c["technique"] == "removed"]
     people = certificate["subjects"]
-    what = counted_text(records["out"], "record", "records")
+    what = ngettext("{count:,} record", "{count:,} records", records["out"])
     if people is not None and counted.many == "people":
-        what += f" of {counted_text(people, counted.one, counted.many)}"
+        what += gettext(" of {count:,} {people}", count=people, people=gettext(counted.of(people)))
     elif certificate.get("people") == ASSUMED:
-        what += ", each taken to be a person"
-    yield what + (f", in {counted_text(len(shown), 'column', 'columns')}" if shown else "")
+        what += gettext(", each taken to be a person")
+    yield what + (
+        ngettext(", in {count:,} column", ", in {count:,} columns", len(shown)) if shown else ""
+    )
     if removed:
-        yield f"Removed: {_listed(removed)}"
+        yield gettext("Removed: {removed}", removed=_listed(removed))
 
 
 def _protected(certificate: Certificate) -> Iterator[str]:
@@ -67,8 +70,12 @@ def _protected(certificate: Certificate) -> Iterator[str]:
     for promise in certificate["promises"]:
         if not promise["holds"]:
             yield (
-                f"Not kept: {promise['model']} asked for {number_text(promise['asked'])}, found was"
-                f" {number_text(promise['measured'])}"
+                gettext(
+                    "Not kept: {model} asked for {asked}, found was {measured}",
+                    model=promise["model"],
+                    asked=number_text(promise["asked"]),
+                    measured=number_text(promise["measured"]),
+                )
             )
         elif promise["model"] == K_ANONYMITY:
             yield _alike(certificate, promise, promise["attributes"] or quasi)
@@ -84,39 +91,70 @@ def _of_k(certificate: Certificate) -> list[Mapping[str, Any]]:
 
 def _all_together(found: Mapping[str, Any], counted: Unit) -> str:
     """What is left of everybody where promises are about some columns each."""
-    least = f"at least {number_text(found['min'])} {counted.of(found['min'])}"
-    alone = f"{number_text(found['alone'])} of {number_text(found['people'])} alone"
-    return f"By {_listed(found['attributes'])} together: groups of {least}, {alone}"
+    least = gettext(
+        "at least {least} {people}",
+        least=number_text(found["min"]),
+        people=gettext(counted.of(found["min"])),
+    )
+    alone = gettext(
+        "{alone} of {people} alone",
+        alone=number_text(found["alone"]),
+        people=number_text(found["people"]),
+    )
+    return gettext(
+        "By {attributes} together: groups of {least}, {alone}",
+        attributes=_listed(found["attributes"]),
+        least=least,
+        alone=alone,
+    )
 
 
 def _in_two_tables(certificate: Certificate) -> Iterator[str]:
     hidden = [c["name"] for c in _columns(certificate) if c["role"] == "sensitive"]
     groups = certificate["groups"]
-    yield "Who is in the table, and whose row it is, is shown"
+    yield gettext("Who is in the table, and whose row it is, is shown")
     yield (
-        f"Which row has which {_listed(hidden)} is not: a second table counts its values in"
-        f" {counted_text(groups['count'], 'group', 'groups')} of {span_text(groups)} records"
+        gettext(
+            "Which row has which {hidden} is not: a second table counts its values in {groups} of"
+            " {sizes} records",
+            hidden=_listed(hidden),
+            groups=ngettext("{count:,} group", "{count:,} groups", groups["count"]),
+            sizes=span_text(groups),
+        )
     )
 
 
 def _beside(found: Mapping[str, Any]) -> str:
     """What is left where the other releases that were named are read as well."""
-    people = counted_text(found["people"], "person who is", "people who are")
+    people = ngettext("{count:,} person who is", "{count:,} people who are", found["people"])
     if found["holds"]:
-        return f"The {people} in other releases that were named stay hidden by all of them, too"
-    few = f"{found['below_k']:,} are left among fewer than {found['k']}"
-    return f"Not kept: of {people} in other releases that were named, {few}, or their value is"
+        return gettext(
+            "The {people} in other releases that were named stay hidden by all of them, too",
+            people=people,
+        )
+    few = gettext(
+        "{below_k:,} are left among fewer than {k}", below_k=found["below_k"], k=found["k"]
+    )
+    return gettext(
+        "Not kept: of {people} in other releases that were named, {few}, or their value is",
+        people=people,
+        few=few,
+    )
 
 
 def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence[str]) -> str:
     least, counted = promise["measured"], unit(certificate)
     if least is None:
-        return f"Every record hides {ALL}"
+        return gettext("Every record hides {known}", known=ALL)
     who = "who" if counted.many == "people" else "that"
-    return (
-        f"Whoever knows {_listed(known) or ALL} of a person finds at least"
-        f" {number_text(least)} {counted.of(least)} {who} look alike, and so picks the right one at"
-        f" most {percent_text(1 / least)} of the time"
+    return gettext(
+        "Whoever knows {known} of a person finds at least {least} {people} {who} look alike,"
+        " and so picks the right one at most {share} of the time",
+        known=_listed(known) or ALL,
+        least=number_text(least),
+        people=gettext(counted.of(least)),
+        who=who,
+        share=percent_text(1 / least),
     )
 
 
@@ -124,34 +162,59 @@ def _of_sensitive(promise: Mapping[str, Any]) -> str:
     about, found = _listed(promise["attributes"]), promise["measured"]
     found = promise["asked"] if found is None else found  # so much held in every release
     if promise["model"] == "l-diversity" and promise.get("kind") == "distinct":
-        return f"Among them, {about} has at least {number_text(found)} values"
+        return gettext(
+            "Among them, {about} has at least {found} values", about=about, found=number_text(found)
+        )
     if promise["model"] == CLOSENESS:
-        whole = "the reference table" if promise.get("to") == "reference" else "all records"
-        return f"Among them, {about} is spread as in {whole}, but for at most {percent_text(found)}"
-    return f"{promise['model']}{f' of {about}' if about else ''} holds as well"
+        whole = (
+            gettext("the reference table")
+            if promise.get("to") == "reference"
+            else gettext("all records")
+        )
+        return gettext(
+            "Among them, {about} is spread as in {whole}, but for at most {found}",
+            about=about,
+            whole=whole,
+            found=percent_text(found),
+        )
+    return gettext(
+        "{model}{about} holds as well",
+        model=promise["model"],
+        about=gettext(" of {about}", about=about) if about else "",
+    )
 
 
 def _lost(certificate: Certificate) -> Iterator[str]:
     loss = certificate["utility"].get("gcp")
     if loss is None:
-        yield "How much detail is lost can't be told from the release alone"
+        yield gettext("How much detail is lost can't be told from the release alone")
     else:
         worst = [f"{name} ({percent_text(lost)})" for name, lost in worst_columns(certificate)]
-        most = f", most of it in {_listed(worst)}" if worst else ""
-        yield f"{percent_text(loss)} of the detail of what an attacker could know{most}"
+        most = gettext(", most of it in {worst}", worst=_listed(worst)) if worst else ""
+        yield gettext(
+            "{loss} of the detail of what an attacker could know{most}",
+            loss=percent_text(loss),
+            most=most,
+        )
     same = [c["name"] for c in _columns(certificate) if c["technique"] == "as-is"]
     if same:
-        yield f"As in the original: {_listed(same)}"
+        yield gettext("As in the original: {same}", same=_listed(same))
     hidden = certificate["records"]["suppressed"]
     if hidden:
-        yield (f"{counted_text(hidden, 'record hides', 'records hide')} {ALL}")
+        yield ngettext(
+            "{count:,} record hides {known}", "{count:,} records hide {known}", hidden, known=ALL
+        )
     absent = {words: certificate["records"].get(key) for key, words in _NOT_PUBLISHED.items()}
     if any(absent.values()):
         kinds = [f"{count:,} {words}" for words, count in absent.items() if count]
-        yield f"Not published: {_listed(kinds)}"
+        yield gettext("Not published: {kinds}", kinds=_listed(kinds))
 
 
-_NOT_PUBLISHED = {"held": "held to the end", "dropped": "dropped", "rejected": "set aside as bad"}
+_NOT_PUBLISHED = {
+    "held": gettext("held to the end"),
+    "dropped": gettext("dropped"),
+    "rejected": gettext("set aside as bad"),
+}
 """What became of other records of a stream."""
 
 
@@ -159,38 +222,54 @@ def _not_promised(certificate: Certificate) -> Iterator[str]:
     columns, together = _columns(certificate), certificate.get("together")
     if together and together["asked"] and together["below"]:
         yield (
-            f"Whoever knows {_listed(together['attributes'])} together may be left with fewer than"
-            f" {number_text(together['asked'])}"
+            gettext(
+                "Whoever knows {attributes} together may be left with fewer than {asked}",
+                attributes=_listed(together["attributes"]),
+                asked=number_text(together["asked"]),
+            )
         )
     promised = {name for p in certificate["promises"] for name in p["attributes"]}
     free = [c["name"] for c in columns if c["role"] == "sensitive" and c["name"] not in promised]
     if free:
-        yield f"No promise was asked for {_listed(free)}, so it may be learned about a person"
+        yield gettext(
+            "No promise was asked for {free}, so it may be learned about a person",
+            free=_listed(free),
+        )
     plain = [c["name"] for c in columns if c["role"] == "plain"]
-    more = f"more, such as {_listed(plain)}," if plain else "more"
-    yield f"Whoever knows {more} or has another release of the same people may recognise somebody"
-    yield "What is true of a whole group is true of everybody in it"
+    more = gettext("more, such as {plain},", plain=_listed(plain)) if plain else gettext("more")
+    yield gettext(
+        "Whoever knows {more} or has another release of the same people may recognise somebody",
+        more=more,
+    )
+    yield gettext("What is true of a whole group is true of everybody in it")
 
 
 def _open(certificate: Certificate) -> Iterator[str]:
     yield from (sentence[:1].upper() + sentence[1:] for sentence in fault_sentences(certificate))
     counted = unit(certificate)
     if counted.many == "rows":
-        yield "Rows were counted, not people: the file does not say whose they are"
+        yield gettext("Rows were counted, not people: the file does not say whose they are")
     elif certificate.get("people") == ASSUMED:
-        yield "Whether every record is a person of its own: the policy names no column for that"
+        yield gettext(
+            "Whether every record is a person of its own: the policy names no column for that"
+        )
     waiting = certificate["records"].get("waiting")
     if waiting:
-        wait = counted_text(waiting, "record still waits", "records still wait")
-        yield f"{wait} for a later release"
+        yield ngettext(
+            "{count:,} record still waits for a later release",
+            "{count:,} records still wait for a later release",
+            waiting,
+        )
     if certificate.get("measured") == BY_RELEASE:
-        yield "Groups were measured as they appeared, not as they have grown since"
+        yield gettext("Groups were measured as they appeared, not as they have grown since")
     # grave ones stand above these lines
     yield from (one.text for one in certificate.warnings if one.severity != GRAVE)
     if "uncovered" not in (certificate.get("faults") or {}):
-        yield "The cells were not compared with an original"
+        yield gettext("The cells were not compared with an original")
     if certificate["verb"] != "audit":
-        yield "Whether an attacker could know more than the policy says is its author's judgement"
+        yield gettext(
+            "Whether an attacker could know more than the policy says is its author's judgement"
+        )
 
 
 def _columns(certificate: Certificate) -> list[Mapping[str, Any]]:
@@ -200,8 +279,13 @@ def _columns(certificate: Certificate) -> list[Mapping[str, Any]]:
 def _listed(names: Sequence[str]) -> str:
     """Names as a sentence has them; many are cut short."""
     if len(names) > MOST_NAMED:
-        names = [*names[: MOST_NAMED - 1], f"{len(names) - MOST_NAMED + 1} more"]
-    return " and ".join(part for part in (", ".join(names[:-1]), "".join(names[-1:])) if part)
+        names = [
+            *names[: MOST_NAMED - 1],
+            gettext("{count} more", count=len(names) - MOST_NAMED + 1),
+        ]
+    return gettext(" and ").join(
+        part for part in (", ".join(names[:-1]), "".join(names[-1:])) if part
+    )
 
 
 def _sentences(texts: Iterator[str]) -> str:
@@ -224,10 +308,10 @@ def ledger_in_short(found: LedgerAudit) -> list[Line]:
     if not found.releases:
         return []
     more = {
-        "Published": _came_in(found.releases),
-        "Protected": _compared(found.releases),
-        "Not promised": _left_among_few(found.releases),
-        "Open": _unknown_people(found),
+        gettext("Published"): _came_in(found.releases),
+        gettext("Protected"): _compared(found.releases),
+        gettext("Not promised"): _left_among_few(found.releases),
+        gettext("Open"): _unknown_people(found),
     }
     return [
         Line(line.about, f"{line.says} {more[line.about]}" if more.get(line.about) else line.says)
@@ -297,19 +381,25 @@ def _mean(parts: Sequence[Certificate], numbers: Sequence[float | None]) -> floa
 
 
 def _came_in(releases: Sequence[ReleaseAudit]) -> str:
-    came = f"Published in {len(releases)} release{'s' if len(releases) > 1 else ''}."
+    came = ngettext(
+        "Published in {count} release.", "Published in {count} releases.", len(releases)
+    )
     invented = (releases[-1].certificate.get("counterfeits") or {}).get("records")
     if not invented:
         return came
-    return f"{came} Invented, so that groups are full: {number_text(invented)} of the records."
+    return gettext(
+        "{came} Invented, so that groups are full: {invented} of the records.",
+        came=came,
+        invented=number_text(invented),
+    )
 
 
 def _compared(releases: Sequence[ReleaseAudit]) -> str:
     if any(release.violations for release in releases):
-        return "Not kept: the releases together reveal more than each by itself."
+        return gettext("Not kept: the releases together reveal more than each by itself.")
     if len(releases) == 1:
         return ""
-    return "Every check of the releases against one another holds."
+    return gettext("Every check of the releases against one another holds.")
 
 
 def _left_among_few(releases: Sequence[ReleaseAudit]) -> str:
@@ -323,16 +413,18 @@ def _left_among_few(releases: Sequence[ReleaseAudit]) -> str:
     if not any(few):
         return ""
     most, counted = max(few), unit(releases[-1].certificate)
-    return (
-        f"Whoever compares the releases leaves {number_text(most)} {counted.of(most)} in a group"
-        " that is smaller than was asked."
+    return gettext(
+        "Whoever compares the releases leaves {most} {people} in a group that is smaller"
+        " than was asked.",
+        most=number_text(most),
+        people=gettext(counted.of(most)),
     )
 
 
 def _unknown_people(found: LedgerAudit) -> str:
     if found.knows_people:
         return ""
-    return (
-        "The private part was missing, so the releases were compared by their boxes alone, as an"
-        " attacker would."
+    return gettext(
+        "The private part was missing, so the releases were compared by their boxes alone,"
+        " as an attacker would."
     )

@@ -8,18 +8,23 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.data.language import gettext
 from shoal.data.release import Release
 from shoal.data.schema import Role, Shown
 from shoal.reports.pages import Measured
 
 ORDERS = {
     "input": (
-        "Rows stand in the order of the input. Anyone who knows that order, such as an alphabetical"
-        " list, can tell who is who; leave 'order: input' out of the policy."
+        gettext(
+            "Rows stand in the order of the input. Anyone who knows that order, such as an"
+            " alphabetical list, can tell who is who; leave 'order: input' out of the policy."
+        )
     ),
     "content": (
-        "Rows are sorted by what they show, so their order tells nothing about the order of the"
-        " input."
+        gettext(
+            "Rows are sorted by what they show, so their order tells nothing about the order of"
+            " the input."
+        )
     ),
 }
 
@@ -35,67 +40,88 @@ def limits(measured: Measured) -> Iterator[Limit]:
     schema, certificate = measured.schema, measured.certificate
     if certificate.get("presence"):
         yield Limit(
-            "Who is in the table, and whose row it is.",
-            f"{', '.join(a.name for a in schema.quasi)} are published as they are. The method"
-            " hides which sensitive value of a group is a person's, and nothing else. Whoever"
-            " knows the values of others in a group, or learns which values go with which"
-            " quasi-identifiers, guesses better than the promises say.",
+            gettext("Who is in the table, and whose row it is."),
+            gettext(
+                "{quasi} are published as they are. The method hides which sensitive value of a"
+                " group is a person's, and nothing else. Whoever knows the values of others in a"
+                " group, or learns which values go with which quasi-identifiers, guesses better"
+                " than the promises say.",
+                quasi=", ".join(a.name for a in schema.quasi),
+            ),
         )
     if certificate.get("people") == "assumed":
         yield Limit(
-            "Every record is taken to be a person.",
-            "The policy names no subject. A person with several records hides among fewer"
-            " others than the figures say, and may be in several classes.",
+            gettext("Every record is taken to be a person."),
+            gettext(
+                "The policy names no subject. A person with several records hides among fewer"
+                " others than the figures say, and may be in several classes."
+            ),
         )
     if certificate["counted"] == "rows":
         yield Limit(
-            "Rows were counted, not people.",
-            "The file does not say who a record belongs to. A person with several records hides"
-            " among fewer others than the figures say.",
+            gettext("Rows were counted, not people."),
+            gettext(
+                "The file does not say who a record belongs to. A person with several records"
+                " hides among fewer others than the figures say."
+            ),
         )
     yield from _sensitive_limits(measured)
     yield Limit(
-        "Several releases.",
-        "Anyone with another release about the same people can intersect the two. This report"
-        " looks at this one alone.",
+        gettext("Several releases."),
+        gettext(
+            "Anyone with another release about the same people can intersect the two. This"
+            " report looks at this one alone."
+        ),
     )
     yield Limit(
-        "Other knowledge.",
-        "The promises hold against somebody who knows"
-        f" {', '.join(a.name for a in schema.quasi)}. They say nothing about an attacker who"
-        " knows more: a sensitive value of somebody, or one that somebody can't have.",
+        gettext("Other knowledge."),
+        gettext(
+            "The promises hold against somebody who knows {quasi}. They say nothing about an"
+            " attacker who knows more: a sensitive value of somebody, or one that somebody can't"
+            " have.",
+            quasi=", ".join(a.name for a in schema.quasi),
+        ),
     )
     means = [a.name for a in schema.quasi if a.shown is not Shown.RANGE]
     if means:
         yield Limit(
-            f"Means of {', '.join(means)}.",
-            "Anyone who knows all values of a class but one can compute that one. Without a"
-            " range beside it, a mean does not tell how far values lie from it.",
+            gettext("Means of {means}.", means=", ".join(means)),
+            gettext(
+                "Anyone who knows all values of a class but one can compute that one. Without a"
+                " range beside it, a mean does not tell how far values lie from it."
+            ),
         )
     plain = [a.name for a in schema.with_role(Role.PLAIN)]
     if plain:
         yield Limit(
-            "Columns that pass through.",
-            f"{', '.join(plain)}: published as they are, on the word of the policy that nobody"
-            " can be recognised by them.",
+            gettext("Columns that pass through."),
+            gettext(
+                "{plain}: published as they are, on the word of the policy that nobody can be"
+                " recognised by them.",
+                plain=", ".join(plain),
+            ),
         )
     if schema.with_role(Role.IDENTIFIER) and any(a.pseudonym for a in schema.attributes):
         yield Limit(
-            "Pseudonyms.",
-            "Records of one person carry one pseudonym and can be put side by side.",
+            gettext("Pseudonyms."),
+            gettext("Records of one person carry one pseudonym and can be put side by side."),
         )
-    yield Limit("The order of the rows.", ORDERS[schema.render.order])
+    yield Limit(gettext("The order of the rows."), ORDERS[schema.render.order])
     if certificate["records"].get("withheld"):
         yield Limit(
-            "Withheld records.",
-            "They are in no class and count in no promise; their other columns are still"
-            " published where the policy allows it. Whoever finds no class for a person knows"
-            " that it is one of them.",
+            gettext("Withheld records."),
+            gettext(
+                "They are in no class and count in no promise; their other columns are still"
+                " published where the policy allows it. Whoever finds no class for a person knows"
+                " that it is one of them."
+            ),
         )
     yield Limit(
-        "Statistics about groups.",
-        "The release is meant to be learned from. What is true of most people of an age or a"
-        " place is true of those who are not in it, too; this is not differential privacy.",
+        gettext("Statistics about groups."),
+        gettext(
+            "The release is meant to be learned from. What is true of most people of an age or a"
+            " place is true of those who are not in it, too; this is not differential privacy."
+        ),
     )
 
 
@@ -106,21 +132,29 @@ def _sensitive_limits(measured: Measured) -> Iterator[Limit]:
     classes = measured.release.classes.count
     for attribute in measured.schema.sensitive:
         models = sorted({p.model for p, names in sensitive.items() if attribute.name in names})
-        found = (
-            f"In {agreed[attribute.name]:,} of {classes:,} classes all records agree on it, so"
-            " everyone who is known to be in such a class has that value."
+        found = gettext(
+            "In {agreed:,} of {classes:,} classes all records agree on it, so everyone who is"
+            " known to be in such a class has that value.",
+            agreed=agreed[attribute.name],
+            classes=classes,
         )
         if not models:
             yield Limit(
-                f"Sensitive values of {attribute.name}.",
-                "No promise was asked for it, so a class hides who has which value, but not"
-                f" which values there are. {found}",
+                gettext("Sensitive values of {name}.", name=attribute.name),
+                gettext(
+                    "No promise was asked for it, so a class hides who has which value, but not"
+                    " which values there are. {found}",
+                    found=found,
+                ),
             )
         elif "t-closeness" not in models:
             yield Limit(
-                f"Good guesses about {attribute.name}.",
-                f"{' and '.join(models)} keeps several values possible, but some may be far"
-                " likelier in a class than in the whole table; t-closeness bounds that.",
+                gettext("Good guesses about {name}.", name=attribute.name),
+                gettext(
+                    "{models} keeps several values possible, but some may be far likelier in a"
+                    " class than in the whole table; t-closeness bounds that.",
+                    models=gettext(" and ").join(models),
+                ),
             )
 
 

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from shoal.auditor.audit import AuditResult
 from shoal.auditor.publication import Found
 from shoal.connectors import files
+from shoal.data import language
 from shoal.data.certificate import Certificate
 from shoal.data.people import Unit, unit
 from shoal.data.printable import readable
@@ -40,8 +42,31 @@ def render_template(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    translate(environment)
     environment.filters |= dict(filters or {})
     return environment.get_template(template).render(content)
+
+
+def translate(environment: Environment) -> None:
+    """Draws the messages of templates from the catalogue. The values in them are finalized and
+    escaped as all others are.
+    """
+
+    def filled(message: str, values: dict[str, Any]) -> Markup:
+        shown = environment.finalize or (lambda value: value)
+        return Markup(message) % {name: shown(value) for name, value in values.items()}
+
+    def gettext(message: str, /, **values: Any) -> Markup:
+        return filled(language.catalogue().gettext(message), values)
+
+    def ngettext(one: str, many: str, num: int, /, **values: Any) -> Markup:
+        return filled(language.catalogue().ngettext(one, many, num), {"num": num, **values})
+
+    environment.extend(newstyle_gettext=True)  # before the extension, whose own default is False
+    environment.add_extension("jinja2.ext.i18n")
+    tag = language.catalogue().info().get("language", "en")
+    environment.filters["translated"] = language.gettext  # for words that code picks
+    environment.globals |= {"gettext": gettext, "ngettext": ngettext, "language": tag}
 
 
 def _readable(content: Any) -> Any:
@@ -99,7 +124,7 @@ def number_text(value: object) -> str:
     are.
     """
     if value is None:
-        return "none"
+        return language.gettext("none")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
     if isinstance(value, int) or value.is_integer():
@@ -110,5 +135,5 @@ def number_text(value: object) -> str:
 def percent_text(share: float | None) -> str:
     """A share in percent with one digit, two below one percent."""
     if share is None:
-        return "not known"
+        return language.gettext("not known")
     return f"{100 * share:.1f} %" if share == 0 or abs(share) >= 0.01 else f"{100 * share:.2g} %"

@@ -17,6 +17,7 @@ import numpy as np
 from shoal.auditor.dossier.context import Heading
 from shoal.auditor.publication import Found
 from shoal.data.certificate import Certificate
+from shoal.data.language import gettext, ngettext
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Kind, Role, Shown
 from shoal.policy import registry
@@ -126,10 +127,14 @@ def _promise(promise: dict[str, Any]) -> dict[str, Any]:
     return {
         **{key: promise[key] for key in stated},
         "groups": _groups(promise),
-        "bound": "at least" if model.higher_is_better else "at most",
+        "bound": gettext("at least") if model.higher_is_better else gettext("at most"),
         "title": (
             promise["model"]
-            + (f" of {', '.join(promise['attributes'])}" if promise["attributes"] else "")
+            + (
+                gettext(" of {attributes}", attributes=", ".join(promise["attributes"]))
+                if promise["attributes"]
+                else ""
+            )
         ),
         "settings": [
             f"{key.replace('_', ' ')}: {number_text(promise[key])}"
@@ -146,11 +151,16 @@ def _groups(promise: dict[str, Any]) -> str:
     classes, risk = promise.get("classes"), promise.get("risk")
     if not promise["attributes"] or not risk or not classes or not classes["count"]:
         return ""
-    return (
-        f"On these columns: {number_text(classes['count'])}"
-        f" group{'' if classes['count'] == 1 else 's'} of {number_text(classes['min'])}"
-        f" to {number_text(classes['max'])}; risk at most {percent_text(risk['max'])}, on average"
-        f" {percent_text(risk['mean'])}."
+    return ngettext(
+        "On these columns: {count:,} group of {least} to {largest}; risk at most {highest}, on"
+        " average {mean}.",
+        "On these columns: {count:,} groups of {least} to {largest}; risk at most {highest}, on"
+        " average {mean}.",
+        classes["count"],
+        least=number_text(classes["min"]),
+        largest=number_text(classes["max"]),
+        highest=percent_text(risk["max"]),
+        mean=percent_text(risk["mean"]),
     )
 
 
@@ -158,33 +168,42 @@ def _attackers(certificate: Certificate) -> list[dict[str, Any]]:
     risk = certificate["risk"]
     return [
         {
-            "name": "Prosecutor",
+            "name": gettext("Prosecutor"),
             "knows": (
-                "Knows that a certain person is in the release, and all of that person's"
-                " quasi-identifiers."
+                gettext(
+                    "Knows that a certain person is in the release, and all of that person's"
+                    " quasi-identifiers."
+                )
             ),
-            "means": "The chance to pick that person's record out of its class.",
+            "means": gettext("The chance to pick that person's record out of its class."),
             "figures": [
-                ("at most", risk["prosecutor_max"]),
-                ("on average", risk["prosecutor_mean"]),
+                (gettext("at most"), risk["prosecutor_max"]),
+                (gettext("on average"), risk["prosecutor_mean"]),
             ],
         },
         {
-            "name": "Journalist",
-            "knows": "Wants to identify anybody at all, and does not know who is in the release.",
+            "name": gettext("Journalist"),
+            "knows": gettext(
+                "Wants to identify anybody at all, and does not know who is in the release."
+            ),
             "means": _journalist(certificate),
-            "figures": [("at most", risk["journalist_max"])],
+            "figures": [(gettext("at most"), risk["journalist_max"])],
         },
         {
-            "name": "Marketer",
+            "name": gettext("Marketer"),
             "knows": (
-                "Has a list of everybody with their quasi-identifiers, and links as many as"
-                " possible."
+                gettext(
+                    "Has a list of everybody with their quasi-identifiers, and links as many as"
+                    " possible."
+                )
             ),
             "means": (
-                "The expected share of people in the release whom such a list identifies correctly."
+                gettext(
+                    "The expected share of people in the release whom such a list identifies"
+                    " correctly."
+                )
             ),
-            "figures": [("expected", risk["marketer"])],
+            "figures": [(gettext("expected"), risk["marketer"])],
         },
     ]
 
@@ -193,10 +212,13 @@ def _journalist(certificate: Certificate) -> str:
     """What the journalist's risk rests on."""
     around = certificate.get("attacks", {}).get("population") or {}
     if around.get("journalist_max") is not None:
-        return f"Compared with the population as the policy describes it ({around['source']})."
-    return (
-        "Assumed to do as well as the prosecutor: no table of the whole population was compared,"
-        " so this is an upper bound."
+        return gettext(
+            "Compared with the population as the policy describes it ({source}).",
+            source=around["source"],
+        )
+    return gettext(
+        "Assumed to do as well as the prosecutor: no table of the whole population was"
+        " compared, so this is an upper bound."
     )
 
 
@@ -205,34 +227,48 @@ def _journalist(certificate: Certificate) -> str:
 
 MEASURES = {
     "gcp": (
-        "Global certainty penalty: how much of its attribute's domain a published cell leaves open,"
-        " on average. 0 % is the original, 100 % is nothing."
+        gettext(
+            "Global certainty penalty: how much of its attribute's domain a published cell"
+            " leaves open, on average. 0 % is the original, 100 % is nothing."
+        )
     ),
     "generalized_loss": (
-        "The same, against the range that occurs in the release instead of the declared domain."
+        gettext(
+            "The same, against the range that occurs in the release instead of the declared domain."
+        )
     ),
     "discernibility": (
-        "Every record counts the records that can't be distinguished from it; a suppressed one"
-        " counts the whole table. Lower is better."
+        gettext(
+            "Every record counts the records that can't be distinguished from it; a suppressed"
+            " one counts the whole table. Lower is better."
+        )
     ),
-    "average_class_size": "Mean class size, divided by the k asked for. 1 is the best possible.",
+    "average_class_size": gettext(
+        "Mean class size, divided by the k asked for. 1 is the best possible."
+    ),
     "classification": (
-        "Records that don't have the most frequent value of their class in the column to be"
-        " predicted. Lower is better."
+        gettext(
+            "Records that don't have the most frequent value of their class in the column to be"
+            " predicted. Lower is better."
+        )
     ),
     "squared_error": (
-        "Sum of squares that is lost when every numeric quasi-identifier is replaced by the mean of"
-        " its class. Lower is better."
+        gettext(
+            "Sum of squares that is lost when every numeric quasi-identifier is replaced by the"
+            " mean of its class. Lower is better."
+        )
     ),
     "squared_error_normalised": (
-        "The same per record, each attribute divided by its standard deviation."
+        gettext("The same per record, each attribute divided by its standard deviation.")
     ),
     "information_loss_percent": (
-        "The same in percent of what is lost when the whole table is one class."
+        gettext("The same in percent of what is lost when the whole table is one class.")
     ),
     "query_error": (
-        "Mean error of counts of people in two ranges with one of three sensitive values, each"
-        " relative to the true count, of random queries. Lower is better."
+        gettext(
+            "Mean error of counts of people in two ranges with one of three sensitive values,"
+            " each relative to the true count, of random queries. Lower is better."
+        )
     ),
 }
 SHARES = ("gcp", "generalized_loss")
@@ -244,7 +280,11 @@ def _measure(name: str, score: float | None) -> dict[str, Any]:
         MEASURES.get(name) or ((known.__doc__ if known else None) or "").strip().split("\n")[0]
     )
     text = percent_text(score) if name in SHARES else number_text(score)
-    return {"name": name, "text": "does not apply" if score is None else text, "means": explained}
+    return {
+        "name": name,
+        "text": gettext("does not apply") if score is None else text,
+        "means": explained,
+    }
 
 
 def _attribute(
@@ -294,31 +334,31 @@ def _comparison(measured: Measured, index: int, found: Distribution) -> dict[str
 # Columns and suppression
 
 FATES = {
-    Role.IDENTIFIER: "names people directly: removed",
-    Role.SUBJECT: "tells who a record belongs to: counted, then removed",
-    Role.QUASI: "quasi-identifier: generalized",
-    Role.SENSITIVE: "sensitive: published as it is",
-    Role.PLAIN: "passes through: published as it is",
-    Role.TIME: "arrival: removed",
+    Role.IDENTIFIER: gettext("names people directly: removed"),
+    Role.SUBJECT: gettext("tells who a record belongs to: counted, then removed"),
+    Role.QUASI: gettext("quasi-identifier: generalized"),
+    Role.SENSITIVE: gettext("sensitive: published as it is"),
+    Role.PLAIN: gettext("passes through: published as it is"),
+    Role.TIME: gettext("arrival: removed"),
     Role.DROP: "removed",
 }
 
 
 FATES_APART = {
-    Role.QUASI: "quasi-identifier: published as it is, with the number of a group",
-    Role.SENSITIVE: "sensitive: in a second table, counted by group",
+    Role.QUASI: gettext("quasi-identifier: published as it is, with the number of a group"),
+    Role.SENSITIVE: gettext("sensitive: in a second table, counted by group"),
 }
 NUMBERS = {
-    Shown.RANGE: "to intervals",
-    Shown.MEAN: "to the means of classes",
-    Shown.BOTH: "to means and intervals",
+    Shown.RANGE: gettext("to intervals"),
+    Shown.MEAN: gettext("to the means of classes"),
+    Shown.BOTH: gettext("to means and intervals"),
 }
 
 
 def _column(attribute: Attribute, policy: Policy) -> dict[str, str]:
     fate = FATES[attribute.role]
     if attribute.pseudonym is not None:
-        fate = "names people directly: replaced by a keyed pseudonym"
+        fate = gettext("names people directly: replaced by a keyed pseudonym")
     if policy.is_in_two_tables and attribute.role in FATES_APART:
         fate = FATES_APART[attribute.role]
     elif attribute.role is Role.QUASI:
@@ -329,12 +369,16 @@ def _column(attribute: Attribute, policy: Policy) -> dict[str, str]:
 def _how(attribute: Attribute, declared: str | dict[str, Any] | None) -> str:
     """What the cells of a quasi-identifier are generalized to."""
     if declared is not None:
-        made = "" if isinstance(declared, str) else f", made by {next(iter(declared))}"
-        return f"to the nodes of a hierarchy{made}"
+        made = (
+            ""
+            if isinstance(declared, str)
+            else gettext(", made by {maker}", maker=next(iter(declared)))
+        )
+        return gettext("to the nodes of a hierarchy{made}", made=made)
     return {
         Kind.NUMBER: NUMBERS[attribute.shown],
-        Kind.ORDINAL: "to spans of its order",
-        Kind.CATEGORY: "to the value, or to nothing",
+        Kind.ORDINAL: gettext("to spans of its order"),
+        Kind.CATEGORY: gettext("to the value, or to nothing"),
     }[attribute.kind]
 
 
@@ -343,19 +387,21 @@ def _suppressions(measured: Measured) -> list[dict[str, Any]]:
     suppressed = measured.certificate["records"]["suppressed"]
     explained = {
         "missing quasi-identifier": (
-            "lack a quasi-identifier, and the policy says 'missing: suppress'"
+            gettext("lack a quasi-identifier, and the policy says 'missing: suppress'")
         ),
         "suppressed by the method": (
-            "were in a class that broke a promise; the method may suppress that many"
+            gettext("were in a class that broke a promise; the method may suppress that many")
         ),
-        "not covered by the plan": "have a value that the plan does not cover",
+        "not covered by the plan": gettext("have a value that the plan does not cover"),
     }
     rows = [
         {"count": count, "why": explained.get(why, why)} for why, count in measured.reasons.items()
     ]
     rest = suppressed - sum(measured.reasons.values())
     if rest > 0:
-        rows.append({"count": rest, "why": "show the suppression mark in every quasi-identifier"})
+        rows.append(
+            {"count": rest, "why": gettext("show the suppression mark in every quasi-identifier")}
+        )
     return rows
 
 
@@ -367,7 +413,7 @@ def _method(certificate: Certificate) -> list[tuple[str, str]]:
     if method is None:
         return []
     given = [
-        (name, number_text(value) if value != "" else "not set")
+        (name, number_text(value) if value != "" else gettext("not set"))
         for name, value in method["parameters"].items()
     ]
     # certificates of before 0.3 call it the method's account
@@ -375,9 +421,11 @@ def _method(certificate: Certificate) -> list[tuple[str, str]]:
     figures = {
         key: value for key, value in statistics.items() if not isinstance(value, (dict, list))
     }
-    found = [(f"found: {name}", number_text(value)) for name, value in figures.items()]
+    found = [
+        (gettext("found: {name}", name=name), number_text(value)) for name, value in figures.items()
+    ]
     levels = [
-        (f"level of {name}", number_text(level))
+        (gettext("level of {name}", name=name), number_text(level))
         for name, level in statistics.get("levels", {}).items()
     ]
     return [*given, *found, *levels]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.data.certificate import Certificate
 from shoal.data.fault_words import fault_sentences
+from shoal.data.language import gettext
 from shoal.data.people import span_text, unit
 from shoal.data.printable import printable_lines
 
@@ -257,18 +258,32 @@ def downstream_sentences(measured: dict[str, Any]) -> list[str]:
     lines = []
     if "models" in measured:
         lines.append(
-            f"predicting '{measured['label']}' of {measured['tested']} original records, wrong"
-            f" answers: {100 * measured['majority']:.2f} % by the most frequent answer"
+            gettext(
+                "predicting '{label}' of {tested} original records, wrong answers: {share:.2f} %"
+                " by the most frequent answer",
+                label=measured["label"],
+                tested=measured["tested"],
+                share=100 * measured["majority"],
+            )
         )
         lines += [
-            f"  {name}: {100 * errors['original']:.2f} % trained on the original, "
-            f"{100 * errors['released']:.2f} % trained on the release"
+            gettext(
+                "  {name}: {original:.2f} % trained on the original, {released:.2f} % trained on"
+                " the release",
+                name=name,
+                original=100 * errors["original"],
+                released=100 * errors["released"],
+            )
             for name, errors in measured["models"].items()
         ]
     median, mean = (100 * measured["query_error"][key] for key in ("median", "mean"))
     return [
         *lines,
-        f"counts over random ranges: off by {median:.1f} % (median), {mean:.1f} % (mean)",
+        gettext(
+            "counts over random ranges: off by {median:.1f} % (median), {mean:.1f} % (mean)",
+            median=median,
+            mean=mean,
+        ),
     ]
 
 
@@ -277,55 +292,86 @@ def explanation_sentences(measured: dict[str, Any]) -> Iterator[str]:
     why = measured["suppressed"]
     if why is not None:
         yield (
-            f"{why['records']} records are suppressed. With nothing suppressed, records in classes"
-            " that break"
+            gettext(
+                "{records} records are suppressed. With nothing suppressed, records in classes that"
+                " break",
+                records=why["records"],
+            )
         )
         yield from (f"  {promise}: {count}" for promise, count in why["promises"].items())
-        yield "of them would stay if this column were one level higher, or left out:"
+        yield gettext("of them would stay if this column were one level higher, or left out:")
         yield from (
             f"  {c['attribute']}: {c['one_level_higher']}, {c['left_out']}" for c in why["columns"]
         )
     for column in measured["generalized"]:
         broken = ", ".join(
-            f"{promise} for {count} records"
+            gettext("{promise} for {count} records", promise=promise, count=count)
             for promise, count in column["promises"].items()
             if count
         )
         yield (
-            f"'{column['attribute']}' is fully generalized; one level lower breaks"
-            f" {broken or 'no promise'}"
+            gettext(
+                "'{attribute}' is fully generalized; one level lower breaks {broken}",
+                attribute=column["attribute"],
+                broken=broken or gettext("no promise"),
+            )
         )
     for step in measured["looser"]:
         yield (
-            f"'{step['attribute']}' one level higher suppresses {step['suppressed']}; score"
-            f" {step['score']:.4g}"
+            gettext(
+                "'{attribute}' one level higher suppresses {suppressed}; score {score:.4g}",
+                attribute=step["attribute"],
+                suppressed=step["suppressed"],
+                score=step["score"],
+            )
         )
     for near in measured.get("neighbours", ()):
         if near["step"] > 0:
             continue
         breaking = near["breaking"]
         yield (
-            f"'{near['attribute']}' one level lower:"
+            gettext("'{attribute}' one level lower:", attribute=near["attribute"])
             + (
-                f" safe, loses {100 * near['loss']:.1f} %"
+                gettext(" safe, loses {loss:.1f} %", loss=100 * near["loss"])
                 if near["is_safe"]
-                else f" {breaking} records would break a promise, more than may be suppressed"
+                else gettext(
+                    " {breaking} records would break a promise, more than may be suppressed",
+                    breaking=breaking,
+                )
             )
         )
     if not measured["cheaper"]:
-        yield "nothing cheaper was found: not a k or l lower by one, and no column left out"
+        yield gettext(
+            "nothing cheaper was found: not a k or l lower by one, and no column left out"
+        )
     for change in measured["cheaper"]:
-        yield f"cheaper: {change['setting']} {_saving(change, change['now'])}"
+        yield gettext(
+            "cheaper: {setting} {change}",
+            setting=change["setting"],
+            change=_saving(change, change["now"]),
+        )
 
 
 def _saving(change: dict[str, Any], now: dict[str, Any]) -> str:
     """What a cheaper setting suppresses and scores, where that is not as it is now."""
     changes = []
     if change["suppressed"] != now["suppressed"]:
-        changes.append(f"suppresses {change['suppressed']} instead of {now['suppressed']}")
+        changes.append(
+            gettext(
+                "suppresses {suppressed} instead of {now}",
+                suppressed=change["suppressed"],
+                now=now["suppressed"],
+            )
+        )
     if None not in (change["score"], now["score"]) and change["score"] != now["score"]:
-        changes.append(f"scores {change['score']:.4g} instead of {now['score']:.4g}")
-    return " and ".join(changes)
+        changes.append(
+            gettext(
+                "scores {score:.4g} instead of {now:.4g}",
+                score=change["score"],
+                now=now["score"],
+            )
+        )
+    return gettext(" and ").join(changes)
 
 
 def _groups(groups: Mapping[str, Any]) -> str:

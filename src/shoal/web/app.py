@@ -32,6 +32,7 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
+from shoal.data.language import gettext
 from shoal.errors import InputError
 from shoal.web import (
     checked,
@@ -142,9 +143,11 @@ async def enter(request: Request) -> Response:
     try:
         cookie = request.app.state.server.door.enter(one(form_of(request), "token"))
     except TooManyTries:
-        return PlainTextResponse("Too many tries. Wait a minute.", 429)
+        return PlainTextResponse(gettext("Too many tries. Wait a minute."), 429)
     if cookie is None:
-        return PlainTextResponse("This link is used or too old. Type shoal ui for a new one.", 401)
+        return PlainTextResponse(
+            gettext("This link is used or too old. Type shoal ui for a new one."), 401
+        )
     answer = HTMLResponse(plain_page("entered.html.j2"))
     answer.set_cookie(
         COOKIE, cookie, max_age=int(IDLE_SECONDS), httponly=True, samesite="strict", path="/"
@@ -156,7 +159,7 @@ async def quit_page(request: Request) -> Response:
     server = request.app.state.server
     server.door.close()
     server.quit()
-    answer = PlainTextResponse("Shoal has ended. You may close this window.")
+    answer = PlainTextResponse(gettext("Shoal has ended. You may close this window."))
     answer.headers["clear-site-data"] = '"cache", "cookies", "storage"'
     return answer
 
@@ -214,7 +217,7 @@ async def text(request: Request) -> Response:
     policy = server.project.policy_text
     context = {
         **await frame(server, "text"),
-        "title": "Policy",
+        "title": gettext("Policy"),
         "text": policy,
         "has_comments": has_comments(policy),
     }
@@ -227,7 +230,7 @@ async def history(request: Request) -> Response:
     position = server.project.history.position(entries)
     context = {
         **await frame(server, "history"),
-        "title": "Changes",
+        "title": gettext("Changes"),
         "entries": list(reversed(entries)),
         "position": position,
         "chain": _chain(entries, position),
@@ -246,7 +249,7 @@ def _chain(entries: list[Entry], position: int) -> set[int]:
 
 
 async def helped(request: Request) -> Response:
-    context = {**await frame(request.app.state.server, "help"), "title": "Help"}
+    context = {**await frame(request.app.state.server, "help"), "title": gettext("Help")}
     return page(request, "help.html.j2", context)
 
 
@@ -307,15 +310,17 @@ async def refused(request: Request, error: Exception) -> Response:
         said = {"message": str(error.args[0]), "findings": findings}
     context = {
         **await frame(request.app.state.server, "problem"),
-        "title": "Not done",
+        "title": gettext("Not done"),
         "error": said,
     }
-    return page(request, "problem.html.j2", {**context, "heading": "Not done"}, 422)
+    return page(request, "problem.html.j2", {**context, "heading": gettext("Not done")}, 422)
 
 
 async def missing(request: Request, error: Exception) -> Response:
-    context = {**await frame(request.app.state.server, "problem"), "title": "Not found"}
-    return page(request, "problem.html.j2", {**context, "heading": "There is no such page"}, 404)
+    context = {**await frame(request.app.state.server, "problem"), "title": gettext("Not found")}
+    return page(
+        request, "problem.html.j2", {**context, "heading": gettext("There is no such page")}, 404
+    )
 
 
 async def broken(request: Request, error: Exception) -> Response:

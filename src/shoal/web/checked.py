@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from shoal.data.language import gettext
 from shoal.data.two_tables import sensitive_path
 from shoal.web import policy_text
 from shoal.web.edits import one
@@ -25,10 +26,10 @@ Context = dict[str, Any]
 CERTIFICATE = ".certificate.json"
 MOST_LISTED = 50
 FIELDS = {
-    "certificate": "Its certificate",
-    "policy": "Its policy",
-    "original": "The table it was made of",
-    "trust": "A public key that must have signed it",
+    "certificate": gettext("Its certificate"),
+    "policy": gettext("Its policy"),
+    "original": gettext("The table it was made of"),
+    "trust": gettext("A public key that must have signed it"),
 }
 
 
@@ -46,7 +47,7 @@ async def check_screen(server: Server) -> Context:
     checks = job.result.get("checks") if job and job.state == "done" and is_same else None
     return {
         **await frame(server, "check", _command(server, asked) if asked else None),
-        "title": "Check a released file",
+        "title": gettext("Check a released file"),
         "listed": await asyncio.to_thread(released_below, server.project.start),
         "start": str(server.project.start),
         "fields": FIELDS,
@@ -130,7 +131,10 @@ def beside(run: Run, other: Run) -> Context:
     losses, earlier = _losses(own), _losses(theirs)
     names = list(dict.fromkeys([*losses, *earlier]))
     rows = [(text, _text(figure(theirs)), _text(figure(own))) for text, figure in FIGURES]
-    rows += [(f"{n}, lost", _percent(earlier.get(n)), _percent(losses.get(n))) for n in names]
+    rows += [
+        (gettext("{n}, lost", n=n), _percent(earlier.get(n)), _percent(losses.get(n)))
+        for n in names
+    ]
     texts = (policy_text.text_of(one.folder / "policy.yaml") or "" for one in (other, run))
     return {
         "other": other,
@@ -157,7 +161,7 @@ def _text(value: object) -> str:
 
 def _largest_risk(stated: Context) -> str:
     risk = (stated.get("risk") or {}).get("prosecutor_max")
-    return f"1 in {1 / risk:.0f}" if risk else "–"
+    return gettext("1 in {risk:.0f}", risk=1 / risk) if risk else "–"
 
 
 def _measured(stated: Context) -> str:
@@ -170,11 +174,11 @@ def _measured(stated: Context) -> str:
 
 
 FIGURES = (
-    ("Method", lambda c: (c.get("method") or {}).get("name")),
-    ("Promises, as measured", _measured),
-    ("Detail lost", lambda c: _percent((c.get("utility") or {}).get("gcp"))),
-    ("Named at most", _largest_risk),
-    ("Groups", lambda c: c["classes"]["count"]),
-    ("Smallest group", lambda c: c["classes"]["min"]),
-    ("Rows suppressed", lambda c: c["records"]["suppressed"]),
+    (gettext("Method"), lambda c: (c.get("method") or {}).get("name")),
+    (gettext("Promises, as measured"), _measured),
+    (gettext("Detail lost"), lambda c: _percent((c.get("utility") or {}).get("gcp"))),
+    (gettext("Named at most"), _largest_risk),
+    (gettext("Groups"), lambda c: c["classes"]["count"]),
+    (gettext("Smallest group"), lambda c: c["classes"]["min"]),
+    (gettext("Rows suppressed"), lambda c: c["records"]["suppressed"]),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+from shoal.data.language import gettext
 from shoal.web import pictures
 from shoal.web.frame import frame, shell
 from shoal.web.pictures import asked_ks, required_k, rows_now
@@ -32,7 +33,7 @@ async def compare_screen(server: Server, method: str, k: str, levels: str = "") 
     context = await frame(server, "compare", command)
     return {
         **context,
-        "title": "Compare",
+        "title": gettext("Compare"),
         "rows": rows,
         "at": at,
         "table_rows": [row for row in rows if row["k"] == at],
@@ -69,8 +70,15 @@ def _neighbours(rows: list[Context], chosen: Context | None) -> list[str]:
     found = []
     for k, loss in own[max(place - 1, 0) : place] + own[place + 1 : place + 2]:
         points = 100 * abs(loss - chosen["loss"])
-        verb = "keep" if loss < chosen["loss"] else "lose"
-        found.append(f"At k = {k} you would {verb} {points:.1f} points more.")
+        if loss < chosen["loss"]:
+            change = gettext(
+                "At k = {k} you would keep {points:.1f} points more.", k=k, points=points
+            )
+        else:
+            change = gettext(
+                "At k = {k} you would lose {points:.1f} points more.", k=k, points=points
+            )
+        found.append(change)
     return found
 
 

@@ -9,6 +9,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from shoal.data.language import gettext
 from shoal.data.person.decision import asks_who
 from shoal.errors import InputError
 from shoal.web.policy_text import read
@@ -26,12 +27,12 @@ class Role(NamedTuple):
 
 
 ROLES = {
-    "identifier": Role("Names a person", "N", "names a person"),
-    "subject": Role("The person", "P", "the person"),
-    "quasi": Role("Others could know", "K", "others could know it"),
-    "sensitive": Role("Private", "S", "private"),
-    "plain": Role("Harmless, as it is", "H", "harmless"),
-    "drop": Role("Leave out", "L", "left out"),
+    "identifier": Role(gettext("Names a person"), "N", gettext("names a person")),
+    "subject": Role(gettext("The person"), "P", gettext("the person")),
+    "quasi": Role(gettext("Others could know"), "K", gettext("others could know it")),
+    "sensitive": Role(gettext("Private"), "S", gettext("private")),
+    "plain": Role(gettext("Harmless, as it is"), "H", gettext("harmless")),
+    "drop": Role(gettext("Leave out"), "L", gettext("left out")),
 }
 WORDS = {role: shown.words for role, shown in ROLES.items()}
 KEPT = ("type", "domain", "order", "hierarchy", "weight", "render", "round")
@@ -78,7 +79,7 @@ def _role(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content,
 def _change(policy: Content, name: str, form: Form) -> str:
     before, after = policy.get("attributes", {}).get(name, {}).get("role"), one(form, "role")
     if before == after:
-        return f"{WORDS.get(after, after)}, as proposed"
+        return gettext("{after}, as proposed", after=WORDS.get(after, after))
     return f"{WORDS.get(str(before), 'not named')} → {WORDS.get(after, after)}"
 
 
@@ -89,7 +90,7 @@ def _roles(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content
     names = [column_of({"column": [number]}, columns) for number in chosen]
     for name in names:
         policy = with_role(policy, name, role)
-    return policy, f"{len(names)} columns: {WORDS.get(role, role)}"
+    return policy, gettext("{names} columns: {role}", names=len(names), role=WORDS.get(role, role))
 
 
 def with_role(policy: Content, name: str, role: str) -> Content:
@@ -134,8 +135,14 @@ def _person(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Conten
     numbers = [] if chosen == ROWS else chosen.split(APART)
     names = [column_of({"person": [number]}, columns, "person") for number in numbers]
     if len(names) == 1:
-        return with_role(policy, names[0], "subject"), f"{names[0]}: the person"
-    said = f"{' + '.join(names)}: the person" if names else "every row is its own person"
+        return with_role(policy, names[0], "subject"), gettext(
+            "{names}: the person", names=names[0]
+        )
+    said = (
+        gettext("{names}: the person", names=" + ".join(names))
+        if names
+        else gettext("every row is its own person")
+    )
     return _without_stale_promises(_named_by(policy, names)), said
 
 
@@ -175,7 +182,9 @@ def _value(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content
     left = [text for text in policy.get("missing_values") or [""] if text not in ask["values"]]
     answered = {"role": policy["attributes"][name]["role"]}
     attributes = {**policy["attributes"], name: answered}
-    return {**policy, "attributes": attributes, "missing_values": left}, f"{name}: they are values"
+    return {**policy, "attributes": attributes, "missing_values": left}, gettext(
+        "{name}: they are values", name=name
+    )
 
 
 # Hierarchies
@@ -190,7 +199,9 @@ def _how(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, 
     for key in ("type", "domain", "order", "hierarchy", "render", "round"):
         settings.pop(key, None)
     made = HOWS[how](form)
-    said = {"none": "only whole or *", "file": "hierarchy from a file"}.get(how, how)
+    said = {"none": gettext("only whole or *"), "file": gettext("hierarchy from a file")}.get(
+        how, how
+    )
     attributes = {**policy["attributes"], name: settings | made}
     return {**policy, "attributes": attributes}, f"{name}: {said}"
 
@@ -273,7 +284,7 @@ def _unpromise(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Con
     gone = promises.pop(index)
     if not promises:
         raise InputError("promises: a policy has at least one; change it instead")
-    return {**policy, "promises": promises}, f"no longer: {said_of(gone)}"
+    return {**policy, "promises": promises}, gettext("no longer: {gone}", gone=said_of(gone))
 
 
 def said_of(promise: Content) -> str:
@@ -283,11 +294,18 @@ def said_of(promise: Content) -> str:
     if model == "k-anonymity":
         return f"k: {promise.get('k')}"
     if model == "l-diversity" and promise.get("kind", "distinct") == "distinct":
-        return f"{about}: at least {promise.get('l')} different"
+        return gettext("{about}: at least {value} different", about=about, value=promise.get("l"))
     if model == "l-diversity":
-        return f"{about}: at least {promise.get('l')} ({promise.get('kind')})"
+        return gettext(
+            "{about}: at least {value} ({kind})",
+            about=about,
+            value=promise.get("l"),
+            kind=promise.get("kind"),
+        )
     if model == "t-closeness":
-        return f"{about}: at most {promise.get('t')} from the whole table"
+        return gettext(
+            "{about}: at most {value} from the whole table", about=about, value=promise.get("t")
+        )
     rest = ", ".join(f"{k} {v}" for k, v in promise.items() if k not in ("model", "attribute"))
     return f"{about}: {model} {rest}" if about else f"{model} {rest}"
 
@@ -304,7 +322,7 @@ def _method(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Conten
         key, _, value = setting.partition("=")
         method[key] = _typed(value)
     rest = {key: value for key, value in policy.items() if key not in ("method", "seed")}
-    said = f"method: {label}"
+    said = gettext("method: {label}", label=label)
     policy = {**rest, "method": method, **({"seed": policy["seed"]} if "seed" in policy else {})}
     if one(form, "k"):
         before = policy
@@ -323,7 +341,7 @@ def _typed(text: str) -> Any:
 
 
 def _text(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
-    return read("\n".join(one(form, "text").splitlines()) + "\n"), "edited as text"
+    return read("\n".join(one(form, "text").splitlines()) + "\n"), gettext("edited as text")
 
 
 EDITS: dict[str, Callable[[Form, Content, Sequence[str]], tuple[Content, str]]] = {

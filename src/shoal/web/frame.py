@@ -15,8 +15,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from shoal.data.findings import some_named
+from shoal.data.language import gettext, ngettext
 from shoal.data.person.decision import asks_who
 from shoal.data.printable import printable
+from shoal.reports.pages import translate
 from shoal.web.edits import said_of, subject_of
 from shoal.web.pictures import rows_now
 from shoal.web.server import Server
@@ -106,15 +108,15 @@ def job_context(server: Server, job: Any) -> Context:
 
 def job_name(job: Any) -> str:
     if job.kind == "draft":
-        return f"Draft {int(job.asked['run'])}"
+        return gettext("Draft {run}", run=int(job.asked["run"]))
     return {
-        "release": "Release",
-        "compare": "Comparison",
-        "attack": "Attacks",
-        "marginal": "Prices of columns",
-        "verify": "Check",
-        "what-if": "What each method would do",
-        "republish": "The next release",
+        "release": gettext("Release"),
+        "compare": gettext("Comparison"),
+        "attack": gettext("Attacks"),
+        "marginal": gettext("Prices of columns"),
+        "verify": gettext("Check"),
+        "what-if": gettext("What each method would do"),
+        "republish": gettext("The next release"),
     }.get(job.kind, job.kind)
 
 
@@ -144,20 +146,24 @@ def hierarchy_note(server: Server, checked: Context | None) -> tuple[str, bool]:
         return "", False
     gaps = {f["attribute"] for f in checked["findings"] if f["fault"] == "MISFIT"} & {*quasi}
     if gaps:
-        return f"{len(gaps)} gap{'s' if len(gaps) > 1 else ''}", False
-    return f"{len(quasi)} of {len(quasi)} fit", True
+        return ngettext("{count} gap", "{count} gaps", len(gaps)), False
+    return gettext("{quasi} of {quasi} fit", quasi=len(quasi)), True
 
 
 def table_line(server: Server, risk: Context | None) -> str:
     """The table in a line: its name, its rows, its people."""
     path, about = server.project.table, server.project.about
     if path is None:
-        return "no table yet"
-    parts = [path.name, f"{about.get('rows', 0):,} rows"]
+        return gettext("no table yet")
+    parts = [path.name, gettext("{value:,} rows", value=about.get("rows", 0))]
     if server.sample_of:
-        parts[1] = f"sample: {about['rows']:,} of {about['rows_in_all']:,} rows"
+        parts[1] = gettext(
+            "sample: {rows:,} of {rows_in_all:,} rows",
+            rows=about["rows"],
+            rows_in_all=about["rows_in_all"],
+        )
     if risk and risk.get("unit") == "people":
-        parts.append(f"{risk['people']:,} people")
+        parts.append(gettext("{people:,} people", people=risk["people"]))
     return " · ".join(parts)
 
 
@@ -197,24 +203,38 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
     policy, rows = project.policy, project.about.get("rows")
     has_table = server.table_key() is not None
     open_questions = questions(server)
-    asked = "1 question" if open_questions == 1 else f"{open_questions} questions"
+    asked = ngettext("{count} question", "{count} questions", open_questions)
     columns = len(policy.get("attributes") or {})
     hierarchies = hierarchy_note(server, checked)
-    gaps = "gap" in hierarchies[0]
+    has_gaps = bool(hierarchies[0]) and not hierarchies[1]
     measured = len(rows_now(server)) if has_table else 0
     drawn = [
-        ("open", "Open", f"{rows:,} rows" if has_table and rows else "", has_table),
+        (
+            "open",
+            gettext("Open"),
+            gettext("{rows:,} rows", rows=rows) if has_table and rows else "",
+            has_table,
+        ),
         (
             "columns",
-            "Columns",
-            "" if not has_table else asked if open_questions else f"{columns} columns",
+            gettext("Columns"),
+            ""
+            if not has_table
+            else asked
+            if open_questions
+            else gettext("{columns} columns", columns=columns),
             has_table and not open_questions,
         ),
-        ("hierarchies", "Hierarchies", *hierarchies),
-        ("promises", "Promises", promise_note(policy), not open_questions + gaps),
-        ("compare", "Compare", f"{measured} measured" if measured else "", bool(measured)),
-        ("result", "Result", *result_note(server)),
-        ("release", "Release", "", False),
+        ("hierarchies", gettext("Hierarchies"), *hierarchies),
+        ("promises", gettext("Promises"), promise_note(policy), not open_questions + has_gaps),
+        (
+            "compare",
+            gettext("Compare"),
+            gettext("{measured} measured", measured=measured) if measured else "",
+            bool(measured),
+        ),
+        ("result", gettext("Result"), *result_note(server)),
+        ("release", gettext("Release"), "", False),
     ]
     looked = ["open", *project.looked_at]  # whoever has opened a table has looked there
     return [
@@ -225,13 +245,13 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
 
 def result_note(server: Server) -> tuple[str, bool]:
     if server.jobs.open and any(job.kind == "draft" for job in server.jobs.open):
-        return "making a draft", False
+        return gettext("making a draft"), False
     run = server.last_draft()
     if run is None:
         return "", False
     if server.stale_parts(run):
-        return f"draft {run.number}, older policy", False
-    return f"draft {run.number} holds", True
+        return gettext("draft {number}, older policy", number=run.number), False
+    return gettext("draft {number} holds", number=run.number), True
 
 
 # Templates to pages: everything escaped, cells isolated, nothing fetched from elsewhere.
@@ -251,6 +271,7 @@ def environment() -> Environment:
         undefined=_Blank,
         finalize=_visible,
     )
+    translate(found)
     found.filters |= {
         "shown": shown,
         "percent": percent,
@@ -291,7 +312,7 @@ def size_text(size: float) -> str:
 
 def percent(share: float | None) -> str:
     if share is None:
-        return "not measured"
+        return gettext("not measured")
     return f"{100 * share:.1f} %"
 
 

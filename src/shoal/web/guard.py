@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
+from shoal.data.language import gettext
+
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -72,12 +74,14 @@ class Guard:
             return
         body = await _body(receive, headers)
         if body is None:
-            await _refuse(sender, 413, "This is more than a form holds.")
+            await _refuse(sender, 413, gettext("This is more than a form holds."))
             return
         form = _fields(body, headers)
         cookie = headers.cookie(COOKIE)
         if _changes(scope) and not self._is_ours(scope, cookie, form):
-            await _refuse(sender, 403, "This form is of an earlier visit. Load the page again.")
+            await _refuse(
+                sender, 403, gettext("This form is of an earlier visit. Load the page again.")
+            )
             return
         state = scope.setdefault("state", {})
         state["form"], state["cookie"] = form or {}, cookie
@@ -95,21 +99,23 @@ class Guard:
         if headers.every("host") != [self._door.address]:
             return 400, ""  # a name that leads here was not given by us
         if is_stranger(scope.get("client"), (self._door.host, self._door.port)):
-            return 403, "The page is for the account that has opened it."
+            return 403, gettext("The page is for the account that has opened it.")
         if scope["method"] not in ("GET", "HEAD", "POST"):
             return 405, ""
         if scope["path"] in (ENTER, LINK) and scope["method"] == "POST":
             return None
         if not self._door.knows(headers.cookie(COOKIE)):
-            return 401, "Not open. Type shoal ui in a shell: it opens this page in your browser."
+            return 401, gettext(
+                "Not open. Type shoal ui in a shell: it opens this page in your browser."
+            )
         # a request that has none of these headers was made by no page
         site = headers.last("sec-fetch-site")
         if _changes(scope):
             if headers.every("origin") != [self._door.origin] or site not in (None, "same-origin"):
-                return 403, "Only a form of this page can change something."
+                return 403, gettext("Only a form of this page can change something.")
             return None
         if site not in (None, "same-origin", "none"):
-            return 403, "Another page asked for this."
+            return 403, gettext("Another page asked for this.")
         return None
 
 

@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from shoal.connectors.dialect import Dialect
+from shoal.data.language import gettext
 from shoal.web.desk import Line, end_with_the_server, said
 from shoal.web.sign_off import TRACE, trace_of
 
@@ -91,7 +92,7 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
         trace=str(folder / TRACE),
         progress=tell,
     )
-    tell("drawing the report")
+    tell(gettext("drawing the report"))
     write_report(outcome, policy, folder / "report.html", _heading(folder))
     _keep_people(asked, outcome, policy)
     measured = measured_of(outcome, policy)
@@ -277,9 +278,9 @@ class Copy(NamedTuple):
 
 
 COPIES = (
-    Copy("data.xlsx", "Excel workbook"),
-    Copy("data-semicolons.csv", "CSV that a European Excel opens", Dialect(";", bom=True)),
-    Copy("data.parquet", "Parquet, for programs"),
+    Copy("data.xlsx", gettext("Excel workbook")),
+    Copy("data-semicolons.csv", gettext("CSV that a European Excel opens"), Dialect(";", bom=True)),
+    Copy("data.parquet", gettext("Parquet, for programs")),
 )
 
 

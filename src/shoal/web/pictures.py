@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from shoal.data.language import gettext
 from shoal.web import policy_text
 from shoal.web.policy_text import sha256, written
 from shoal.web.project import Project
@@ -16,10 +17,10 @@ MOST_FISH = 30
 MOST_K = 50
 K_TICKS = (2, 3, 5, 7, 10, 15, 20, 30, 50)
 CUSTOMS = {
-    3: "least used",
-    5: "common in statistics",
-    11: "medicines agencies",
-    20: "open data, strict",
+    3: gettext("least used"),
+    5: gettext("common in statistics"),
+    11: gettext("medicines agencies"),
+    20: gettext("open data, strict"),
 }
 
 
@@ -108,7 +109,10 @@ def loss_curve(points: Sequence[tuple[int, float]], k: int) -> dict[str, Any]:
         for at, loss in sorted(points)
     ]
     lines = [
-        {"y": round(height * (1 - share / top), 1), "text": f"{round(100 * share)} % lost"}
+        {
+            "y": round(height * (1 - share / top), 1),
+            "text": gettext("{share} % lost", share=round(100 * share)),
+        }
         for share in (0.0, top / 2, top)
     ]
     ticks = [

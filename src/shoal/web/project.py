@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from shoal.data.language import gettext
 from shoal.errors import InputError
 from shoal.policy.loading import SafeLoader
 from shoal.web import policy_text as files
@@ -225,7 +226,9 @@ class Project:
             return False
         changed = {name: (now.get(name), text) for name, text in back.items()}
         self._write(changed)
-        self.history.add(f"undone, back to {target or 'the start'}", changed, returns_to=target)
+        self.history.add(
+            gettext("undone, back to {or_}", or_=target or "the start"), changed, returns_to=target
+        )
         self._remember()
         return True
 
@@ -241,7 +244,7 @@ class Project:
         if not changed:
             return False
         files.made(self.history.folder)
-        self.history.add(f"{', '.join(changed)}: edited by hand", changed)
+        self.history.add(gettext("{changed}: edited by hand", changed=", ".join(changed)), changed)
         self._remember()
         return True
 

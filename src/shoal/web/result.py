@@ -14,6 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from shoal.data.certificate import Certificate
+from shoal.data.language import gettext
 from shoal.errors import InputError
 from shoal.reports.text import explanation_sentences
 from shoal.web import pictures, policy_text, sign_off
@@ -29,9 +30,13 @@ from shoal.web.work import Refused
 
 Context = dict[str, Any]
 MEASURED = {
-    "k-anonymity": "groups of at least {measured} people (asked {asked})",
-    "l-diversity": "at least {measured} different values of {about} in each (asked {asked})",
-    "t-closeness": "no group farther than {measured} from the whole in {about} (asked {asked})",
+    "k-anonymity": gettext("groups of at least {measured} people (asked {asked})"),
+    "l-diversity": gettext(
+        "at least {measured} different values of {about} in each (asked {asked})"
+    ),
+    "t-closeness": gettext(
+        "no group farther than {measured} from the whole in {about} (asked {asked})"
+    ),
 }
 
 
@@ -42,7 +47,7 @@ async def result_screen(server: Server, name: str | None, cells: Context | None 
     run = project.run(name) if name else next(iter(runs), None)
     context = {
         **await frame(server, "result", [*project.publish_command, "--report", "report.html"]),
-        "title": "Result" if run is None else f"Draft {run.number}",
+        "title": gettext("Result") if run is None else gettext("Draft {number}", number=run.number),
         "run": run,
         "runs": runs,
         "cells": cells or {},
@@ -84,7 +89,7 @@ async def _measured(server: Server, run: Run) -> Context:
         "before": before,
         "alone_after": (stated.get("together") or {}).get("alone"),
         "worst_risk": _one_in(risk.get("prosecutor_max")),
-        "worst_before": "1 in 1" if before and before.get("lone") else "",
+        "worst_before": gettext("1 in 1") if before and before.get("lone") else "",
         "loss": (stated.get("utility") or {}).get("gcp"),
         "suppressed": stated["records"]["suppressed"],
         "largest": largest,
@@ -117,7 +122,7 @@ async def _risk_of(server: Server, run: Run) -> Context | None:
 def _sentence(promise: Context) -> Context:
     about = ", ".join(promise.get("attributes") or [])
     text = MEASURED.get(
-        promise["model"], promise["model"] + " of {about}: {measured} (asked {asked})"
+        promise["model"], promise["model"] + gettext(" of {about}: {measured} (asked {asked})")
     )
     figures = {key: number(promise[key]) for key in ("measured", "asked")}
     return {"text": text.format(about=about, **figures), "holds": promise["holds"]}
@@ -135,7 +140,11 @@ def _one_in(risk: float | None) -> str:
     if not risk:
         return "nobody"
     people = 1 / risk
-    return f"1 in {people:.0f}" if abs(people - round(people)) < 0.05 else f"1 in {people:.1f}"
+    return (
+        gettext("1 in {people:.0f}", people=people)
+        if abs(people - round(people)) < 0.05
+        else gettext("1 in {people:.1f}", people=people)
+    )
 
 
 def _largest_change(shown: Context) -> Context | None:
@@ -158,7 +167,9 @@ def _suffers(server: Server, run: Run, column: Context) -> Context:
         "name": column["name"],
         "number": names.index(column["name"]) + 1 if column["name"] in names else 0,
         "loss": column.get("loss") or 0.0,
-        "kept": f"{exact[0]:,} → {exact[1]:,} values" if all(exact) else "",
+        "kept": gettext("{before:,} → {after:,} values", before=exact[0], after=exact[1])
+        if all(exact)
+        else "",
         "others": price.get("others"),
         "without": price.get("others_without"),
         "why_not": price.get("why_not"),
@@ -277,7 +288,9 @@ async def jobs(request: Request) -> Response:
     if job is None:
         text = server.project.policy_text  # once: an editor may write it at any moment
         if one(form, "base") != sha256(text):
-            server.notices.append("The policy was changed elsewhere; look at it before a draft.")
+            server.notices.append(
+                gettext("The policy was changed elsewhere; look at it before a draft.")
+            )
             return back(form, "promises")
         server.project.notice_hand_edits()
         job = server.start_draft(one(form, "once"), read(text), text)
@@ -301,17 +314,17 @@ async def _tried(server: Server, form: Form) -> Response:
     tried: dict[str, int | str]
     if one(form, "k") and not one(form, "method"):
         changed, _ = edited("k", form, policy, ())
-        why = f"tried with k = {one(form, 'k')}"
+        why = gettext("tried with k = {form}", form=one(form, "k"))
         tried = {"k": one(form, "k")}
     elif one(form, "method"):
         changed, said = edited("method", form, policy, ())
-        why = f"tried with {said}"
+        why = gettext("tried with {said}", said=said)
         tried = {"method": one(form, "method")}
     else:
         columns = server.project.about.get("columns") or []
         name = column_of(form, columns)
         changed = with_role(policy, name, "drop")
-        why, tried = f"tried without {name}", {"column": columns.index(name) + 1}
+        why, tried = gettext("tried without {name}", name=name), {"column": columns.index(name) + 1}
     job = server.start_draft(one(form, "once"), changed, written(changed), why, tried)
     return RedirectResponse(f"/result/{job.asked['run']}", 303)
 
@@ -376,7 +389,7 @@ async def rows(request: Request) -> Response:
         context = await result_screen(server, run.name, {**cells, "first": first})
         return page(request, "result.html.j2", context)
     cells = await server.desk.look("show_rows", **key, read=server.read_options, first=first)
-    context = {**await frame(server, "rows"), "title": "Rows", "cells": cells}
+    context = {**await frame(server, "rows"), "title": gettext("Rows"), "cells": cells}
     return page(request, "rows.html.j2", context)
 
 

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from shoal.data.language import gettext
 from shoal.errors import InputError
 from shoal.web import policy_text
 from shoal.web.edits import Form, edited, lines_of, one, subject_of
@@ -104,7 +105,9 @@ def _set_missing(server: Server, form: Form) -> None:
     policy = server.project.policy
     if texts and ["", *texts] != policy.get("missing_values"):
         content = {**policy, "missing_values": ["", *texts]}
-        server.project.edit_policy(f"{len(texts)} texts mean no value", content, None)
+        server.project.edit_policy(
+            gettext("{texts} texts mean no value", texts=len(texts)), content, None
+        )
 
 
 async def _invented(server: Server) -> Path:
@@ -165,7 +168,7 @@ async def _conflict(request: Request, kind: str, form: Form, base: str) -> Respo
     kept = [(n, v) for n, values in form.items() if n not in ("key", "base") for v in values]
     context = {
         **await frame(server, "conflict"),
-        "title": "Changed elsewhere",
+        "title": gettext("Changed elsewhere"),
         "theirs": theirs,
         "mine": mine,
         "can_merge": can_merge and kind != "text",
@@ -188,7 +191,7 @@ async def undo(request: Request) -> Response:
     if one(form, "base") != server.project.policy_sha:
         return await _conflict(request, "text", {**form, "text": [""]}, one(form, "base"))
     if not server.project.undo(int(to) if to else None):
-        server.notices.append("Nothing is left to undo.")
+        server.notices.append(gettext("Nothing is left to undo."))
     server.desk.forget()
     return back(form, "columns")
 

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from shoal.data.language import gettext, ngettext
 from shoal.errors import InputError
 from shoal.web import policy_text
 from shoal.web.edits import Form, edited, one
@@ -61,18 +62,21 @@ async def changed(request: Request) -> Response:
             "tree_text", **_asked(server, project.policy), attribute=name
         )
         changes = _with_table(server, name, number, found["text"])
-        sentence = f"{name}: groups of its values"
+        sentence = gettext("{name}: groups of its values", name=name)
     elif kind == "use":
         place = policy_text.within(one(form, "file"), project.start)
         await server.rules.look("edit_tree", file=str(place), edits=[])  # whether it is one at all
         content = policy_text.text_of(place)
         changes = _with_table(server, name, number, content or "")
-        sentence = f"{name}: hierarchy from a file"
+        sentence = gettext("{name}: hierarchy from a file", name=name)
     elif kind == "no_value":
         policy = dict(project.policy)
         known = policy.get("missing_values") or [""]
         policy["missing_values"] = list(dict.fromkeys([*known, one(form, "value")]))
-        changes, sentence = {POLICY: written(policy)}, f"{name}: a text means no value"
+        changes, sentence = (
+            {POLICY: written(policy)},
+            gettext("{name}: a text means no value", name=name),
+        )
     else:
         edits, said = tree_edit(form)
         path = project.folder / str(project.policy["attributes"][name].get("hierarchy"))
@@ -129,11 +133,11 @@ ROUTES = [
 Context = dict[str, Any]
 FOLDER = "hierarchies"
 MAKERS = {
-    "prefix": "digits from the right",
-    "bins": "ranges in steps",
-    "dates": "months and years",
-    "order": "an order",
-    "tree": "a tree in the policy",
+    "prefix": gettext("digits from the right"),
+    "bins": gettext("ranges in steps"),
+    "dates": gettext("months and years"),
+    "order": gettext("an order"),
+    "tree": gettext("a tree in the policy"),
 }
 
 
@@ -155,7 +159,7 @@ async def hierarchies_screen(
     command = ["shoal", "policy", "check", "policy.yaml", project.table_in_commands]
     context = {
         **await frame(server, "hierarchies", [*command, "--show-values"]),
-        "title": "Hierarchies",
+        "title": gettext("Hierarchies"),
         "tabs": [_tab(names, name, attributes[name], found, own) for name in quasi],
         "name": own,
         "number": names.index(own) + 1 if own in names else 0,
@@ -208,17 +212,17 @@ def _tab(
 ) -> Context:
     hierarchy, gap = settings.get("hierarchy"), found.get(name)
     if gap:
-        said = f"! {gap} value{'s' if gap != 1 else ''} without a place"
+        said = ngettext("! {count} value without a place", "! {count} values without a place", gap)
     elif isinstance(hierarchy, str):
         said = Path(hierarchy).name
     elif isinstance(hierarchy, dict):
         said = MAKERS.get(next(iter(hierarchy)), "made")
     elif settings.get("type") == "number" or "domain" in settings:
-        said = "ranges"
+        said = gettext("ranges")
     elif "order" in settings:
-        said = "ranges in their order"
+        said = gettext("ranges in their order")
     else:
-        said = "only whole or *"
+        said = gettext("only whole or *")
     return {
         "name": name,
         "number": names.index(name) + 1,
@@ -279,26 +283,28 @@ def tree_edit(form: Form) -> tuple[list[Context], str]:
     kind = one(form, "do")
     value, under = one(form, "value"), one(form, "under")
     if kind == "put":
-        return [{"put": value, "under": under}], "a value put into its place"
+        return [{"put": value, "under": under}], gettext("a value put into its place")
     if kind == "rename":
-        return [{"rename": value, "to": one(form, "to")}], "a group renamed"
+        return [{"rename": value, "to": one(form, "to")}], gettext("a group renamed")
     if kind == "move":
-        return [{"move": value, "under": under}], "a group moved"
+        return [{"move": value, "under": under}], gettext("a group moved")
     if kind == "group":
         members = [label for label in form.get("of", []) if label]
         if not members:
             raise InputError("new group: mark what belongs to it")
-        return [{"group": one(form, "to"), "of": members}], "a new group"
+        return [{"group": one(form, "to"), "of": members}], gettext("a new group")
     if kind == "rare":
         least = one(form, "least")
         if not (least.isascii() and least.isdigit() and 0 < int(least) < 10**9):
             raise InputError("group what is rare: is not a number of rows; write for instance 5")
-        return [{"rare": int(least), "into": one(form, "to") or "other"}], "what is rare grouped"
+        return [{"rare": int(least), "into": one(form, "to") or "other"}], gettext(
+            "what is rare grouped"
+        )
     if kind == "step":
         step = one(form, "step")
         if not step.isdecimal():
             raise InputError("new step: is not a number; give the step below it")
-        return [{"step": int(step)}], "a new step"
+        return [{"step": int(step)}], gettext("a new step")
     raise InputError("edit: there is none of this name; load the page again")
 
 

@@ -16,6 +16,7 @@ from starlette.routing import Route
 from shoal.auditor.dossier.context import SHOWN, Rating, read_context, text_fields, words_of
 from shoal.data.certificate import Certificate
 from shoal.data.findings import some_named
+from shoal.data.language import gettext
 from shoal.errors import InputError
 from shoal.reports.attacks import MUCH, attack_lines, rows_of, verdict
 from shoal.web import policy_text
@@ -59,7 +60,11 @@ async def release(request: Request) -> Response:
         server.project.edit(sentence, {RELEASE: written(content)}, None)
     elif do == "ask":
         asker = " ".join(one(form, "asker").split())
-        said = "somebody else must sign off" if asker else "whoever made the draft may sign off"
+        said = (
+            gettext("somebody else must sign off")
+            if asker
+            else gettext("whoever made the draft may sign off")
+        )
         server.remember(said, asked_by=asker or None)
     elif do == "attack":
         others = [str(other.place) for other in others_of(server, run)]
@@ -139,9 +144,11 @@ async def sign(request: Request) -> Response:
     when = datetime.now().astimezone().isoformat(timespec="seconds")
     kept = [*signed(run), {**entry, "at": when, "hashes": own}]
     policy_text.write(run.folder / SIGNED, json.dumps(kept, indent=1))
-    word = "accepted" if decision == ACCEPT else "refused"
+    word = gettext("accepted") if decision == ACCEPT else gettext("refused")
     text = written(_decided(server, run))
-    server.project.edit(f"draft {run.number} {word}", {RELEASE: text}, None)
+    server.project.edit(
+        gettext("draft {number} {word}", number=run.number, word=word), {RELEASE: text}, None
+    )
     return RedirectResponse("/release", 303)
 
 
@@ -156,7 +163,11 @@ ROUTES = [
 
 
 Context = dict[str, Any]
-KINDS = {"public": "Open to everybody", "restricted": "By contract", "enclave": "In a safe room"}
+KINDS = {
+    "public": gettext("Open to everybody"),
+    "restricted": gettext("By contract"),
+    "enclave": gettext("In a safe room"),
+}
 
 
 def attacks_of(run: Run) -> list[str] | None:
@@ -175,8 +186,13 @@ def _together(run: Run, others: list[Overlap]) -> tuple[bool, str]:
     beside = run.certificate.get("beside") or {}
     judged = {release.get("sha256") for release in beside.get("releases", ())}
     if not {other.sha256 for other in others} <= judged:
-        return False, f"{some_named([o.name for o in others])}: try attacks to judge them together"
-    return bool(beside["holds"]), "" if beside["holds"] else "together they break a promise"
+        return False, gettext(
+            "{others}: try attacks to judge them together",
+            others=some_named([o.name for o in others]),
+        )
+    return bool(beside["holds"]), "" if beside["holds"] else gettext(
+        "together they break a promise"
+    )
 
 
 def ledgers_of(server: Server, run: Run) -> list[str]:
@@ -203,8 +219,11 @@ def to_accept(server: Server, run: Run) -> list[str]:
     grave = [finding.text for finding in certificate.grave]
     much = [row.sentence for row in rows_of(certificate) if verdict(certificate, row) == MUCH]
     ledgers = [
-        f"The ledger '{name}' knows people by the same column, and was not judged together with"
-        " this draft; 'shoal audit --with' does"
+        gettext(
+            "The ledger '{name}' knows people by the same column, and was not judged together"
+            " with this draft; 'shoal audit --with' does",
+            name=name,
+        )
         for name in ledgers_of(server, run)
     ]
     return [*grave, *much, *ledgers]
@@ -223,37 +242,57 @@ def gate(server: Server, run: Run) -> list[Context]:
     open_fields = [
         name
         for name, value in (
-            ("recipient", who),
-            ("purpose", given.get("purpose")),
-            ("controls", controls),
-            ("review date", given.get("review_by")),
+            (gettext("recipient"), who),
+            (gettext("purpose"), given.get("purpose")),
+            (gettext("controls"), controls),
+            (gettext("review date"), given.get("review_by")),
         )
         if not value
     ]
     accepted = is_accepted(server.project, run)
     asker = server.project.about.get("asked_by")
-    changed = f"{', '.join(stale)} changed" if stale else ""
+    changed = gettext("{stale} changed", stale=", ".join(stale)) if stale else ""
     tried = attacks_of(run)
     words = given.get("accepted") or {}
     others = others_of(server, run)
     is_safe, beside = _together(run, others) if others else (bool(given.get("other_releases")), "")
     not_accepted = [point for point in to_accept(server, run) if not words.get(point)]
     rows = [
-        ("Every promise holds on the file", holds, f"draft {run.number}", "/result"),
-        ("Table, policy and hierarchies unchanged since", not stale, changed, "/result"),
-        ("Who is one person is answered", person_answered(server), "", "/columns"),
-        ("Attacks tried", tried is not None, "" if tried is not None else "not yet", "#attacks"),
         (
-            "Grave findings accepted in words",
+            gettext("Every promise holds on the file"),
+            holds,
+            gettext("draft {number}", number=run.number),
+            "/result",
+        ),
+        (gettext("Table, policy and hierarchies unchanged since"), not stale, changed, "/result"),
+        (gettext("Who is one person is answered"), person_answered(server), "", "/columns"),
+        (
+            gettext("Attacks tried"),
+            tried is not None,
+            "" if tried is not None else gettext("not yet"),
+            "#attacks",
+        ),
+        (
+            gettext("Grave findings accepted in words"),
             not not_accepted,
-            f"{len(not_accepted)} open" if not_accepted else "",
+            gettext("{not_accepted} open", not_accepted=len(not_accepted)) if not_accepted else "",
             "#accept",
         ),
-        ("Recipient, purpose, controls, review", not open_fields, ", ".join(open_fields), "#who"),
-        ("A reason for every column", not lacking, some_named(lacking), "#why"),
-        ("Other releases of these people", is_safe, beside, "#attacks" if others else "#other"),
         (
-            "Signed off by somebody else" if asker else "Signed off",
+            gettext("Recipient, purpose, controls, review"),
+            not open_fields,
+            ", ".join(open_fields),
+            "#who",
+        ),
+        (gettext("A reason for every column"), not lacking, some_named(lacking), "#why"),
+        (
+            gettext("Other releases of these people"),
+            is_safe,
+            beside,
+            "#attacks" if others else "#other",
+        ),
+        (
+            gettext("Signed off by somebody else") if asker else gettext("Signed off"),
             accepted,
             "" if accepted else _not_accepted(server, run),
             "#sign",
@@ -267,8 +306,16 @@ def gate(server: Server, run: Run) -> list[Context]:
 def _not_accepted(server: Server, run: Run) -> str:
     found = decisions(server.project, run)
     if found:
-        return "refused" if found[-1]["decision"] == REJECT else "by who asked for it"
-    return "something has changed since; sign off again" if signed(run) else "not yet"
+        return (
+            gettext("refused")
+            if found[-1]["decision"] == REJECT
+            else gettext("by who asked for it")
+        )
+    return (
+        gettext("something has changed since; sign off again")
+        if signed(run)
+        else gettext("not yet")
+    )
 
 
 def published(run: Run) -> list[str]:
@@ -296,7 +343,7 @@ async def release_screen(server: Server) -> Context:
     folder = server.project.folder / "releases"
     context = {
         **await frame(server, "release"),
-        "title": "Release",
+        "title": gettext("Release"),
         "start": str(server.project.start),
         "run": run,
         "command": shell([word for word in words if word]),
@@ -323,13 +370,15 @@ async def release_screen(server: Server) -> Context:
             {
                 "name": name,
                 "why": _why(given, name),
-                "done": SHOWN.get(str((columns.get(name) or {}).get("technique")), "as it is"),
+                "done": gettext(
+                    SHOWN.get(str((columns.get(name) or {}).get("technique")), "as it is")
+                ),
                 "rated": (given.get("attributes") or {}).get(name) or {},
                 "number": number,
             }
             for number, name in enumerate(published(run), 1)
         ],
-        "ratings": {key: Rating.model_fields[key].title for key in RATINGS},
+        "ratings": {key: gettext(str(Rating.model_fields[key].title)) for key in RATINGS},
         "grades": GRADES,
         "further": further_fields(given),
         "attacks": attacks_of(run),
@@ -362,7 +411,7 @@ GRADES = ("low", "medium", "high")
 def further_fields(given: Context) -> list[Context]:
     """The other answers of a context, with what each is called."""
     return [
-        {"name": field, "text": words_of(field), "value": _answer(given, field)}
+        {"name": field, "text": gettext(words_of(field)), "value": _answer(given, field)}
         for field in text_fields()
         if field not in OWN_NAMES
     ]
@@ -389,7 +438,7 @@ def with_answers(
             first, _, part = field.partition(".")
             value = _typed(field, one(form, name))
             content[first] = {**(content.get(first) or {}), part: value} if part else value
-            said.append(words_of(field))
+            said.append(gettext(words_of(field)))
     other = one(form, "other")
     others = "none-known" if other == "none" else lines_of(form, "others") if other else None
     if others == []:
@@ -402,7 +451,7 @@ def with_answers(
     for key, value in changes.items():
         if content.get(key) != value and (value or content.get(key)):
             content[key] = value
-            said.append(key.replace("_", " "))
+            said.append(gettext(key.replace("_", " ")))
     reasons = dict(given.get("attributes") or {})
     for number, name in enumerate(names, 1):
         rated = reasons.get(name) or {}
@@ -410,11 +459,11 @@ def with_answers(
         more = {key: one(form, field) or None for key, field in asked.items() if field in form}
         if any(rated.get(key) != value for key, value in more.items()):
             reasons[name] = {**rated, **more}
-            said.append(f"a reason for {name}")
+            said.append(gettext("a reason for {name}", name=name))
     if reasons:
         content["attributes"] = reasons
     read_context(content)
-    return content, "release: " + (", ".join(said) or "nothing new")
+    return content, gettext("release: ") + (", ".join(said) or gettext("nothing new"))
 
 
 def _typed(field: str, text: str) -> Any:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from shoal.data.language import gettext
 from shoal.data.person.decision import asks_who, question_in_words
 from shoal.web import pictures, policy_text
 from shoal.web.edits import APART, ROLES, said_of, subject_of
@@ -21,23 +22,28 @@ PER_PAGE = 50
 SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".gz", ".parquet", ".arrow", ".jsonl", ".xlsx")
 MOST_LISTED = 200
 KINDS = {
-    "number": "numbers",
-    "whole number": "numbers",
-    "date": "dates",
-    "code": "codes",
-    "spans": "ranges",
-    "text": "texts",
-    "empty": "values",
+    "number": gettext("numbers"),
+    "whole number": gettext("numbers"),
+    "date": gettext("dates"),
+    "code": gettext("codes"),
+    "spans": gettext("ranges"),
+    "text": gettext("texts"),
+    "empty": gettext("values"),
 }
 
 WAYS = {
     "delimiter": (
-        "Between cells",
-        {",": "comma", ";": "semicolon", "\\t": "tab", "|": "bar"},
+        gettext("Between cells"),
+        {
+            ",": gettext("comma"),
+            ";": gettext("semicolon"),
+            "\\t": gettext("tab"),
+            "|": gettext("bar"),
+        },
     ),
-    "decimal": ("Decimal mark", {",": "comma: 2,5", ".": "point: 2.5"}),
+    "decimal": (gettext("Decimal mark"), {",": gettext("comma: 2,5"), ".": gettext("point: 2.5")}),
     "dates": (
-        "Dates",
+        gettext("Dates"),
         {
             "%Y-%m-%d": "2031-12-24",
             "%d.%m.%Y": "24.12.2031",
@@ -48,14 +54,14 @@ WAYS = {
         },
     ),
     "encoding": (
-        "Letters (encoding)",
+        gettext("Letters (encoding)"),
         {
             "utf-8": "UTF-8",
-            "cp1252": "Western Europe, Windows",
-            "cp1250": "Central Europe, Windows",
-            "mac_roman": "Western Europe, older Macs",
-            "gb18030": "Chinese",
-            "cp932": "Japanese",
+            "cp1252": gettext("Western Europe, Windows"),
+            "cp1250": gettext("Central Europe, Windows"),
+            "mac_roman": gettext("Western Europe, older Macs"),
+            "gb18030": gettext("Chinese"),
+            "cp932": gettext("Japanese"),
         },
     ),
 }
@@ -86,7 +92,7 @@ async def open_screen(server: Server, below: str) -> Context:
     command = ["shoal", "policy", "init", project.table_in_commands, "-o", "policy.yaml"]
     return {
         **await frame(server, "open", command if project.table else None),
-        "title": "Open",
+        "title": gettext("Open"),
         "listed": listed,
         "below": "" if str(base) == "." else str(base),
         "above": above,
@@ -125,7 +131,7 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
     page = min(max(page, 1), pages)
     return {
         **context,
-        "title": "Columns",
+        "title": gettext("Columns"),
         "columns": found[(page - 1) * PER_PAGE : page * PER_PAGE],
         "found": len(found),
         "page": page,
@@ -145,7 +151,7 @@ async def _profile(server: Server) -> tuple[Context | None, str | None]:
     """What the columns hold; None while it is counted, and why it can't be."""
     with suppress(Refused):
         return await server.policy_look("profile"), None
-    return None, "The columns could not be counted."
+    return None, gettext("The columns could not be counted.")
 
 
 def _attributes(server: Server) -> dict[str, Any]:
@@ -199,18 +205,22 @@ def _alone_if_known(server: Server, name: str, risk: Context) -> Context | None:
 def _kind(own: Context | None, settings: Context) -> str:
     order = settings.get("order")
     if isinstance(order, list):
-        return f"order of {len(order)}"
+        return gettext("order of {order}", order=len(order))
     if own is None:
         return "…"
-    what = KINDS.get(own["kind"], "values")
-    missing = f", {own['missing']:,} empty" if own["missing"] else ""
+    what = KINDS.get(own["kind"], KINDS["empty"])
+    missing = gettext(", {missing:,} empty", missing=own["missing"]) if own["missing"] else ""
     return f"{own['values']:,} {what}{missing}"
 
 
 def _repeats(profile: Context | None, name: str) -> str:
     for candidate in (profile or {}).get("candidates", ()):
         if list(candidate["columns"]) == [name]:
-            return f"{candidate['repeated']:,} with 2 to {candidate['most_rows']} rows"
+            return gettext(
+                "{repeated:,} with 2 to {most_rows} rows",
+                repeated=candidate["repeated"],
+                most_rows=candidate["most_rows"],
+            )
     return ""
 
 
@@ -284,7 +294,7 @@ def _fixed_at(server: Server, finding: Context) -> Context:
     names = server.project.about.get("columns") or []
     if finding.get("fault") == "MISFIT" and finding.get("attribute") in names:
         number = names.index(finding["attribute"]) + 1
-        return {"href": f"/hierarchies/{number}", "where": "Fix it under Hierarchies"}
+        return {"href": f"/hierarchies/{number}", "where": gettext("Fix it under Hierarchies")}
     return {"href": "/columns", "where": ""}
 
 
@@ -302,12 +312,12 @@ async def promises_screen(server: Server) -> Context:
     losses, method = measured_losses(server)
     return {
         **context,
-        "title": "Promises",
+        "title": gettext("Promises"),
         "k": k,
         "sets": sets,
         "hidden": sum(people for size, people in sets if size >= k),
         "people": risk.get("people", rows),
-        "unit": "people" if risk.get("unit", "people") == "people" else "rows",
+        "unit": gettext("people") if risk.get("unit", "people") == "people" else gettext("rows"),
         "lone": risk.get("lone"),
         "quasi": risk.get("quasi") or [],
         "groups": rows // k if k else 0,  # whoever has several rows may be in several
@@ -333,12 +343,12 @@ def _about(promise: Context) -> list[str]:
 
 
 SETTINGS = {
-    "l": "at least this many different ones in every group",
-    "t": "no group farther than this from the whole table (t-closeness)",
-    "beta": "no value more frequent in a group than beta allows (β-likeness)",
-    "p": "at least this many different ones in every group",
-    "delta": "no value rarer or more frequent than delta allows (δ-disclosure)",
-    "alpha": "no value has more than this share of a group",
+    "l": gettext("at least this many different ones in every group"),
+    "t": gettext("no group farther than this from the whole table (t-closeness)"),
+    "beta": gettext("no value more frequent in a group than beta allows (β-likeness)"),
+    "p": gettext("at least this many different ones in every group"),
+    "delta": gettext("no value rarer or more frequent than delta allows (δ-disclosure)"),
+    "alpha": gettext("no value has more than this share of a group"),
 }
 
 
@@ -356,7 +366,10 @@ def _private(server: Server) -> list[Context]:
                 key = next((key for key in SETTINGS if key in promise), None)
                 text = SETTINGS.get(key or "", said_of(promise))
                 if promise.get("kind", "distinct") != "distinct" and key == "l":
-                    text = f"well spread over at least this many ({promise['kind']} l-diversity)"
+                    text = gettext(
+                        "well spread over at least this many ({kind} l-diversity)",
+                        kind=promise["kind"],
+                    )
                 own.append(
                     {"index": index, "key": key, "value": promise.get(key or ""), "text": text}
                 )

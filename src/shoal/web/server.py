@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from shoal.data.language import gettext
 from shoal.errors import InputError
 from shoal.web import policy_text, sign_off
 from shoal.web.guard import Door
@@ -27,7 +28,9 @@ from shoal.web.work import Desk, Job, Jobs
 MOST_STREAMS = 8
 ONCE_KEPT = 200
 LARGE = "8G"  # in the command for a table that is too large here
-COMMENT = "policy.yaml has comments. They stay in history/ as you wrote them; the page writes none."
+COMMENT = gettext(
+    "policy.yaml has comments. They stay in history/ as you wrote them; the page writes none."
+)
 
 
 class Server:
@@ -120,14 +123,16 @@ class Server:
             "sha256": found["sha256"],
             "stamp": [stat.st_mtime_ns, stat.st_size],
         }
-        policy, sentence = self.project.policy, f"table: {path.name}"
+        policy, sentence = self.project.policy, gettext("table: {name}", name=path.name)
         known = set(policy.get("attributes") or {})
         changes = {}
         if not known or not known <= set(found["columns"]):
             proposed = await self.desk.look("propose", **key)
             policy = proposed["content"]
             about["reasons"], about["person"] = proposed["reasons"], None
-            sentence = f"Proposed by Shoal, {len(policy['attributes'])} roles"
+            sentence = gettext(
+                "Proposed by Shoal, {attributes} roles", attributes=len(policy["attributes"])
+            )
             changes = {"policy.yaml": written(policy)}
         elif read != self.read_options:
             changes = {"policy.yaml": written({**policy, "read": read})}
@@ -205,8 +210,8 @@ class Server:
         elif job.kind == "republish" and job.state == "done":
             self.notices.append(_republished(job.result))
         elif job.kind != "verify" and job.state != "done":
-            what = "Stopped." if job.state == "stopped" else str(job.result.get("message"))
-            self.notices.append(f"{what} Nothing was written.")
+            what = gettext("Stopped.") if job.state == "stopped" else str(job.result.get("message"))
+            self.notices.append(gettext("{what} Nothing was written.", what=what))
 
     def _release_ended(self, job: Job) -> None:
         """The whole folder gets its name by one rename, or goes."""
@@ -216,18 +221,24 @@ class Server:
         is_same = is_copy(run, draft / "data.csv") and not self.stale_parts(run)
         if job.state != "done" or not is_same or not is_accepted(self.project, run):
             shutil.rmtree(draft, ignore_errors=True)
-            why = job.result.get("message") or "something was changed meanwhile"
+            why = job.result.get("message") or gettext("something was changed meanwhile")
             findings = " ".join(job.result.get("findings") or [])
-            self.notices.append(f"Nothing was released: {why} {findings}".strip())
+            self.notices.append(
+                gettext(
+                    "Nothing was released: {why} {findings}", why=why, findings=findings
+                ).strip()
+            )
             return
         day = datetime.now().date().isoformat()
         places = [day, *(f"{day}-{number}" for number in range(2, 100))]
         name = next(place for place in places if not (draft.parent / place).exists())
         draft.rename(draft.parent / name)
-        self.project.note(f"Draft {run.number} released: releases/{name}")
+        self.project.note(
+            gettext("Draft {number} released: releases/{name}", number=run.number, name=name)
+        )
         if (run.folder / PEOPLE).is_file():
             shutil.copyfile(run.folder / PEOPLE, self.released_people() / f"{name}.npz")
-        self.notices.append(f"Released: releases/{name}/")
+        self.notices.append(gettext("Released: releases/{name}/", name=name))
 
     def released_people(self) -> Path:
         """Where the people of every release are kept, as `others` keeps them."""
@@ -240,7 +251,9 @@ class Server:
         store(self, job.asked["about"], list(rows.values()))
         sign_off.drop(job.asked["taken"])
         if job.state == "stopped":
-            self.notices.append(f"Stopped. {len(rows)} measured releases are kept.")
+            self.notices.append(
+                gettext("Stopped. {rows} measured releases are kept.", rows=len(rows))
+            )
         elif job.state != "done":
             self.notices.append(str(job.result.get("message")))
 
@@ -248,7 +261,7 @@ class Server:
         run = self.project.run(job.asked["run"])
         if job.state == "stopped":
             shutil.rmtree(run.folder, ignore_errors=True)
-            self.notices.append("Stopped. Nothing was written.")
+            self.notices.append(gettext("Stopped. Nothing was written."))
             return
         about = {
             **run.about,
@@ -263,7 +276,7 @@ class Server:
             events = "".join(json.dumps(event) + "\n" for event in job.events)
             policy_text.write(run.folder / "events.jsonl", events)
             if job.state == "done":
-                self.project.note(f"Draft {run.number} made")
+                self.project.note(gettext("Draft {number} made", number=run.number))
         if job.state != "done":
             clear_run(run)
 
@@ -314,7 +327,15 @@ class Server:
 
 
 def _republished(done: dict[str, Any]) -> str:
-    waiting = f" {done['waiting']:,} records wait for company." if done["waiting"] else ""
+    waiting = (
+        gettext(" {waiting:,} records wait for company.", waiting=done["waiting"])
+        if done["waiting"]
+        else ""
+    )
     if done["release"] is None:
-        return f"Accepted; no release yet.{waiting}"
-    return f"Release {done['release']} is published. Note the new hash.{waiting}"
+        return gettext("Accepted; no release yet.{waiting}", waiting=waiting)
+    return gettext(
+        "Release {release} is published. Note the new hash.{waiting}",
+        release=done["release"],
+        waiting=waiting,
+    )

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from shoal.data.language import gettext
 from shoal.errors import CheckpointError, InputError
 from shoal.streams.stream_status import stream_status
 from shoal.web import pictures, policy_text
@@ -25,26 +26,29 @@ from shoal.web.work import Job, Refused
 
 Context = dict[str, Any]
 LEDGER_POLICY = "policy.json"
-KINDS = {"stream": "A stream: the folder of its --checkpoint", "ledger": "A ledger: its folder"}
+KINDS = {
+    "stream": gettext("A stream: the folder of its --checkpoint"),
+    "ledger": gettext("A ledger: its folder"),
+}
 WIDTH, HEIGHT = 300, 60
 COUNTED = {
-    "came": "records came",
+    "came": gettext("records came"),
     "published": "published",
     "waiting": "waiting",
     "suppressed": "suppressed",
-    "set_aside": "set aside as bad",
-    "held": "held back",
+    "set_aside": gettext("set aside as bad"),
+    "held": gettext("held back"),
     "dropped": "dropped",
 }
 MOST_IN_SCHOOL = 12
 RARE = ("held", "dropped")  # counts that are shown only where there are any
 HAPPENED = {
-    "begun": "Begun",
-    "resumed": "Resumed where it had stopped, nothing lost or repeated",
-    "ended": "Ended: all is published",
-    "stopped": "Stopped; the same command goes on",
-    "broken": "A release broke a promise and was withheld",
-    "failed": "Ended with an error",
+    "begun": gettext("Begun"),
+    "resumed": gettext("Resumed where it had stopped, nothing lost or repeated"),
+    "ended": gettext("Ended: all is published"),
+    "stopped": gettext("Stopped; the same command goes on"),
+    "broken": gettext("A release broke a promise and was withheld"),
+    "failed": gettext("Ended with an error"),
 }
 
 
@@ -58,7 +62,9 @@ def add(server: Server, form: Form) -> str:
     place = {"kind": kind, "path": named}
     if place not in known:
         known.append(place)
-        server.remember(f"watching the {kind} {Path(named).name}", places=known)
+        server.remember(
+            gettext("watching the {kind} {name}", kind=kind, name=Path(named).name), places=known
+        )
     return f"/{kind}/{known.index(place) + 1}"
 
 
@@ -80,7 +86,7 @@ async def stream_screen(server: Server, number: str) -> Context:
         **await frame(
             server, "stream", ["shoal", "stream-status", server.project.in_commands(folder)]
         ),
-        "title": f"Stream {folder.name}",
+        "title": gettext("Stream {name}", name=folder.name),
         "name": folder.name,
         "here": f"/stream/{number}",
         "status": None,
@@ -119,7 +125,10 @@ async def stream_screen(server: Server, number: str) -> Context:
 
 def _event_text(event: Context) -> str:
     if event["kind"] == "set aside":
-        return f"{event.get('count', 0):,} set aside as bad: the dead letters name their places"
+        return gettext(
+            "{count:,} set aside as bad: the dead letters name their places",
+            count=event.get("count", 0),
+        )
     return HAPPENED.get(event["kind"], str(event["kind"]))
 
 
@@ -174,7 +183,7 @@ async def ledger_screen(server: Server, number: str, waits: bool = False) -> Con
         **await frame(
             server, "ledger", ["shoal", "audit", "--ledger", server.project.in_commands(folder)]
         ),
-        "title": f"Ledger {folder.name}",
+        "title": gettext("Ledger {name}", name=folder.name),
         "name": folder.name,
         "here": f"/ledger/{number}",
         "chain": None,
@@ -202,10 +211,10 @@ async def ledger_screen(server: Server, number: str, waits: bool = False) -> Con
 
 SAFE = ("published", "waits")  # outcomes that may be chosen
 ANSWERED = {
-    "who": "Recipient",
-    "purpose": "Purpose",
-    "controls": "Controls at the recipient",
-    "review_by": "Look at it again by",
+    "who": gettext("Recipient"),
+    "purpose": gettext("Purpose"),
+    "controls": gettext("Controls at the recipient"),
+    "review_by": gettext("Look at it again by"),
 }
 DECISIONS = ("accept", "reject")
 
@@ -254,11 +263,21 @@ def increment_context(server: Server, number: int, folder: Path, head: str | Non
     is_safe = prospect is not None and prospect["outcome"] in SAFE
     lacking = [text for key, text in ANSWERED.items() if not context["answered"].get(key)]
     rows = [
-        ("The history holds, and the chain is whole", head is not None, "", "#verdict"),
-        ("A method is chosen that keeps every promise", is_safe, "", "#methods"),
-        ("Increment and ledger as they were tried", is_same, "", "#try"),
-        ("Recipient, purpose, controls, review", not lacking, ", ".join(lacking), "#answers"),
-        ("Signed off", bool(decisions) and decisions[-1]["decision"] == "accept", "", "#sign"),
+        (gettext("The history holds, and the chain is whole"), head is not None, "", "#verdict"),
+        (gettext("A method is chosen that keeps every promise"), is_safe, "", "#methods"),
+        (gettext("Increment and ledger as they were tried"), is_same, "", "#try"),
+        (
+            gettext("Recipient, purpose, controls, review"),
+            not lacking,
+            ", ".join(lacking),
+            "#answers",
+        ),
+        (
+            gettext("Signed off"),
+            bool(decisions) and decisions[-1]["decision"] == "accept",
+            "",
+            "#sign",
+        ),
     ]
     return {
         **context,
@@ -319,7 +338,7 @@ async def watched(request: Request) -> Response:
     server = request.app.state.server
     context = {
         **await frame(server, "watch"),
-        "title": "Watch",
+        "title": gettext("Watch"),
         "kinds": KINDS,
         "start": str(server.project.start),
     }
@@ -350,10 +369,15 @@ async def changed(request: Request) -> Response:
         server.start("what-if", one(form, "once"), folder=str(folder), increment=path)
     elif do == "method":
         chosen = one(form, "method")
-        remember(server, number, f"{folder.name}: method {chosen}", method=chosen)
+        remember(
+            server,
+            number,
+            gettext("{name}: method {chosen}", name=folder.name, chosen=chosen),
+            method=chosen,
+        )
     elif do == "answers":
         found = answered(form)
-        remember(server, number, f"{folder.name}: answers", answers=found)
+        remember(server, number, gettext("{name}: answers", name=folder.name), answers=found)
     elif do in ("sign", "publish"):
         context = await ledger_screen(server, text, waits=True)
         tried = last_what_if(server, folder)
@@ -363,7 +387,7 @@ async def changed(request: Request) -> Response:
         if do == "sign":
             signed = [*(place_of(server, number).get("signed") or [])]
             signed.append(decision_of(form, own))
-            remember(server, number, f"{folder.name}: a decision", signed=signed)
+            remember(server, number, gettext("{name}: a decision", name=folder.name), signed=signed)
         else:
             lacking = [row["text"] for row in context["gate"] if not row["is_met"]]
             if lacking or not context["gate"]:

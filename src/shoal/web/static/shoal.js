@@ -3,6 +3,7 @@
 document.documentElement.classList.add("script");
 const keysOff = "shoal-keys-off"; // only this setting is stored, never a value
 const waiting = []; // forms that are sent, one after another
+const words = document.body.dataset; // what the script says, in the page's language
 let sends = 0, leaving = null, lastTold = 0;
 
 // What may have the focus, in order; and what somebody has unfolded.
@@ -74,7 +75,7 @@ async function send(form, submitter) {
       if (leaving && response.ok) location.href = leaving;
       else show(response, next);
     }
-  } catch { say("The page can't be reached. Is shoal ui still running?"); }
+  } catch { say(words.unreachable); }
   waiting.length = 0;
   leaving = null;
   clearTimeout(slow);
@@ -89,7 +90,7 @@ async function again() {
   try {
     const before = sends, [response, next] = await read(location.href);
     if (sends === before) show(response, next); // else what a form got is newer than this
-  } catch { say("The page can't be reached. Is shoal ui still running?"); }
+  } catch { say(words.unreachable); }
 }
 
 document.addEventListener("submit", event => {
@@ -116,7 +117,7 @@ document.addEventListener("click", event => {
   if (copy) {
     const lines = [...document.querySelectorAll(`#${copy.dataset.copy} .line:not(.less)`)].map(line => line.textContent.replace(/^\+ /, ""));
     const text = lines.length ? lines.join("\n") + "\n" : document.getElementById(copy.dataset.copy).textContent;
-    navigator.clipboard?.writeText(text).then(() => say("Copied."));
+    navigator.clipboard?.writeText(text).then(() => say(words.copied));
   }
   const step = event.target.closest("[data-step]");
   if (step) {
@@ -211,12 +212,12 @@ function say(text) {
 function echo(slider) {
   const card = slider.closest("[data-sets]");
   const k = slider.dataset.log ? Math.round(2 * 25 ** (slider.value / 1000)) : Number(slider.value);
-  if (slider.dataset.log) slider.setAttribute("aria-valuetext", `${k} people`);
+  if (slider.dataset.log) slider.setAttribute("aria-valuetext", slider.dataset.people.replace("{k}", k));
   for (const field of card.querySelectorAll("[data-k]")) field.value = k;
   for (const place of card.querySelectorAll("[data-say=k]")) place.textContent = k;
   const sets = JSON.parse(card.dataset.sets), rows = Number(card.dataset.rows);
   const hidden = sets.filter(set => set[0] >= k).reduce((sum, set) => sum + set[1], 0);
-  for (const place of card.querySelectorAll("[data-say=hidden]")) place.textContent = hidden ? hidden.toLocaleString("en") : "nobody";
+  for (const place of card.querySelectorAll("[data-say=hidden]")) place.textContent = hidden ? hidden.toLocaleString("en") : card.dataset.nobody;
   for (const place of document.querySelectorAll("[data-say=groups]")) place.textContent = Math.floor(rows / k).toLocaleString("en");
 }
 
@@ -252,8 +253,8 @@ function heard(id, event) {
   if (event.part) { clearTimeout(listen.later); listen.later = setTimeout(again, 400); return; }
   if (!shown) return;
   const bar = shown.querySelector("progress");
-  let text = event.stage + (event.compiling ? ", compiling, only the first time" : "");
-  if (event.total) { bar.max = event.total; bar.value = event.done; text += ` · ${event.done} of ${event.total}`; }
+  let text = event.compiling ? words.compiling.replace("{stage}", event.stage) : event.stage;
+  if (event.total) { bar.max = event.total; bar.value = event.done; text += ` · ${words.progress.replace("{done}", event.done).replace("{total}", event.total)}`; }
   else { bar.removeAttribute("value"); text += ` · ${Math.round(event.seconds)} s`; }
   shown.querySelector(".stage").textContent = text;
   if (Date.now() - spoken > 10000) { spoken = Date.now(); shown.querySelector(".stage").setAttribute("aria-live", "polite"); }

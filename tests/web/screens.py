@@ -1,0 +1,76 @@
+"""Writes every screen of the page, the reports and a dossier below a folder, in the language of the
+environment: test_language runs it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+from shoal.cli.main import status_of
+from shoal.samples import patients
+from web.visitor import Visitor, served
+
+ANSWERS = {"who": "W1", "purpose": "P2", "controls": "C3", "review_by": "2031-01-01"}
+
+
+def write_screens(start: Path) -> None:
+    """The pages in start/pages, and all that they show the data of beside it."""
+    os.chdir(start)
+    patients.generate(300, seed=3).write_csv("patients.csv")
+    pages = start / "pages"
+    pages.mkdir()
+    with served(start / "project", start, own_desk=True) as server:
+        visitor = Visitor(server)
+
+        def keep(name: str, path: str, *words: str) -> None:
+            answer = visitor.until(path, words[0]) if words else visitor.get(path)
+            (pages / f"{name}.html").write_text(answer.text)
+
+        for screen in ("open", "columns", "promises", "release", "result", "check", "watch"):
+            keep(f"empty-{screen}", f"/{screen}")
+        visitor.post("/table", path="patients.csv")
+        columns = server.project.about["columns"]
+        keep("asked", "/columns", "300")
+        visitor.edit("person", person=str(columns.index("patient") + 1))
+        visitor.edit("role", column=str(columns.index("charge") + 1), role="sensitive")
+        visitor.edit("role", column=str(columns.index("name") + 1), role="plain")
+        visitor.edit("k", k="4")
+        for screen in ("open", "columns", "hierarchies", "promises", "help", "history", "text"):
+            keep(screen, f"/{screen}")
+        visitor.get("/promises")
+        visitor.send("draft-form")
+        keep("result", "/result", "draft's file")
+        visitor.send("attacker-most-exposed")
+        keep("attacker", "/result")
+        visitor.get("/result")
+        visitor.send("rows-form")
+        (pages / "rows.html").write_text(visitor.last.text)
+        visitor.get("/release")
+        visitor.send("attack-form")
+        keep("attacked", "/release", "Try again")
+        fields = re.findall(r'name="((?:accept|why)-\d+)"', visitor.last.text)
+        visitor.send("answers", **ANSWERS, other="none", **dict.fromkeys(fields, "R4"))
+        visitor.get("/release")
+        visitor.send("sign-form", name="Ada", role="DPO", decision="accept")
+        visitor.send("release-form")
+        keep("released", "/release", "✓ Released")
+        run, release = server.project.runs[0].name, next((start / "project" / "releases").iterdir())
+        keep("report", f"/runs/{run}/report")
+        keep("dossier", f"/releases/{release.name}/dossier")
+        keep("missing", "/nothing")
+    purchases = "sample purchases -n 2000 --seed 7 -o purchases.csv -q".split()
+    assert status_of(purchases) == 0
+    stream = "stream purchases.csv -p purchases.policy.yaml -o s.csv --checkpoint s -q"
+    assert status_of([*stream.split(), "--report", "pages/stream.html"]) == 0
+    for seed in ("1", "2"):
+        wearables = ["sample", "wearables", "-n", "400", "--seed", seed, "-o", "w.csv", "-q"]
+        assert status_of(wearables) == 0
+        assert status_of("republish w.csv -p w.policy.yaml --ledger led -q".split()) == 0
+    assert status_of("audit --ledger led --report pages/history.html -q".split()) in (0, 1)
+
+
+if __name__ == "__main__":
+    write_screens(Path(sys.argv[1]))

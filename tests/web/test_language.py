@@ -1,0 +1,140 @@
+"""Every string of page, report and dossier comes from the catalogue: a pseudo-language shows it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from io import BytesIO
+from pathlib import Path
+from runpy import run_path
+
+import pytest
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
+
+from shoal.web.job import COPIES
+
+ROOT = Path(__file__).resolve().parents[2]
+catalogue = run_path(str(ROOT / "docs" / "_ext" / "catalogue.py"))
+OPEN, SHUT = "⟦", "⟧"
+SHOWN = (
+    "title placeholder aria-label aria-valuetext data-unreachable data-copied data-nobody".split()
+)
+UNREAD = ("style", "script", "code", "pre", "textarea")  # of commands, policies and files
+WORD = re.compile(r"[^\W\d_]{2,}")
+
+
+def test_the_catalogue_is_up_to_date_and_make_catalogue_renews_it():
+    assert catalogue["CATALOGUE"].read_bytes() == catalogue["catalogue"]()
+
+
+def in_brackets() -> bytes:
+    """The pseudo-language: every message in brackets."""
+    found = Catalog(locale="en")
+    for message in catalogue["messages"]():
+        if message.id:
+            texts = message.id if message.pluralizable else (message.id,)
+            marked = tuple(f"{OPEN}{text}{SHUT}" for text in texts)
+            found.add(message.id, marked if message.pluralizable else marked[0])
+    written = BytesIO()
+    write_mo(written, found)
+    return written.getvalue()
+
+
+class Texts(HTMLParser):
+    """What a page shows, in order; elements part the texts."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+        self.attributes: list[str] = []
+        self._unread = 0
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self._unread += tag in UNREAD
+        self.parts.append("\0")
+        self.attributes += [value for name, value in attrs if name in SHOWN]
+
+    def handle_endtag(self, tag):
+        self._unread -= tag in UNREAD
+        self.parts.append("\0")
+
+    def handle_data(self, data):
+        self.parts.append("" if self._unread else data)
+
+
+def outside(text: str) -> list[str]:
+    """The texts with words that stand in no brackets."""
+    while text != (text := re.sub(f"{OPEN}[^{OPEN}{SHUT}]*{SHUT}", "", text)):
+        pass
+    pieces = [" ".join(piece.split()) for piece in text.split("\0")]
+    return [piece for piece in pieces if WORD.search(piece)]
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory) -> Path:
+    """A folder with pages in the pseudo-language, and their data."""
+    folder, locale = tmp_path_factory.mktemp("start"), tmp_path_factory.mktemp("locale")
+    catalogues = locale / "qps" / "LC_MESSAGES"
+    catalogues.mkdir(parents=True)
+    (catalogues / "shoal.mo").write_bytes(in_brackets())
+    told = {"LANGUAGE": "qps", "TEXTDOMAINDIR": str(locale)}
+    subprocess.run(
+        [sys.executable, "-m", "web.screens", str(folder)], check=True, env={**os.environ, **told}
+    )
+    return folder
+
+
+NAMES = {
+    *"Shoal project pages/ SHA UTF kB attacking".split(),
+    *(copy.name for copy in COPIES),
+}
+BELOW = "attacks auditor advise data fusion ledgers policy privacy streams tables".split()
+
+
+@pytest.fixture(scope="module")
+def data(start) -> tuple[str, str]:
+    """What a page may show as it is: words of the project's own files, and English sentences of
+    the layers below, which certificates state and the command line prints, too.
+    """
+    pages = start / "pages"
+    own = [path for path in start.rglob("*") if path.is_file() and pages not in path.parents]
+    source = ROOT / "src" / "shoal"
+    below = [
+        path
+        for part in BELOW
+        for path in (source / part).rglob("*")
+        if path.suffix in (".py", ".yaml")
+    ]
+    sentences = re.sub(r'"\s+f?"', "", "".join(path.read_text() for path in below))
+    names = "".join(path.name for path in own)
+    return names + "".join(path.read_text(errors="ignore") for path in own), sentences
+
+
+def is_data(text: str, own: str, sentences: str) -> bool:
+    """Whether a text, or each of its parts, is a name or a value, or a sentence from below."""
+    text = re.sub(r"\b[0-9a-f]{32,}\b", "", text).strip(" .,:;·!?()→[]'–-0123456789")
+    if not WORD.search(text) or text in NAMES or text == "more":
+        return True
+    if re.search(rf"(?<!\w){re.escape(text)}(?!\w)", own):
+        return True
+    if " " in text and text in sentences:
+        return True
+    parts = re.split(r"; |, | · |: |\. | \(| – | and (?=\d)", text)
+    return len(parts) > 1 and all(is_data(part, own, sentences) for part in parts)
+
+
+def test_no_word_of_a_page_stands_outside_the_catalogue_but_data(start, data):
+    pages = sorted((start / "pages").glob("*.html"))
+    assert len(pages) > 20
+    found = {}
+    for page in pages:
+        texts = Texts(page.read_text())
+        shown = outside("".join(texts.parts)) + outside("\0".join(texts.attributes))
+        assert OPEN in "".join(texts.parts), page.name
+        found[page.name] = [text for text in shown if not is_data(text, *data)]
+    assert {page: texts for page, texts in found.items() if texts} == {}
