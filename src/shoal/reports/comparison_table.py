@@ -55,9 +55,9 @@ def reasons(comparison: Comparison) -> list[str]:
     for row in comparison.rows:
         if row.reason is not None:
             found.setdefault((row.k, row.reason), []).append(row.label)
-    everyone = len(comparison.methods)
+    named = {len(comparison.methods): gettext("every method")}
     return [
-        f"k={k}, {'every method' if len(labels) == everyone else ', '.join(labels)}: {reason}"
+        f"k={k}, {named.get(len(labels), ', '.join(labels))}: {reason}"
         for (k, reason), labels in found.items()
     ]
 
@@ -68,8 +68,14 @@ def faults(comparison: Comparison) -> list[str]:
     for row in comparison.broken:
         assert row.certificate is not None
         found += [
-            f"k={row.k}, {row.label}: {title} does not hold: asked {_figure(p['asked'])}, "
-            f"measured {_figure(p['measured'])}"
+            gettext(
+                "k={k}, {label}: {title} does not hold: asked {asked}, measured {measured}",
+                k=row.k,
+                label=row.label,
+                title=title,
+                asked=_figure(p["asked"]),
+                measured=_figure(p["measured"]),
+            )
             for title, p in zip(
                 promise_titles(row.certificate["promises"]),
                 row.certificate["promises"],
@@ -237,7 +243,7 @@ OTHERS = (
         ),
     ),
     _measure(
-        "classif.",
+        gettext("classif."),
         "classification",
         _whole,
         gettext(

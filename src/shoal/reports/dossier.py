@@ -133,7 +133,7 @@ def _content(found: Dossier) -> dict[str, Any]:
         "questions": questions,
         "open": found.open,
         "sentences": list(_sentences(content)),
-        "lines": [line for line in in_short(certificate) if line.about != "Open"],
+        "lines": [line for line in in_short(certificate) if line.about != gettext("Open")],
         "risks": list(_risks(content)),
         "facts": [(gettext(words_of(name)), _at(context, name)) for name in FACTS],
         "checks": found.checks,
