@@ -193,7 +193,7 @@ RISK = (
 )
 ATTACKS = (
     _measure(
-        "gain",
+        gettext("gain"),
         "inference_gain",
         percent,
         gettext(
@@ -202,7 +202,7 @@ ATTACKS = (
         ),
     ),
     _measure(
-        "ends",
+        gettext("ends"),
         "ends_gain",
         percent,
         gettext(
@@ -211,12 +211,15 @@ ATTACKS = (
         ),
     ),
     _measure(
-        "linked", "linkage", percent, gettext("People whose record a list of all columns picks.")
+        gettext("linked"),
+        "linkage",
+        percent,
+        gettext("People whose record a list of all columns picks."),
     ),
 )
 OTHERS = (
     _measure(
-        "generalized",
+        gettext("generalized"),
         "generalized_loss",
         percent,
         gettext("Generalized loss: as gcp, against the range that occurs in the release."),
@@ -234,7 +237,7 @@ OTHERS = (
         gettext("Mean class size, divided by the k asked for. 1 is the best possible."),
     ),
     _measure(
-        "discernibility",
+        gettext("discernibility"),
         "discernibility",
         _whole,
         gettext(
@@ -262,16 +265,16 @@ OTHERS = (
     ),
 )
 ALL_PROMISES = FigureColumn(
-    "promises",
+    gettext("promises"),
     gettext("Whether every promise holds; what was measured of each stands among further figures."),
     lambda row: NONE if row.holds is None else gettext("all hold") if row.holds else "BROKEN",
 )
 SIZES = (
-    FigureColumn("classes", gettext("Classes of people who look alike."), _size("count")),
-    FigureColumn("largest", gettext("People in the largest class."), _size("max")),
+    FigureColumn(gettext("classes"), gettext("Classes of people who look alike."), _size("count")),
+    FigureColumn(gettext("largest"), gettext("People in the largest class."), _size("max")),
 )
 SUPPRESSED = FigureColumn(
-    "suppr.",
+    gettext("suppr."),
     gettext("Records that show the suppression mark in every quasi-identifier."),
     lambda row: _whole(
         None if row.certificate is None else row.certificate["records"]["suppressed"]
