@@ -14,7 +14,7 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import write_po
 
 from shoal.auditor.dossier.context import SHOWN, Context, Rating, parts_of, text_fields, words_of
-from shoal.auditor.dossier.dossier import MEASURED, QUESTION
+from shoal.auditor.dossier.dossier import ATTACKS, MEASURED, QUESTION, field_words
 from shoal.data.people import UNITS
 from shoal.data.warnings import GRAVE, OPEN
 from shoal.reports import attacks
@@ -30,6 +30,7 @@ METHODS = [
 PICKED = "words that code picks"
 STATES = ("done", "refused", "failed", "stopped", "interrupted", "waiting", "running", "ended")
 OUTCOMES = ("published", "waits", "withheld", "refused")
+ATTACKED = ("inference", "linkability", "membership", "singling-out")
 COVERED = ("increment", "table")
 TEMPLATES = {"newstyle_gettext": "true", "silent": "false"}
 HEADER = b'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n'
@@ -52,6 +53,7 @@ def picked() -> Iterator[str]:
     yield from (word for unit in UNITS.values() for word in unit)
     yield from (attacks.NOTHING, attacks.NONE, attacks.SOME, attacks.MUCH, attacks.NOT_MEASURED)
     yield from ("accepted", "not accepted", GRAVE, OPEN, QUESTION)
+    yield from (field_words(f"{ATTACKS}.{name}") for name in ATTACKED)
     yield from (words_of(field) for field in (*Context.model_fields, *text_fields()))
     yield from (word for field in Context.model_fields for word in parts_of(field).values())
     yield from (str(field.title) for field in Rating.model_fields.values())

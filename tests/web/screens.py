@@ -22,6 +22,7 @@ def write_screens(start: Path) -> None:
     patients.generate(300, seed=3).write_csv("patients.csv")
     pages = start / "pages"
     pages.mkdir()
+    write_stream_and_ledger()
     with served(start / "project", start, own_desk=True) as server:
         visitor = Visitor(server)
 
@@ -61,6 +62,21 @@ def write_screens(start: Path) -> None:
         keep("report", f"/runs/{run}/report")
         keep("dossier", f"/releases/{release.name}/dossier")
         keep("missing", "/nothing")
+        keep("compare", "/compare")
+        visitor.post("/watch", kind="stream", path="s")
+        keep("stream-screen", "/stream/1")
+        visitor.post("/watch", kind="ledger", path="led")
+        keep("ledger-screen", "/ledger/2", "The history holds")
+        visitor.post("/check", path="s.csv", once="1")
+        keep("checked", "/check", "No check fails")
+    compare = (
+        "compare patients.csv -p project/policy.yaml --methods mondrian --ks 4,8 -o rows.json -q"
+    )
+    assert status_of([*compare.split(), "--report", "pages/compare-report.html"]) == 0
+
+
+def write_stream_and_ledger() -> None:
+    """A stream and a ledger below the current folder, with their reports."""
     purchases = "sample purchases -n 2000 --seed 7 -o purchases.csv -q".split()
     assert status_of(purchases) == 0
     stream = "stream purchases.csv -p purchases.policy.yaml -o s.csv --checkpoint s -q"

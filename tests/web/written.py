@@ -7,7 +7,7 @@ import re
 WRITTEN = re.compile(
     r"(project|policy|release)\.yaml|history(/\d{4}\.yaml|/by-hand-\w+\.yaml)?"
     r"|hierarchies(/[\w-]+\.csv)?|runs(/\d{4}(/(policy\.yaml|run\.json|events\.jsonl|data\.csv"
-    r"|people\.npz|certificate\.json|report\.html|shown\.json|hierarchies(/[\w-]+\.csv)?))?)?"
+    r"|people\.npz|trace\.jsonl|certificate\.json|report\.html|shown\.json|hierarchies(/[\w-]+\.csv)?))?)?"
     r"|\.ui(/(lock|open\.html|seen\.json|looked\.json|compared\.json|people\.key"
     r"|released(/[\d-]+\.npz)?))?"
 )

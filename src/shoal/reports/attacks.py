@@ -245,12 +245,16 @@ def _linked(found: Found) -> Iterator[Row]:
             )
     order = found.get("order")
     if order is not None:
-        others = _also(", the place of somebody else of the class {}", order["others"])
+        others = _also(gettext(", the place of somebody else of the class {}"), order["others"])
         yield Row(
             QUESTIONS[1],
-            "the place of a row",
-            f"The place that {order['column']} has among the rows finds {_text(order['found'])} of"
-            f" people{others}.",
+            gettext("the place of a row"),
+            gettext(
+                "The place that {column} has among the rows finds {share} of people{others}.",
+                column=order["column"],
+                share=_text(order["found"]),
+                others=others,
+            ),
             order["found"],
             order["others"],
             order["chance"],

@@ -302,7 +302,7 @@ def intervals_chart(
                 edges,
                 fill=True,
                 color=BEFORE,
-                label=gettext("original"),
+                label=ORIGINAL,
             )
         axes.stairs(
             after * per_step,

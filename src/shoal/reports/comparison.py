@@ -377,5 +377,5 @@ def _told(curves: Curves, points: Mapping[str, Mapping[int, float]]) -> str:
             gettext("{value:,.4g} at k = {k}", value=value, k=k)
             for k, value in reached[:1] + reached[1:][-1:]
         ]
-        parts.append(f"{method}: {' and '.join(ends) or 'nothing'}")
+        parts.append(f"{method}: {gettext(' and ').join(ends) or gettext('nothing')}")
     return f"{curves.axis}; " + "; ".join(parts)

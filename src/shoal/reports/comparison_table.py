@@ -55,9 +55,9 @@ def reasons(comparison: Comparison) -> list[str]:
     for row in comparison.rows:
         if row.reason is not None:
             found.setdefault((row.k, row.reason), []).append(row.label)
-    everyone = len(comparison.methods)
+    named = {len(comparison.methods): gettext("every method")}
     return [
-        f"k={k}, {'every method' if len(labels) == everyone else ', '.join(labels)}: {reason}"
+        f"k={k}, {named.get(len(labels), ', '.join(labels))}: {reason}"
         for (k, reason), labels in found.items()
     ]
 
@@ -68,8 +68,14 @@ def faults(comparison: Comparison) -> list[str]:
     for row in comparison.broken:
         assert row.certificate is not None
         found += [
-            f"k={row.k}, {row.label}: {title} does not hold: asked {_figure(p['asked'])}, "
-            f"measured {_figure(p['measured'])}"
+            gettext(
+                "k={k}, {label}: {title} does not hold: asked {asked}, measured {measured}",
+                k=row.k,
+                label=row.label,
+                title=title,
+                asked=_figure(p["asked"]),
+                measured=_figure(p["measured"]),
+            )
             for title, p in zip(
                 promise_titles(row.certificate["promises"]),
                 row.certificate["promises"],
@@ -187,7 +193,7 @@ RISK = (
 )
 ATTACKS = (
     _measure(
-        "gain",
+        gettext("gain"),
         "inference_gain",
         percent,
         gettext(
@@ -196,7 +202,7 @@ ATTACKS = (
         ),
     ),
     _measure(
-        "ends",
+        gettext("ends"),
         "ends_gain",
         percent,
         gettext(
@@ -205,12 +211,15 @@ ATTACKS = (
         ),
     ),
     _measure(
-        "linked", "linkage", percent, gettext("People whose record a list of all columns picks.")
+        gettext("linked"),
+        "linkage",
+        percent,
+        gettext("People whose record a list of all columns picks."),
     ),
 )
 OTHERS = (
     _measure(
-        "generalized",
+        gettext("generalized"),
         "generalized_loss",
         percent,
         gettext("Generalized loss: as gcp, against the range that occurs in the release."),
@@ -228,7 +237,7 @@ OTHERS = (
         gettext("Mean class size, divided by the k asked for. 1 is the best possible."),
     ),
     _measure(
-        "discernibility",
+        gettext("discernibility"),
         "discernibility",
         _whole,
         gettext(
@@ -237,7 +246,7 @@ OTHERS = (
         ),
     ),
     _measure(
-        "classif.",
+        gettext("classif."),
         "classification",
         _whole,
         gettext(
@@ -256,16 +265,16 @@ OTHERS = (
     ),
 )
 ALL_PROMISES = FigureColumn(
-    "promises",
+    gettext("promises"),
     gettext("Whether every promise holds; what was measured of each stands among further figures."),
     lambda row: NONE if row.holds is None else gettext("all hold") if row.holds else "BROKEN",
 )
 SIZES = (
-    FigureColumn("classes", gettext("Classes of people who look alike."), _size("count")),
-    FigureColumn("largest", gettext("People in the largest class."), _size("max")),
+    FigureColumn(gettext("classes"), gettext("Classes of people who look alike."), _size("count")),
+    FigureColumn(gettext("largest"), gettext("People in the largest class."), _size("max")),
 )
 SUPPRESSED = FigureColumn(
-    "suppr.",
+    gettext("suppr."),
     gettext("Records that show the suppression mark in every quasi-identifier."),
     lambda row: _whole(
         None if row.certificate is None else row.certificate["records"]["suppressed"]

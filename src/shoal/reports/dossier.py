@@ -135,7 +135,7 @@ def _content(found: Dossier) -> dict[str, Any]:
         "questions": questions,
         "open": found.open,
         "sentences": list(_sentences(content)),
-        "lines": [line for line in in_short(certificate) if line.about != "Open"],
+        "lines": [line for line in in_short(certificate) if line.about != gettext("Open")],
         "risks": [*_risks(content), *_risk_of_all(content)],
         "facts": [
             *((gettext(words_of(name)), _at(context, name)) for name in FACTS),

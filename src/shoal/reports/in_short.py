@@ -146,7 +146,7 @@ def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence
     least, counted = promise["measured"], unit(certificate)
     if least is None:
         return gettext("Every record hides {known}", known=ALL)
-    who = "who" if counted.many == "people" else "that"
+    who = gettext("who") if counted.many == "people" else gettext("that")
     return gettext(
         "Whoever knows {known} of a person finds at least {least} {people} {who} look alike,"
         " and so picks the right one at most {share} of the time",

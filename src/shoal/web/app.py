@@ -273,7 +273,7 @@ async def events(request: Request) -> Response:
     if job is None:
         raise policy_text.NotThere
     if server.streams >= MOST_STREAMS:
-        return PlainTextResponse("Too many windows listen.", 503)
+        return PlainTextResponse(gettext("Too many windows listen."), 503)
     last = request.headers.get("last-event-id", "0")
     after = int(last) if last.isascii() and last.isdigit() else 0
 

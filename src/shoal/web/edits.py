@@ -80,7 +80,7 @@ def _change(policy: Content, name: str, form: Form) -> str:
     before, after = policy.get("attributes", {}).get(name, {}).get("role"), one(form, "role")
     if before == after:
         return gettext("{after}, as proposed", after=WORDS.get(after, after))
-    return f"{WORDS.get(str(before), 'not named')} → {WORDS.get(after, after)}"
+    return f"{WORDS.get(str(before), gettext('not named'))} → {WORDS.get(after, after)}"
 
 
 def _roles(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:

@@ -274,7 +274,7 @@ def gate(server: Server, run: Run) -> list[Context]:
         ),
         (
             gettext("Grave findings accepted in words"),
-            not not_accepted,
+            tried is not None and not not_accepted,
             gettext("{not_accepted} open", not_accepted=len(not_accepted)) if not_accepted else "",
             "#accept",
         ),

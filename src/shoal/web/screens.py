@@ -196,7 +196,7 @@ def _alone_if_known(server: Server, name: str, risk: Context) -> Context | None:
     if run is not None and not server.stale_parts(run):
         own = (c for c in run.certificate.get("columns") or () if c["name"] == name)
         found: Context = next(own, {})
-        if "alone_if_known" in found:
+        if found.get("alone_if_known") is not None:
             return {"people": found["alone_if_known"], "draft": run.number}
     people = (risk.get("if_known") or {}).get(name)
     return {"people": people} if people and risk["lone"] < risk["people"] else None

@@ -133,8 +133,9 @@ def _event_text(event: Context) -> str:
 
 
 def _asked(promise: Context) -> str:
-    about = ", ".join(promise["attributes"])
-    return f"{promise['model']}{f' of {about}' if about else ''}: {promise['asked']}"
+    names = ", ".join(promise["attributes"])
+    about = gettext(" of {about}", about=names) if names else ""
+    return f"{promise['model']}{about}: {promise['asked']}"
 
 
 def _schools(least: int | None, waiting: int) -> Context | None:
