@@ -87,16 +87,15 @@ def _about_people(column: Column, is_plain: bool) -> ReleaseWarning | None:
     guess = guess_of(cells)
     is_named = mean(cells.words, "identifier") or said.kind in ("civil", "contact", "name")
     is_text = cells.distinct > MANY and cells.numbers is None
-    if cells.distinct >= FEW_RECORDS and (
-        (is_named and not said.is_of_other)
-        or cells.form in PERSONAL_FORMS
-        or (is_plain and names_place(cells.words))
-        or (is_text and guess.role in ("identifier", "subject", "drop"))
-    ):
-        text = (
-            f"'{name}' is published as it is, and seems to name people or to say where they are"
-            " reached; give it the role 'identifier', or coarsen it"
-        )
+    why = None
+    if (is_named and not said.is_of_other) or cells.form in PERSONAL_FORMS:
+        why = "names people or says where they are reached; remove it"
+    elif is_text and guess.role in ("identifier", "subject", "drop"):
+        why = "is text of which most differs, so it may name people; remove it"
+    elif is_plain and names_place(cells.words):
+        why = "says where people live; coarsen it"
+    if why is not None and cells.distinct >= FEW_RECORDS:
+        text = f"'{name}' is published as it is, and {why}"
         return ReleaseWarning(PLAIN_NAMES_PEOPLE, text, name)
     is_known = names_place(cells.words) or cells.are_iso_days or said.kind in PERSONAL
     if guess.role != "quasi" or not (is_plain or is_known):

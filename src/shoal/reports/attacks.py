@@ -74,6 +74,11 @@ class Row:
         return self.member if self.gain is None else self.gain
 
     @property
+    def share(self) -> float:
+        """How often it worked on people of the release; 0 where that was not measured."""
+        return _parts(self.member)[0] or 0.0
+
+    @property
     def word(self) -> str:
         """What was found, in a word."""
         share, ends = _parts(self.number)
@@ -161,7 +166,7 @@ class Finding(NamedTuple):
 
 def ranked(certificate: Certificate) -> list[Finding]:
     """The findings that matter most, at most ten: much, some, none, then what was not measured."""
-    rows = sorted(rows_of(certificate), key=lambda row: PLACES[row.word])
+    rows = sorted(rows_of(certificate), key=lambda row: (PLACES[row.word], -row.share))
     return [_finding(certificate, row) for row in rows[:MOST_RANKED]]
 
 
@@ -185,7 +190,9 @@ def _singled_out(found: Found) -> Iterator[Row]:
         known=_also(gettext("; any value of the domains in {}"), chance),
     )
     label = gettext("values shown alone")
-    yield Row(QUESTIONS[0], label, sentence, values, chance=chance, helps="ends_gain")
+    found_share, by_chance = _parts(values)[0], _parts(chance)[0]
+    gain = None if found_share is None or by_chance is None else found_share - by_chance
+    yield Row(QUESTIONS[0], label, sentence, values, chance=chance, gain=gain, helps="ends_gain")
     among = _also(gettext("; among people not in it in {}"), attack["control"])
     sentence = gettext(
         "An interval's end, with the rest of its class, points at one person in {share} of"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -129,13 +130,17 @@ def _content(found: Dossier) -> dict[str, Any]:
         "light": _light(found, certificate),
         "counted": f"{counted[0].upper()}{counted[1:]}.",
         "findings": findings[:MOST_SHOWN],
+        "accepted": Counter(filter(None, context["accepted"].values())).most_common(),
         "more": len(findings) - MOST_SHOWN,
         "questions": questions,
         "open": found.open,
         "sentences": list(_sentences(content)),
         "lines": [line for line in in_short(certificate) if line.about != gettext("Open")],
-        "risks": list(_risks(content)),
-        "facts": [(gettext(words_of(name)), _at(context, name)) for name in FACTS],
+        "risks": [*_risks(content), *_risk_of_all(content)],
+        "facts": [
+            *((gettext(words_of(name)), _at(context, name)) for name in FACTS),
+            *_measured_facts(found, certificate),
+        ],
         "checks": found.checks,
         "columns": list(_columns(content)),
         "ratings": [gettext(str(Rating.model_fields[key].title)) for key in RATED],
@@ -156,6 +161,39 @@ FACTS = (
     "controls.agreement",
     "review_by",
 )
+
+
+def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[str, str]]:
+    """Who is one person, how rows stand, which other releases there are, and who signed."""
+    columns = certificate.get("columns") or []
+    names = ", ".join(c["name"] for c in columns if c["role"] == "subject")
+    people = ngettext("{count} person", "{count} people", certificate.get("subjects") or 0)
+    records = ngettext("{count} record", "{count} records", certificate["records"]["out"])
+    one = gettext("everybody with the same {names}", names=names) if names else None
+    one = one or gettext("every record")
+    yield gettext("one person"), f"{one}: {people}, {records}"
+    if certificate["records"]["out"] > (certificate.get("subjects") or 0) and names:
+        is_linked = any(c["role"] == "plain" for c in columns)
+        yield (
+            gettext("rows of one person"),
+            gettext("not marked as one person's; columns published as they are may link them")
+            if is_linked
+            else gettext("not marked as one person's"),
+        )
+    dialect = (certificate.get("output") or {}).get("dialect") or {}
+    order = gettext("as in the original, which may tell who is who")
+    if dialect.get("order") == "content":
+        order = gettext("by what they show, so it tells nothing more")
+    yield gettext("order of rows"), order
+    others = found.content["context"]["other_releases"]
+    known = gettext("none known") if others == "none-known" else _text(others)
+    beside = certificate.get("beside")
+    judged = gettext("not judged together")
+    if beside is not None:
+        judged = gettext("together they hold") if beside["holds"] else gettext("together they fail")
+    yield gettext("other releases"), f"{known}; {judged}"
+    signature = next((check.text for check in found.checks if check.name == "signature"), "")
+    yield gettext("signature"), signature
 
 
 def _at(context: Mapping[str, Any], field: str) -> str:
@@ -208,6 +246,22 @@ def _risks(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             "accepted": share(limit.get("accepted")),
             "within": limit.get("within"),
         }
+
+
+def _risk_of_all(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The risk from who also knows what no promise covers, where there is such a column."""
+    certificate = content["certificate"]
+    together = certificate.get("together") or {}
+    alone, people = together.get("alone_if_known"), together.get("people")
+    if (
+        alone is not None
+        and people
+        and any(
+            column.get("alone_if_known") is not None for column in certificate.get("columns") or []
+        )
+    ):
+        words = gettext("People alone, if the columns that no promise covers are known too")
+        yield {"words": words, "before": "", "after": share(alone / people), "accepted": ""}
 
 
 def _columns(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -96,8 +96,8 @@ def limits(measured: Measured) -> Iterator[Limit]:
         yield Limit(
             gettext("Columns that pass through."),
             gettext(
-                "{plain}: published as they are, on the word of the policy that nobody can be"
-                " recognised by them.",
+                "{plain}: published as they are. No promise is about them: whoever knows them finds"
+                " people in smaller groups, or alone.",
                 plain=", ".join(plain),
             ),
         )

@@ -219,8 +219,9 @@ def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
     folder = Path(asked["folder"])
     place = folder / "certificate.json"
     files = AuditedFiles(str(folder / "data.csv"), asked["table"], trace=trace_of(folder))
-    found = attack_file(files, policy, AttackRequest(TRIED), tell)
     stated = Certificate(json.loads(place.read_text("utf-8")))
+    by = policy.with_method(stated["method"]["name"], stated["method"]["parameters"])
+    found = attack_file(files, by, AttackRequest(TRIED), tell)
     certificate = stated.extended(attacks=found.certificate["attacks"])
     beside = judged_together(folder / PEOPLE, asked["others"])
     if beside is not None:

@@ -14,6 +14,10 @@ from shoal.policy.agreement import Agreement
 from shoal.samples import bank
 
 BASE = yaml.safe_load(bank.parties({owner: f"{owner}.csv" for owner in bank.OWNERS}))
+BASE["promises"] = [
+    {"model": "k-anonymity", "attributes": ["age", "sex", "job"], "k": 10},
+    {"model": "k-anonymity", "attributes": ["salary", "education", "district"], "k": 20},
+]
 
 
 def agreement(change=lambda content: None):

@@ -132,6 +132,7 @@ def test_keyed_pseudonyms_link_records_without_naming_anybody(monkeypatch):
             "age": {"role": "quasi", "type": "number"},
         },
         "promises": [{"model": "k-anonymity", "k": 3}],
+        "render": {"order": "input"},
     }
     policy = Policy.from_dict(content)
     for none in ("", " " * 20, f"{' ' * 20}short"):
