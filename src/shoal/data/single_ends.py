@@ -104,7 +104,8 @@ def _way_out(published: PublishedColumn | None) -> str:
     if published is None:
         return "A hierarchy of 'bins'"
     widths = published.hi - published.lo
-    return f"Rounding to {number_text(rounding(widths[widths > 0]))}"
+    is_range = (widths > 0) & np.isfinite(widths)
+    return f"Rounding to {number_text(rounding(widths[is_range]))}"
 
 
 def rounding(spread: np.ndarray, part: float = 5) -> float:

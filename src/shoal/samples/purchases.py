@@ -55,6 +55,7 @@ def generate(n: int, seed: int) -> pl.DataFrame:
         rng.random(n) < remote, 2 + (rng.random(n) < passed), (rng.random(n) < 0.1).astype(np.int64)
     )
     spent = rng.lognormal(3.0, 0.8, n) * (1 + passed) * (1 + (taste >= 7) * 4)
+    spent = np.minimum(spent, 400)  # nobody is far from all others
     amount = np.ceil(spent / 5).astype(np.int64) * 5  # to the cent, it would be one person's own
     minutes = np.cumsum(rng.exponential(2.0, n)).astype(np.int64)
     start = pl.datetime(2025, 1, 1)

@@ -105,6 +105,7 @@ def test_the_consequence_is_that_of_a_real_release(method):
         "other": "drop",
         "promises": [{"model": "k-anonymity", "k": 4}],
         "method": {"name": method},
+        "render": {"order": "input"},
     }
     tried = shoal.profile(frame, policy=policy).tried
     attributes = {**attributes, "patient": {"role": "identifier"}}

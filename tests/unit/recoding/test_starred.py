@@ -189,10 +189,9 @@ def test_few_withheld_people_are_said():
         "3 people withheld, fewer than k = 10: whoever finds no class for a person knows it is one"
         " of them; 'ward' is still shown"
     )
-    assert [str(one.message) for one in caught] == [expected]
-    assert done.certificate["warnings"] == [
-        {"code": "withheld-few", "severity": "open", "text": expected}
-    ]
+    assert expected in [str(one.message) for one in caught]
+    stated = {"code": "withheld-few", "severity": "open", "text": expected}
+    assert stated in done.certificate["warnings"]
     plain = policy(K2)
     rows = [(str(20), "ab"[i % 2]) for i in range(4)]
     text = library.audit(table(*rows, ("*", "*")), plain)["warnings"][0]["text"]

@@ -102,12 +102,12 @@ def test_numbers_as_text_are_numbers_and_two_of_them_are_a_category():
     }
 
 
-def test_a_number_that_is_none_is_an_error_and_no_category():
+def test_a_number_that_is_none_is_no_value_and_no_category():
     frame = pl.DataFrame({"age": [20.5, 31.0, float("nan"), 40.0] * 3})
-    with pytest.raises(InputError, match="3 records with text that is not a number"):
-        shoal.publish(frame, quasi="age", k=2)
     missing = frame.with_columns(pl.col("age").fill_nan(None))
-    assert shoal.publish(missing, quasi="age", k=2).certificate.holds
+    found = [shoal.publish(table, quasi="age", k=2) for table in (frame, missing)]
+    assert found[0].certificate.holds
+    assert found[0].data.equals(found[1].data)
 
 
 @pytest.mark.parametrize(
