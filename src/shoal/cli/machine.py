@@ -131,9 +131,8 @@ def _comparators(shown: bool) -> str:
 def _limits(parameter: dict[str, Any]) -> str:
     if parameter["choices"]:
         return f"[{'|'.join(str(c) for c in parameter['choices'] if c != '')}] "
+    from shoal.policy.parameters import MOST
+
     low, high = parameter["low"], parameter["high"]
-    return (
-        ""
-        if low is None and high is None
-        else f"[{'' if low is None else low}..{'' if high is None else high}] "
-    )
+    ends = ["" if end in (None, MOST) else end for end in (low, high)]
+    return "" if ends == ["", ""] else f"[{ends[0]}..{ends[1]}] "

@@ -412,9 +412,20 @@ def _typed(path: str, kind: str, reading: Reading) -> pl.DataFrame:
         table = pl.scan_parquet(file) if kind == ".parquet" else pl.scan_ipc(file)
         names = pl.DataFrame(schema=table.collect_schema())
         kept = plain(names, f"file '{path}'", reading)
-        unread = [name for name in names.columns if kept[name].dtype != names[name].dtype]
+        # a short file may hold very long lists, so those that nobody needs are not even looked at
+        unread = [
+            name
+            for name in names.columns
+            if kept[name].dtype != names[name].dtype and _holds_lists(names[name].dtype)
+        ]
         frame = table.with_columns(pl.lit(None, pl.String).alias(name) for name in unread).collect()
     return plain(frame, f"file '{path}'", reading)
+
+
+def _holds_lists(dtype: pl.DataType) -> bool:
+    if isinstance(dtype, pl.Struct):
+        return any(_holds_lists(field.dtype) for field in dtype.fields)  # type: ignore[arg-type]
+    return isinstance(dtype, pl.List | pl.Array)
 
 
 def _parsed(

@@ -78,7 +78,7 @@ def test_what_cells_span_is_not_guessed(released):
 def test_its_certificate_verifies(released):
     audit(released, "--qi", "age,sex", "--k", "2")
     checks = shoal.verify(released, released.parent / "audit.json")
-    passed = ["file", "output", "columns", "rows", "figures", "promises"]
+    passed = ["file", "output", "columns", "rows", "figures"]  # no policy says what to measure
     assert [check.name for check in checks if check.ok] == passed
     assert not any(check.ok is False for check in checks)
 

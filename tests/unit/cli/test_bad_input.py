@@ -766,6 +766,8 @@ def test_an_audit_of_a_stream_without_its_trace_says_what_is_missing(workplace, 
     shuffled = pl.read_csv("patients.csv", infer_schema=False).sample(
         fraction=1, shuffle=True, seed=1
     )
+    asked = yaml.safe_load(Path("policy.yaml").read_text()) | {"render": {"order": "input"}}
+    Path("policy.yaml").write_text(yaml.safe_dump(asked))
     assert shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "-q").status == 0
     shuffled.write_csv("other.csv")
     told = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "other.csv")

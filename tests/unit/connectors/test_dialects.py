@@ -466,6 +466,7 @@ def test_the_certificate_says_how_the_release_is_written(hospital, shoal):
         "dates": "%d.%m.%Y",
         "intervals": "[{lo}, {hi}]",
         "mark": "*",
+        "order": "input",
     }
     result = shoal("verify", "out.csv")
     assert result.status == 0, result.out

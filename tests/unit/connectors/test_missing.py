@@ -19,6 +19,7 @@ def policy(missing: str, **more) -> shoal.Policy:
             },
             "promises": [{"model": "k-anonymity", "k": 3}],
             "missing": missing,
+            "render": {"order": "input"},
             **more,
         }
     )

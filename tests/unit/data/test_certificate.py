@@ -103,6 +103,7 @@ def test_the_output_is_described_for_its_reader(handmade):
             "dates": None,
             "intervals": "[{lo}, {hi}]",
             "mark": "*",
+            "order": "content",
         },
     }
     assert publish(handmade, "out.tsv.gz")["output"]["dialect"]["delimiter"] == "\t"

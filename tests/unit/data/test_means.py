@@ -25,6 +25,7 @@ def policy(render: str, k: int = 2, **more) -> library.Policy:
         "version": 1,
         "attributes": {"age": age},
         "promises": [{"model": "k-anonymity", "k": k}],
+        "render": {"order": "input"},
         **more,
     }
     return library.Policy.from_dict(content | {"method": more.get("method", {"name": "mdav"})})
