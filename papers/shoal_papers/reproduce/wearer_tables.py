@@ -44,7 +44,7 @@ class WearerTables:
     def increments(self, source: str, size: int, most: int, domain: int = 1) -> list[pl.DataFrame]:
         """The first table and its increments, at most so many, as far as the rows reach."""
         if source == INVENTED:
-            frames = [wearables.generate(size, seed) for seed in range(1, most + 1)]
+            frames = [wearables.generate(size, seed, in_steps=False) for seed in range(1, most + 1)]
         else:
             frames = _cut(self._minutes(source), size, most)
         return [stretched(frame, domain) for frame in frames]
@@ -106,7 +106,7 @@ def read(folder: Path | None, quick: bool, records: int, increments: int) -> Wea
     """The bundled generator and the watches; quick, a made-up table in place of these."""
     invented = io.BytesIO()
     for seed in range(1, increments + 2):
-        wearables.generate(records, seed).write_csv(invented)
+        wearables.generate(records, seed, in_steps=False).write_csv(invented)
     digest = hashlib.sha256(invented.getvalue())
     words = f"invented wearers (shoal sample wearables), {records} and {increments} times {records}"
     rows = (increments + 1) * records
@@ -127,8 +127,8 @@ def _watch(content: bytes) -> pl.DataFrame:
 
 def _made_up() -> pl.DataFrame:
     """Minutes of a few invented people, person by person."""
-    bodies = wearables.generate(BODIES, 1)
-    minutes = wearables.generate(MINUTES, 2).select("activity")
+    bodies = wearables.generate(BODIES, 1, in_steps=False)
+    minutes = wearables.generate(MINUTES, 2, in_steps=False).select("activity")
     owner = np.arange(MINUTES) * BODIES // MINUTES
     return pl.concat(
         [bodies.select(*QUASI, body="wearer")[owner], minutes], how="horizontal"

@@ -29,10 +29,13 @@ EFFORT = np.array([0.05, 0.12, 0.25, 2.1, 2.9, 6.2])
 POLICY = (files(__package__) / "wearables.policy.yaml").read_text("utf-8")
 
 
-def generate(n: int, seed: int) -> pl.DataFrame:
-    """n wearers with one minute each; the same table for a seed, other people for another."""
+def generate(n: int, seed: int, in_steps: bool = True) -> pl.DataFrame:
+    """n wearers with one minute each; the same table for a seed, other people for another.
+
+    in_steps: bodies in whole steps, of which several people have each; else as they are measured.
+    """
     rng = np.random.default_rng(seed)
-    age, height, weight = _bodies(n, rng)
+    age, height, weight = _bodies(n, rng, in_steps)
     activity = rng.choice(len(ACTIVITIES), n, p=SHARES)
     gait = rng.normal(1.0, 0.12, n)
     axes = GRAVITY[activity] + rng.normal(0.0, 0.35, (n, 3))
@@ -51,9 +54,11 @@ def generate(n: int, seed: int) -> pl.DataFrame:
     )
 
 
-def _bodies(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Age in years, height in cm, weight in kg, as whole steps of 5, 5 and 10: several people have
-    each, and the end of a published interval is seldom one person's own.
+def _bodies(
+    n: int, rng: np.random.Generator, in_steps: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Age in years, height in cm, weight in kg; in steps of 5, 5 and 10 the end of a published
+    interval is seldom one person's own.
     """
     age = np.clip(16 + rng.gamma(3.2, 7.5, n), 16, 95)
     is_man = rng.random(n) < 0.5
@@ -61,6 +66,12 @@ def _bodies(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, n
     height = np.where(is_man, rng.normal(177.5, 7.1, n), rng.normal(164.5, 6.5, n)) - shrunk
     index = np.exp(rng.normal(np.log(22.6 + 0.07 * np.minimum(age - 16, 45)), 0.155, n))
     weight = index * (height / 100) ** 2
+    if not in_steps:
+        return (
+            age.astype(np.int64),
+            np.clip(np.rint(height), 130, 220).astype(np.int64),
+            np.clip(np.rint(weight), 30, 220).astype(np.int64),
+        )
     return (
         _in_steps(age, 5),
         _in_steps(np.clip(height, 130, 220), 5),

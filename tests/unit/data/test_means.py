@@ -131,6 +131,7 @@ def test_every_published_mean_is_that_of_its_class(ages, render, k):
         "version": 1,
         "attributes": {"age": attribute},
         "promises": [{"model": "k-anonymity", "k": k}],
+        "render": {"order": "input"},
     }
     release = library.publish(pl.DataFrame({"age": ages}), asked)
     assert release.certificate.holds
