@@ -106,6 +106,7 @@ def policy_of(setting: Setting) -> Policy:
             "attributes": attributes,
             "promises": [{"model": "k-anonymity", "k": setting["k"]}, close],
             "method": {"name": "tcloseness"},
+            "render": {"order": "input"},
         }
     )
 
