@@ -62,9 +62,8 @@ def test_three_owners_end_with_the_table_of_one(fused):
     joined = bank.generate(250, 4)
     alone = shoal.publish(joined, yaml.safe_load(bank.POLICY) | {"promises": QIDS})
     published = pl.read_csv(folder / "out.csv", infer_schema=False)
-    assert published.sort(published.columns).equals(
-        alone.data.cast(pl.String).sort(published.columns)
-    )
+    expected = alone.data.cast(pl.String).select(published.columns)
+    assert published.sort(published.columns).equals(expected.sort(published.columns))
     assert certificate.holds
     assert certificate["fusion"]["people"] == joined.height
     assert certificate["fusion"]["colluding_parties"] == 1
@@ -93,8 +92,7 @@ def test_k_over_each_qid_is_not_k_over_all(fused, tmp_path):
     groups = published.group_by(found["attributes"]).len()["len"]
     assert (found["min"], found["alone"]) == (1, (groups == 1).sum())
     assert certificate["people"] == "known"
-    (warning,) = certificate.warnings
-    assert warning.code == "together-below-k"
+    (warning,) = (one for one in certificate.warnings if one.code == "together-below-k")
     assert f"groups of 1 to {groups.max()} people, {found['alone']} of {len(published)} alone" in (
         warning.text
     )

@@ -177,8 +177,10 @@ def attacks_of(run: Run) -> list[str] | None:
 
 
 def others_of(server: Server, run: Run) -> list[Overlap]:
-    """The project's releases that share people with a draft."""
-    return overlaps(run.folder / PEOPLE, server.released_people())
+    """The project's releases that share people with a draft, but for its own."""
+    own = (run.certificate.get("output") or {}).get("sha256")
+    found = overlaps(run.folder / PEOPLE, server.released_people())
+    return [other for other in found if other.sha256 != own]
 
 
 def _together(run: Run, others: list[Overlap]) -> tuple[bool, str]:
