@@ -16,6 +16,7 @@ from shoal.cli.main import status_of
 from shoal.errors import InputError, PromiseError
 from shoal.policy.policy import Policy
 from shoal.reports.history import write_history_report
+from shoal.samples import wearables
 
 
 @pytest.mark.parametrize("method", ["crp", "static-1"])
@@ -353,6 +354,7 @@ def test_a_folder_of_the_private_parts_name_keeps_what_is_in_it(tmp_path):
 def test_an_increment_that_comes_again_repeats_no_warning(tmp_path, capsys):
     wearers = tmp_path / "w.csv"
     assert status_of(["sample", "wearables", "-n", "100", "-o", str(wearers), "-q"]) == 0
+    wearables.generate(100, 0, in_steps=False).write_csv(wearers)
     command = ["republish", wearers, "-p", tmp_path / "w.policy.yaml", "--ledger", tmp_path / "led"]
     command = [str(part) for part in command]
     assert status_of(command) == 0
