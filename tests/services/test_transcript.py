@@ -39,7 +39,6 @@ def spoken(forked_parties, tmp_path_factory, request):
     if request.param == "keyed":
         content["joining"] = {"name": "keyed", "helper_is_trusted": True}
         content["parties"][2]["attributes"]["district"] = {"role": "plain"}
-        content["promises"][1]["attributes"].remove("district")
     path.write_text(yaml.safe_dump(content))
     fuse_file(str(path), str(folder / "out.csv"), transcript=folder / "said")
     assert check_transcript(folder / "said").wrong == []
