@@ -82,7 +82,8 @@ def start(tmp_path_factory) -> Path:
     catalogues = locale / "qps" / "LC_MESSAGES"
     catalogues.mkdir(parents=True)
     (catalogues / "shoal.mo").write_bytes(in_brackets())
-    told = {"LANGUAGE": "qps", "TEXTDOMAINDIR": str(locale)}
+    tests = str(Path(__file__).parents[1])
+    told = {"LANGUAGE": "qps", "TEXTDOMAINDIR": str(locale), "PYTHONPATH": tests}
     subprocess.run(
         [sys.executable, "-m", "web.screens", str(folder)], check=True, env={**os.environ, **told}
     )
