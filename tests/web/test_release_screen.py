@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from unittest import mock
 
 import pytest
 import yaml
@@ -177,13 +178,22 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     assert opened.post("/check", typed="../elsewhere.csv").status == 404
 
 
-def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(opened):
+def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(opened, monkeypatch):
     opened.edit("k", k="4")
     draft(opened)
     answered(opened)
     opened.send("sign-form", name="Ada", decision="accept")
+    full = OSError(28, "No space left on device")
+    with monkeypatch.context() as patched:  # what can't be judged together later does not leave
+        patched.setattr("shoal.web.server.shutil.copyfile", mock.Mock(side_effect=full))
+        opened.send("release-form")
+        opened.until("/release", "Nothing was released: No space left")
+    assert not [*(opened.server.project.folder / "releases").iterdir()]
+    opened.get("/release")
     opened.send("release-form")
     opened.until("/release", "✓ Released:")
+    (kept,) = opened.server.released_people().iterdir()
+    assert kept.stat().st_mode & 0o777 == 0o600
     opened.edit("k", k="3")
     draft(opened)
     page = opened.get("/release")

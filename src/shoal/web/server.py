@@ -232,12 +232,21 @@ class Server:
         day = datetime.now().date().isoformat()
         places = [day, *(f"{day}-{number}" for number in range(2, 100))]
         name = next(place for place in places if not (draft.parent / place).exists())
+        if (run.folder / PEOPLE).is_file():
+            # first, as no release may leave that later drafts are not judged together with
+            kept = self.released_people() / f"{name}.npz"
+            try:
+                shutil.copyfile(run.folder / PEOPLE, kept)
+                kept.chmod(policy_text.PRIVATE_FILE)
+            except OSError as failed:
+                kept.unlink(missing_ok=True)
+                shutil.rmtree(draft, ignore_errors=True)
+                self.notices.append(gettext("Nothing was released: {why}", why=failed.strerror))
+                return
         draft.rename(draft.parent / name)
         self.project.note(
             gettext("Draft {number} released: releases/{name}", number=run.number, name=name)
         )
-        if (run.folder / PEOPLE).is_file():
-            shutil.copyfile(run.folder / PEOPLE, self.released_people() / f"{name}.npz")
         self.notices.append(gettext("Released: releases/{name}/", name=name))
 
     def released_people(self) -> Path:
