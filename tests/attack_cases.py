@@ -42,5 +42,5 @@ def scene(released=RELEASED, policy=SIX, original=ORIGINAL, **more: Any):
     """What attacks on a release are given."""
     table, source = Table(released), Table(original)
     result = audit_table(table, policy, source)
-    target = published_again(AttackedRelease.of_audited(result, table, source, policy), policy)
-    return scene_of(target, policy, AttackRequest(**more), [])
+    target = published_again(AttackedRelease.of_audited(result, table, source, policy))
+    return scene_of(target, AttackRequest(**more), [])

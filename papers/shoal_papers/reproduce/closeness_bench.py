@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -93,8 +93,9 @@ class ClosenessBench:
         """What the auditor finds on the published cells; raises PromiseError where a promise is
         broken.
         """
-        recoded = recode(self.table, self._bound, partition, policy)
-        certificate, _, _ = measure(Table(recoded.frame), self._bound.schema, policy, recoded.truth)
+        bound = replace(self._bound, asked=self._bound.asked.again(policy))
+        recoded = recode(self.table, bound, partition)
+        certificate, _, _ = measure(Table(recoded.frame), bound.asked, recoded.truth)
         if not certificate.holds:
             raise PromiseError(
                 f"method '{policy.method_name}': its release breaks a promise; nothing is measured"

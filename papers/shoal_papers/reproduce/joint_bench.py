@@ -10,7 +10,7 @@ the same sizes at random: what small classes alone give away.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -53,10 +53,9 @@ class JointBench:
         )
         made = repair(matrix, made, promises)
         seconds = time.process_time() - started
-        recoded = recode(self.table, self._bound, made, policy)
-        certificate, release, _ = measure(
-            Table(recoded.frame), self._bound.schema, policy, recoded.truth
-        )
+        bound = replace(self._bound, asked=self._bound.asked.again(policy))
+        recoded = recode(self.table, bound, made)
+        certificate, release, _ = measure(Table(recoded.frame), bound.asked, recoded.truth)
         if not certificate.holds:
             raise PromiseError("tcloseness: its release breaks a promise; nothing is measured")
         together = TCloseness(attributes=SENSITIVE, t=1.0, joint=True)

@@ -28,6 +28,7 @@ from shoal.data.uncompiled import always
 from shoal.errors import InputError, PromiseError
 from shoal.policy.binding.table import bind
 from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
 from shoal.utility import Classification, Discernibility
 
@@ -108,7 +109,7 @@ class OneTable:
         ]
         columns += [self.table.frame[a.name] for a in schema.with_role(Role.PLAIN, Role.SENSITIVE)]
         certificate, _, _ = measure(
-            Table(pl.DataFrame(columns)), schema, policy, Truth(self.table, encoded)
+            Table(pl.DataFrame(columns)), Problem(schema, policy), Truth(self.table, encoded)
         )
         if not certificate.holds:
             raise PromiseError(

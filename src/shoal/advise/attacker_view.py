@@ -115,12 +115,12 @@ def _of_table(
     released: Table, policy: Policy, source: Table, trace: np.ndarray | None
 ) -> AttackerViews:
     """A release as its readers have it: without its trace, nobody knows whose row is where."""
-    schema, truth, findings = bind_with_original(released, policy, source, trace)
-    if schema is None or findings:
+    problem, truth, findings = bind_with_original(released, policy, source, trace)
+    if problem is None or findings:
         raise InputError.from_findings(findings)
-    shown = read_release(released, schema, policy, truth)
+    shown = read_release(released, problem, truth)
     if truth is None:
-        encoded, unfit = encode(source, schema)
+        encoded, unfit = encode(source, problem.schema)
         if encoded is None:
             raise InputError.from_findings([f"original: {finding}" for finding in unfit])
         return _views(released, shown, source, encoded, policy)

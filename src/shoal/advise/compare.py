@@ -39,6 +39,7 @@ from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding.files import read_original, table_given
 from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.policy.problem import Problem
 from shoal.recoding.recode import find_classes, recode
 from shoal.tables.second_release import republisher
 
@@ -93,10 +94,11 @@ def _compared(table: Table, policy: Policy, asked: Points, progress: Progress) -
     progress("checking the data against the policy")
     ground = _Ground.of(table, policy)
     if policies is None:
-        policies = proposed_methods(ground.bound.policy)
-    settings = [(k, own.with_k(k)) for k in asked_ks for own in policies]
-    settings = [(k, own) for k, own in settings if (label_of(own), k) not in skip]
-    firsts = {label_of(own): (k, own) for k, own in reversed(settings)}
+        policies = proposed_methods(ground.bound.problem.policy)
+    asked_of = ground.bound.asked.again
+    settings = [(k, asked_of(own.with_k(k))) for k in asked_ks for own in policies]
+    settings = [(k, own) for k, own in settings if (label_of(own.policy), k) not in skip]
+    firsts = {label_of(own.policy): (k, own) for k, own in reversed(settings)}
     compiled = ground.table.records > FEW_RECORDS
     if firsts:
         most = max(k for k, _ in firsts.values())
@@ -105,7 +107,7 @@ def _compared(table: Table, policy: Policy, asked: Points, progress: Progress) -
         warm_up(trial, progress)
     rows = []
     for number, (k, own) in enumerate(settings):
-        tell(progress, f"k={k} {label_of(own)}", number, len(settings))
+        tell(progress, f"k={k} {label_of(own.policy)}", number, len(settings))
         with always(compiled):
             rows.append(_row(ground, own, k, attack))
         if on_row is not None:
@@ -183,31 +185,32 @@ class _Ground:
         return matrix, self.whole_table.only(kept, subjects)
 
     def certificate(
-        self, policy: Policy, classes: Partition | Cut, attack: bool = False
+        self, problem: Problem, classes: Partition | Cut, attack: bool = False
     ) -> Certificate:
         """What readers of such a release would see, measured, and attacked if that is asked."""
-        recoded = recode(self.table, self.bound, classes, policy)
+        recoded = recode(self.table, replace(self.bound, asked=problem), classes)
         published = Table(recoded.frame)
-        certificate, release, _ = measure(published, self.bound.schema, policy, recoded.truth)
+        certificate, release, _ = measure(published, problem, recoded.truth)
         if not attack:
             return certificate
-        schema, encoded = self.bound.schema, self.bound.encoded
-        republish = republisher(self.table, schema, encoded, policy)
+        encoded = self.bound.encoded
+        republish = republisher(self.table, encoded, problem)
         target = AttackedRelease(
-            published, release, schema, self.table, encoded, recoded.truth, republish
+            published, release, problem, self.table, encoded, recoded.truth, republish
         )
-        found = attacked(certificate, target, policy, AttackRequest(TRIED))
+        found = attacked(certificate, target, AttackRequest(TRIED))
         return found.extended(attacks=found["attacks"] | {"accept": []})  # only publish withholds
 
 
-def _row(ground: _Ground, policy: Policy, k: int, attack: bool) -> Row:
+def _row(ground: _Ground, problem: Problem, k: int, attack: bool) -> Row:
     """The policy's method at this k; a method that refuses says why."""
-    row = Row(policy.method_name, policy.method_settings, policy.method_parameters, k)
+    settings = problem.policy.method_settings
+    row = Row(problem.method_name, settings, problem.method_parameters, k)
     try:
-        classes, seconds = find_classes(ground.matrix, ground.whole_table, policy)
+        classes, seconds = find_classes(ground.matrix, ground.whole_table, problem)
     except (InfeasibleError, InputError) as refused:
         return replace(row, reason="; ".join(refused.said))
-    certificate = ground.certificate(policy, classes, attack)
+    certificate = ground.certificate(problem, classes, attack)
     return replace(row, certificate=certificate, seconds=seconds)
 
 
@@ -227,27 +230,27 @@ class Trial:
 
     matrix: Matrix
     whole_table: Classes
-    policies: tuple[Policy, ...]
+    problems: tuple[Problem, ...]
     compiled: bool = True
 
-    def run(self, policy: Policy) -> None:
+    def run(self, problem: Problem) -> None:
         # whoever asks for the method gets the reason
         with always(self.compiled), suppress(InfeasibleError, InputError):
-            find_classes(self.matrix, self.whole_table, policy)
+            find_classes(self.matrix, self.whole_table, problem)
 
 
 def warm_up(trial: Trial, progress: Progress) -> None:
     """Runs every method once, so that nothing compiles or loads while time is taken."""
-    waiting = list(trial.policies)
+    waiting = list(trial.problems)
     with _helped(trial, waiting):
         while waiting:
-            policy = waiting.pop(0)
-            progress(f"warming up {label_of(policy)}")
-            trial.run(policy)
+            problem = waiting.pop(0)
+            progress(f"warming up {label_of(problem.policy)}")
+            trial.run(problem)
 
 
 @contextmanager
-def _helped(trial: Trial, waiting: Sequence[Policy]) -> Iterator[None]:
+def _helped(trial: Trial, waiting: Sequence[Problem]) -> Iterator[None]:
     """Starts the second process when something is compiled while other methods still wait."""
     from numba.core import event
 
@@ -286,8 +289,8 @@ def _start(trial: bytes) -> subprocess.Popen[bytes]:
 
 def main() -> None:
     trial = cast(Trial, pickle.load(sys.stdin.buffer))
-    for policy in reversed(trial.policies):
-        trial.run(policy)
+    for problem in reversed(trial.problems):
+        trial.run(problem)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding.files import Source, read_source
 from shoal.policy.binding.table import bind
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
 from shoal.tables.draft import Outcome, RecodedDraft, prepare
 from shoal.tables.explain import neighbourhood, without_quasi
@@ -53,7 +54,7 @@ def marginal(
     else:
         progress("publishing as it is")
         draft, now = _released(table, policy)
-    policy = policy.with_default_method(draft.schema, draft.truth.encoded)
+    policy = policy.with_default_method(draft.problem.schema, draft.truth.encoded)
     losses, exact = column_losses(now), exact_shares(now)
     prices = []
     for number, name in enumerate(losses, 1):
@@ -77,7 +78,7 @@ def marginal(
 def _released(table: Table, policy: Policy) -> tuple[RecodedDraft, Release]:
     """What would be published, and what its readers would see of it."""
     draft = prepare(table, policy)
-    return draft, read_release(Table(draft.frame), draft.schema, policy, draft.truth)
+    return draft, read_release(Table(draft.frame), draft.problem, draft.truth)
 
 
 def _without(table: Table, policy: Policy, name: str) -> tuple[float | None, str | None]:
@@ -111,9 +112,9 @@ def _smaller_k(table: Table, policy: Policy) -> SmallerK | None:
 class LatticeWalk:
     """A table whose levels are looked at one after the other; see `lattice_walk`."""
 
-    def __init__(self, matrix: Matrix, whole_table: Classes, policy: Policy) -> None:
-        self._matrix, self._policy = matrix, policy
-        self._bound = BoundPromises(policy.build_promises(), whole_table)
+    def __init__(self, matrix: Matrix, whole_table: Classes, problem: Problem) -> None:
+        self._matrix, self._problem = matrix, problem
+        self._bound = BoundPromises(problem.promises, whole_table)
 
     @property
     def heights(self) -> dict[str, int]:
@@ -133,7 +134,7 @@ class LatticeWalk:
             if not 0 <= level <= heights[name]:
                 raise InputError(f"levels: '{name}' has levels from 0 to {heights[name]}")
         node = tuple(levels[name] for name in heights)
-        return neighbourhood(self._matrix, self._bound, node, self._policy)
+        return neighbourhood(self._matrix, self._bound, node, self._problem)
 
 
 def lattice_walk(
@@ -150,4 +151,4 @@ def lattice_walk(
     bound, findings = bind(table, asked)
     if bound is None:
         raise InputError.from_findings(findings)
-    return LatticeWalk(*bound.method_input(), bound.policy)
+    return LatticeWalk(*bound.method_input(), bound.problem)

@@ -111,7 +111,7 @@ def _tried(
         if bound is None:
             raise InputError.from_findings(findings)
         matrix, whole_table = bound.method_input()
-        classes, _ = find_classes(matrix, whole_table, bound.policy)
+        classes, _ = find_classes(matrix, whole_table, bound.problem)
     except (InfeasibleError, InputError) as refused:
         return None, refused.said
     kept = np.flatnonzero(~bound.encoded.suppressed)
@@ -122,7 +122,7 @@ def _tried(
     return (
         TakenForPeople(
             k,
-            bound.policy.method_name,
+            bound.problem.method_name,
             count,
             tuple(int((people < k).sum()) for people in hidden),
             tuple(int(people.min(initial=len(labels))) for people in hidden),

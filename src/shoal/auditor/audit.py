@@ -44,7 +44,6 @@ from shoal.data.encoding import encode
 from shoal.data.faults import with_contradicted
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release, held_release
-from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.data.two_tables import GROUP, sensitive_path
@@ -62,6 +61,7 @@ from shoal.policy.binding.files import (
 )
 from shoal.policy.binding.table import bind_original, bind_release
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.policy.problem import Problem
 from shoal.utility.gcp import ColumnFigures
 
 
@@ -71,7 +71,7 @@ class AuditResult:
 
     certificate: Certificate
     held: Release | None
-    schema: Schema
+    problem: Problem
     truth: Truth | None
 
     @property
@@ -159,24 +159,24 @@ def audit_table(
         if trained:
             policy.refuse_two_tables("downstream")
     if original is None:
-        schema, findings = bind_release(shown, policy)
+        problem, findings = bind_release(shown, policy)
     else:
-        schema, truth, findings = bind_with_original(shown, policy, original, trace)
-    if schema is None or findings:
+        problem, truth, findings = bind_with_original(shown, policy, original, trace)
+    if problem is None or findings:
         raise InputError.from_findings(findings)
     release: Release | None = None
     scale: dict[str, Any] = {"threads": cores.threads()}
     if policy.is_in_two_tables:
-        measured, released = measure_two_tables(released, schema, policy, None, original, progress)
+        measured, released = measure_two_tables(released, problem, None, original, progress)
         certificate, release, _ = measured
         # the original is compared by row here, not by group
         figures = ColumnFigures.of(release, truth)
     elif isinstance(released, CodedTable):
-        certificate, figures, how = measure_in_parts(released, schema, policy, truth, progress)
+        certificate, figures, how = measure_in_parts(released, problem, truth, progress)
         scale |= how
     else:
-        certificate, release, figures = measure(released, schema, policy, truth, progress)
-    certificate = described(certificate, released, figures, schema, policy, truth)
+        certificate, release, figures = measure(released, problem, truth, progress)
+    certificate = described(certificate, released, figures, problem, truth)
     if policy.is_made_of_columns:
         certificate = without_guesses(certificate)
     if trained:
@@ -184,22 +184,22 @@ def audit_table(
             raise InputError("--downstream: needs the whole table in memory; leave out --memory")
         progress("training on the release")
         certificate = certificate.extended(
-            downstream=downstream_of(release, schema, truth, policy.model.seed)
+            downstream=downstream_of(release, problem.schema, truth, problem.seed)
         )
     seconds = {"total": time.process_time() - started, "method": None}
     certificate = certificate.extended(seconds=seconds, scale=scale)
-    return AuditResult(certificate, release, schema, truth)
+    return AuditResult(certificate, release, problem, truth)
 
 
 def bind_with_original(
     released: Table, policy: Policy, original: Table, trace: np.ndarray | None = None
-) -> tuple[Schema | None, Truth | None, list[Any]]:
-    """The schema of the original, and what it tells about the release; or every finding.
+) -> tuple[Problem | None, Truth | None, list[Any]]:
+    """The problem of the original, and what it tells about the release; or every finding.
 
     trace: (n,) the original's row behind each published one; without it, rows are matched only
     where they are in the original's order.
     """
-    schema, unbound = bind_original(original, policy)
+    problem, unbound = bind_original(original, policy)
     findings: list[Any] = [f"original: {finding}" for finding in unbound]
     findings += check_columns(released.names, policy, released=True)
     if original.records != released.records:
@@ -212,13 +212,13 @@ def bind_with_original(
             "trace: does not name each row of the original once; give the trace that was written"
             " with the release"
         )
-    if schema is None or findings:
+    if problem is None or findings:
         return None, None, findings
-    if trace is None and schema.render.order != "input":
-        return schema, None, []  # nobody knows whose row is where
-    encoded, wrong = encode(original, schema)
+    if trace is None and problem.schema.render.order != "input":
+        return problem, None, []  # nobody knows whose row is where
+    encoded, wrong = encode(original, problem.schema)
     truth = None if encoded is None else Truth(original, encoded, trace)
-    return schema, truth, [f"original: {finding}" for finding in wrong]
+    return problem, truth, [f"original: {finding}" for finding in wrong]
 
 
 def audit_file(
@@ -256,9 +256,9 @@ def audit_file(
             released_path,
             released_path,
             released.sha256,
-            result.schema.render,
+            result.problem.schema.render,
             released.dialect,
-            policy.notation.written,
+            result.problem.notation,
         )
         | described_second(None if second is None else Path(sensitive_path(released_path)), second),
     )

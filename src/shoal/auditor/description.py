@@ -30,6 +30,7 @@ from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.notation import derived_columns
 from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 from shoal.utility.gcp import ColumnFigures
 
 TAKE_ROUND = ("publish", "audit")
@@ -40,27 +41,26 @@ def described(
     certificate: Certificate,
     released: Table,
     figures: ColumnFigures,
-    schema: Schema,
-    policy: Policy,
+    problem: Problem,
     truth: Truth | None,
 ) -> Certificate:
     """The certificate of a release, with its columns and with what made it.
 
     The certificate must name its verb already. figures: as the release was measured.
     """
-    original = None if truth is None else truth.original
+    schema, original = problem.schema, None if truth is None else truth.original
     if certificate["people"] == ROWS:  # nobody knows whose they are
         figures = replace(figures, alone_if_known={})
-    columns = measured_columns(released, figures, schema, policy, original)
-    made = certificate.extended(**provenance(certificate["verb"], policy), columns=columns)
+    columns = measured_columns(released, figures, problem, original)
+    made = certificate.extended(**provenance(certificate["verb"], problem.policy), columns=columns)
     shares = {c["name"]: c["single_ends"] for c in columns if c["single_ends"] is not None}
     # neither streams nor ledgers take `round`
-    may_round = certificate["verb"] in TAKE_ROUND and verb_of(policy) in (None, "publish")
+    may_round = certificate["verb"] in TAKE_ROUND and verb_of(problem.policy) in (None, "publish")
     asked = schema.quasi if may_round else ()
     warned = {a.name: a for a in asked if shares.get(a.name, 0) > TOLERATED}
     published = {n: read_column(a, released.column(n), schema) for n, a in warned.items()}
     single = single_end_warnings(shares, published)
-    said = [*repeated_rows(schema), *single, *of_cells(released, policy), *of_people(made)]
+    said = [*repeated_rows(schema), *single, *of_cells(released, problem.policy), *of_people(made)]
     return made.warned(*said)
 
 
@@ -83,10 +83,10 @@ def repeated_rows(schema: Schema) -> list[ReleaseWarning]:
     ]
 
 
-def file_metadata(names: list[str], schema: Schema, policy: Policy) -> dict[str, str]:
+def file_metadata(names: list[str], problem: Problem) -> dict[str, str]:
     """What a Parquet file says about its columns; nothing that was measured, and no date."""
-    columns = with_derived(column_roles(names, schema, policy), policy)
-    content = file_content(columns, cells_written(policy.notation.written, schema.render))
+    columns = with_derived(column_roles(names, problem), problem)
+    content = file_content(columns, cells_written(problem.notation, problem.schema.render))
     return {"shoal": json.dumps(content, ensure_ascii=False)}
 
 
@@ -133,10 +133,10 @@ UNKNOWN = dict.fromkeys(
 
 
 def measured_columns(
-    released: Table, figures: ColumnFigures, schema: Schema, policy: Policy, original: Table | None
+    released: Table, figures: ColumnFigures, problem: Problem, original: Table | None
 ) -> list[dict[str, Any]]:
     """Every column with what was measured on it; null for what needs the original."""
-    columns = column_roles(released.names, schema, policy)
+    columns = column_roles(released.names, problem)
     for column in columns:
         name = column["name"]
         column["single_ends"] = figures.single_ends.get(name)
@@ -147,15 +147,15 @@ def measured_columns(
         column["alone_if_known"] = figures.alone_if_known.get(name)
         if original is not None and name in original:
             column["distinct_in"], column["alone_in"] = original.distinct_and_alone(name)
-    return with_derived(columns, policy)
+    return with_derived(columns, problem)
 
 
-def with_derived(columns: list[dict[str, Any]], policy: Policy) -> list[dict[str, Any]]:
+def with_derived(columns: list[dict[str, Any]], problem: Problem) -> list[dict[str, Any]]:
     """The columns, each followed by those that its cells were turned into."""
     found = []
     for column in columns:
         found.append(column)
-        for derived in derived_columns(policy):
+        for derived in derived_columns(problem.policy):
             if derived.source != column["name"] or column["technique"] == REMOVED:
                 continue
             said = dict.fromkeys(("role", "technique"), DERIVED)
@@ -164,41 +164,42 @@ def with_derived(columns: list[dict[str, Any]], policy: Policy) -> list[dict[str
     return found
 
 
-def column_roles(published: list[str], schema: Schema, policy: Policy) -> list[dict[str, Any]]:
+def column_roles(published: list[str], problem: Problem) -> list[dict[str, Any]]:
     """Every column with its role and technique alone."""
-    known = {attribute.name: attribute for attribute in schema.attributes}
-    shown = (*published, policy.model.person)
-    removed = [name for name in (*known, *policy.model.attributes) if name not in shown]
+    known = {attribute.name: attribute for attribute in problem.schema.attributes}
+    model = problem.policy.model
+    shown = (*published, model.person)
+    removed = [name for name in (*known, *model.attributes) if name not in shown]
     return [
-        _stated(name, known.get(name), policy, is_published=name in published)
+        _stated(name, known.get(name), problem, is_published=name in published)
         for name in (*published, *dict.fromkeys(removed))
     ]
 
 
 def _stated(
-    name: str, attribute: Attribute | None, policy: Policy, *, is_published: bool
+    name: str, attribute: Attribute | None, problem: Problem, *, is_published: bool
 ) -> dict[str, Any]:
-    role = policy.role_of(name)
+    role = problem.role_of(name)
     kind = None if attribute is None else str(attribute.kind)
     return {
         "name": name,
         "role": role,
         "type": kind if role in ("quasi", "sensitive") else None,
-        "technique": _technique(attribute, policy) if is_published else REMOVED,
+        "technique": _technique(attribute, problem) if is_published else REMOVED,
         "round": attribute.round if is_published and attribute is not None else None,
         **UNKNOWN,
     }
 
 
-def _technique(attribute: Attribute | None, policy: Policy) -> str:
+def _technique(attribute: Attribute | None, problem: Problem) -> str:
     """How the published cells of a column came about."""
     if attribute is None:
         return "as-is"
     if attribute.role is Role.IDENTIFIER and attribute.pseudonym is not None:
         return "pseudonym"
-    if attribute.role is not Role.QUASI or policy.is_in_two_tables:
+    if attribute.role is not Role.QUASI or problem.is_in_two_tables:
         return "as-is"
-    if policy.model.attributes[attribute.name].hierarchy is not None:
+    if problem.policy.model.attributes[attribute.name].hierarchy is not None:
         return "node"
     if attribute.kind is Kind.NUMBER:
         return NUMBERS[attribute.shown]

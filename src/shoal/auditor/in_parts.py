@@ -30,7 +30,7 @@ from shoal.data.shared_room import SharedRoom
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 from shoal.protocols import PartedMetric
 from shoal.utility.gcp import ColumnFigures
 from shoal.utility.tally import Tally
@@ -41,11 +41,11 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-def require_parts(models: Sequence[Any], schema: Schema, policy: Policy) -> None:
+def require_parts(problem: Problem) -> None:
     """Raises InputError with every promise and measure that needs a table held as a whole."""
     findings = [
         f"memory: promise '{model.model}' needs the whole table in memory"
-        for model in models
+        for model in problem.promises
         if not getattr(model, "works_in_parts", False)
     ]
     findings += [
@@ -53,11 +53,11 @@ def require_parts(models: Sequence[Any], schema: Schema, policy: Policy) -> None
         for name, metric in registry.build_metrics().items()
         if not isinstance(metric, PartedMetric)
     ]
-    if policy.model.reference is not None:
+    if problem.policy.model.reference is not None:
         findings.append("memory: a reference to compare with needs the whole table in memory")
     findings += [
         f"memory: attribute '{attribute.name}': means need the whole table in memory"
-        for attribute in schema.quasi
+        for attribute in problem.schema.quasi
         if attribute.shown is not Shown.RANGE
     ]
     if findings:
@@ -73,15 +73,15 @@ class MeasuredInParts(NamedTuple):
 
 
 def measure_in_parts(
-    released: CodedTable, schema: Schema, policy: Policy, truth: Truth | None, progress: Progress
+    released: CodedTable, problem: Problem, truth: Truth | None, progress: Progress
 ) -> MeasuredInParts:
     """Every figure of a released table; raises InputError with what can't be measured in parts."""
     progress("reading the release")
-    models = policy.build_promises()
-    require_parts(models, schema, policy)
-    audited = _Audited.of(released, schema, policy, truth)
+    models, schema = problem.promises, problem.schema
+    require_parts(problem)
+    audited = _Audited.of(released, problem, truth)
     table = audited.whole_table([model for model in models if model.compares_with_table])
-    open_columns = not_promised(released, policy)
+    open_columns = not_promised(released, problem.policy)
     tally = Tally(schema, registry.build_metrics(), open_columns)
     found: list[list[Any]] = [[] for _ in models]
     whole = [i for i, model in enumerate(models) if not model.groups_by]
@@ -100,7 +100,7 @@ def measure_in_parts(
             found[i] = list(_each(of_group, audited.grouped_by(model.groups_by), released.room))
     reports = [model.total(each) for model, each in zip(models, found, strict=True)]
     original = None if truth is None else truth.original
-    certificate = certificate_of(tally, reports, released, original, policy)
+    certificate = certificate_of(tally, reports, released, original, problem)
     room = released.room
     scale = {"memory": room.limit, "room_bytes": room.on_disk, "parts": parts}
     scale |= {"tasks": room.tasks} if isinstance(room, SharedRoom) else {}
@@ -146,28 +146,25 @@ class _Audited:
     """A released table whose cells were read."""
 
     released: CodedTable
-    schema: Schema
-    policy: Policy
+    problem: Problem
     truth: Truth | None
     columns: tuple[PublishedColumn, ...]
     sensitive: dict[str, SensitiveColumn]
     subjects: np.ndarray | None
 
     @classmethod
-    def of(
-        cls, released: CodedTable, schema: Schema, policy: Policy, truth: Truth | None
-    ) -> _Audited:
-        columns, sensitive = read_cells(released, schema, policy)
+    def of(cls, released: CodedTable, problem: Problem, truth: Truth | None) -> _Audited:
+        columns, sensitive = read_cells(released, problem)
         subjects = None if truth is None else truth.subjects
-        if truth is None and policy.subject in released.names:
-            subjects = people_of(released.column(policy.subject))
-        return cls(released, schema, policy, truth, columns, sensitive, subjects)
+        if truth is None and problem.subject in released.names:
+            subjects = people_of(released.column(problem.subject))
+        return cls(released, problem, truth, columns, sensitive, subjects)
 
     def ranges(self) -> Iterator[Measurable]:
         """The release, range by range, beside what its owner knows."""
         _ = self._places, self._withheld  # once, before others are given it
         shown = {name: self.released.column(name).codes for name in self._compared}
-        true = {} if self.truth is None else _true_codes(self.truth, self.schema)
+        true = {} if self.truth is None else _true_codes(self.truth, self.problem.schema)
         ranges = self._ranges([column.name for column in self.columns])
         for some in ranges.split(shown, true, self._people):
             yield partial(self._part, *some)
@@ -192,7 +189,7 @@ class _Audited:
         """Some records by some of these columns; the others say who is withheld."""
         left_out = np.zeros(len(columns[0].codes), dtype=bool)
         if self._withheld:
-            left_out = is_starred(tuple(columns), self.schema.render.suppressed)
+            left_out = is_starred(tuple(columns), self.problem.schema.render.suppressed)
         grouping = tuple(column for column in columns if column.name in names)
         labels, count = label_classes(grouping, left_out)
         quasi = {column.name: column.codes for column in grouping}
@@ -211,13 +208,13 @@ class _Audited:
     def _compared(self) -> list[str]:
         """The published columns that are measured, or compared with the original."""
         roles = (Role.QUASI, Role.SENSITIVE, Role.PLAIN)
-        return [a.name for a in self.schema.published if a.role in roles]
+        return [a.name for a in self.problem.schema.published if a.role in roles]
 
     def _part(self, shown: Codes, true: Codes, people: Codes) -> Part:
         released = self.released.part(shown)
         truth = None if self.truth is None else _part_of(self.truth, true, people.get(""))
         columns = tuple(replace(column, codes=shown[column.name]) for column in self.columns)
-        starred = is_starred(columns, self.schema.render.suppressed)
+        starred = is_starred(columns, self.problem.schema.render.suppressed)
         labels, count = label_shown(columns, starred, self._withheld)
         classes = Classes(
             labels,
@@ -226,9 +223,9 @@ class _Audited:
             {name: self._sensitive(name, shown[name]) for name in self.sensitive},
             {column.name: column.codes for column in columns},
         )
-        label = None if self.schema.label is None else shown.get(self.schema.label)
+        label = None if self.problem.schema.label is None else shown.get(self.problem.schema.label)
         originals = {} if truth is None else truth.originals()
-        k = self.policy.required_k
+        k = self.problem.required_k
         release = Release(columns, classes, k, label, originals, starred)
         return released, release, truth
 
@@ -272,16 +269,16 @@ class _Audited:
     def _starred(self, rows: slice) -> np.ndarray:
         """Which of some records show the mark in every quasi-identifier."""
         some = tuple(replace(column, codes=column.codes[rows]) for column in self.columns)
-        return is_starred(some, self.schema.render.suppressed)
+        return is_starred(some, self.problem.schema.render.suppressed)
 
     @cached_property
     def _withheld(self) -> bool:
         """Whether starred records are in no class: as `data.release.is_withheld`, in blocks."""
-        released, mark = self.released, self.schema.render.suppressed
+        released, mark = self.released, self.problem.schema.render.suppressed
         if any(mark not in column.cells for column in self.columns):
             return False
         hidden = {}
-        for name in (attribute.name for attribute in self.schema.sensitive):
+        for name in (attribute.name for attribute in self.problem.schema.sensitive):
             shown = mark if released.is_text(name) else ""
             cells = released.column(name).cells
             hidden[name] = np.array([cell == shown for cell in cells], dtype=bool)

@@ -17,14 +17,13 @@ from shoal.data.encoding import encode, encode_subjects
 from shoal.data.people import UNKNOWN, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
-from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.data.warnings import PRESENCE_DISCLOSED, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.table import unremoved_identifiers
-from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 from shoal.privacy.two_tables import Groups, parted
 from shoal.privacy.two_tables import contradicted as contradicted_by
 from shoal.utility.gcp import ColumnFigures
@@ -44,29 +43,28 @@ class Measured(NamedTuple):
 
 def measure(
     released: Table,
-    schema: Schema,
-    policy: Policy,
+    problem: Problem,
     truth: Truth | None,
     progress: Progress = no_progress,
     measures: Measures | Groups | None = None,
 ) -> Measured:
     """The certificate of a released table, and the table as its readers see it.
 
-    measures: what promises are measured with, of a stream or of groups; by default, where the
-    policy names a reference, it alone.
+    measures: what promises are measured with, of a stream or of groups; by default, where there
+    is a reference, it alone.
     """
     progress("reading the release")
-    release = read_release(released, schema, policy, truth)
+    release = read_release(released, problem, truth)
     progress("measuring the promises")
-    promises = promise_reports(policy, schema, release, released, measures)
+    promises = promise_reports(problem, release, released, measures)
     progress("measuring utility and risk")
-    tally = Tally(schema, registry.build_metrics(), not_promised(released, policy))
+    tally = Tally(problem.schema, registry.build_metrics(), not_promised(released, problem.policy))
     tally.add(released, release)
     if truth is not None:
         progress("comparing with the original")
         tally.compare(released, release, truth)
     original = None if truth is None else truth.original
-    certificate = certificate_of(tally, promises, released, original, policy)
+    certificate = certificate_of(tally, promises, released, original, problem)
     return Measured(certificate, release, tally.figures())
 
 
@@ -75,10 +73,10 @@ def certificate_of(
     promises: list[dict[str, Any]],
     released: Table,
     original: Table | None,
-    policy: Policy,
+    problem: Problem,
 ) -> Certificate:
     """The certificate of a release whose parts were added up. original: None if not at hand."""
-    people = people_key(policy.subject, original is not None or policy.subject in released.names)
+    people = people_key(problem.subject, original is not None or problem.subject in released.names)
     scores = tally.scores()
     content: dict[str, Any] = {
         "shoal": VERSION,
@@ -104,7 +102,7 @@ def certificate_of(
         "output": None,
     }
     fault_counts: dict[str, int] = {} if original is None else dict(tally.faults)
-    kept = unremoved_identifiers(released, original, policy)
+    kept = unremoved_identifiers(released, original, problem.policy)
     if kept:
         fault_counts["not_removed"] = len(kept)
     if tally.unrounded:
@@ -112,14 +110,13 @@ def certificate_of(
     if original is not None or fault_counts:
         content["faults"] = fault_counts
     certificate = Certificate(content)
-    said = release_warnings(certificate, tally.withheld_people, policy, tally.schema)
+    said = release_warnings(certificate, tally.withheld_people, problem)
     return certificate.warned(*said)
 
 
 def measure_two_tables(
     released: Table,
-    schema: Schema,
-    policy: Policy,
+    problem: Problem,
     truth: Truth | None,
     original: Table | None,
     progress: Progress = no_progress,
@@ -130,10 +127,11 @@ def measure_two_tables(
     whoever is alone with its quasi-identifiers is found. truth: of the owner, who knows the rows.
     original: in any order; at least no row may contradict it.
     """
+    schema = replace(problem.schema, label=None)  # no row shows it
     hidden = schema.sensitive[0].name
-    schema = replace(schema, label=None)  # no row shows it
+    problem = replace(problem, schema=schema)
     table, groups = parted(released, hidden, truth)
-    measured = measure(table, schema, policy, truth, progress, groups)
+    measured = measure(table, problem, truth, progress, groups)
     certificate, release, _ = measured
     if original is not None:
         progress("comparing with the original")
@@ -149,7 +147,7 @@ def measure_two_tables(
         certificate = certificate.extended(
             faults=known | {"changed": max(known["changed"], found)},
             utility=certificate["utility"]
-            | {"query_error": _query_error(table, release, groups, original, schema, policy)},
+            | {"query_error": _query_error(table, release, groups, original, problem)},
         )
     alone = certificate["together"]["alone"]
     text = (
@@ -167,14 +165,13 @@ def _query_error(
     release: Release,
     groups: Groups,
     original: Table,
-    schema: Schema,
-    policy: Policy,
+    problem: Problem,
 ) -> float | None:
     """How far counts by group are from those of the original; None where it does not fit."""
-    encoded, _ = encode(original, schema)
+    encoded, _ = encode(original, problem.schema)
     if encoded is None:
         return None
-    name = schema.sensitive[0].name
+    name = problem.schema.sensitive[0].name
     shown, own = table.column(name), original.column(name)
     place = {cell: code for code, cell in enumerate(sorted({*shown.cells, *own.cells}))}
     published, people = (
@@ -185,7 +182,7 @@ def _query_error(
         People([column.lo[column.codes] for column in release.columns], published),
         groups.labels,
         People([one.value_of_code()[one.codes] for one in encoded.attributes], people),
-        policy.model.seed,
+        problem.seed,
     )
 
 

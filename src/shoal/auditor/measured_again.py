@@ -148,7 +148,7 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
         result.truth is not None,
         warnings=_more_warnings(stated, path, shown, policy, reader),
     )
-    is_sorted = result.schema.render.order != "input"
+    is_sorted = result.problem.schema.render.order != "input"
     return (
         _differing_or_broken(again, strict)
         or _unmatched(again, reader, is_sorted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -16,13 +16,12 @@ from shoal.data.schema import Schema
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.table import Column, Table, as_text, encode_text
 from shoal.errors import InputError
-from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 from shoal.privacy.two_tables import Groups
 
 
 def promise_reports(
-    policy: Policy,
-    schema: Schema,
+    problem: Problem,
     release: Release,
     released: Table,
     measures: Measures | Groups | None = None,
@@ -31,12 +30,12 @@ def promise_reports(
 
     measures: as in `measure`.
     """
-    models = policy.build_promises()
+    models = problem.promises
     if measures is None:
         close = [model for model in models if model.model == "t-closeness"]
-        if policy.reference_table is None or not close:
+        if problem.reference_table is None or not close:
             return [model.report(release.classes) for model in models]
-        measures = Measures(close, schema, policy.reference_table)
+        measures = Measures(close, problem.schema, problem.reference_table)
     return [measures.report(model, release, released.frame) for model in models]
 
 
@@ -50,7 +49,7 @@ class Measures:
     is joint their combinations, are then those that the reference shows.
     """
 
-    def __init__(self, models: list[Any], schema: Schema, reference: Table | None) -> None:
+    def __init__(self, models: Sequence[Any], schema: Schema, reference: Table | None) -> None:
         """Raises InputError with every promise that no stream, or none of this kind, can keep."""
         self.models, self._schema, self.has_subject = models, schema, schema.subject is not None
         self._columns: dict[str, SensitiveColumn] = {}

@@ -25,7 +25,7 @@ from shoal.data.table import Column, Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.policy.binding.table import tables_of
-from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 
 NEEDS_WITHHELD = (
     "reference: a promise compares with all records of the input, and those that are withheld show"
@@ -34,62 +34,58 @@ NEEDS_WITHHELD = (
 
 
 def read_cells(
-    released: Table, schema: Schema, policy: Policy
+    released: Table, problem: Problem
 ) -> tuple[tuple[PublishedColumn, ...], dict[str, SensitiveColumn]]:
     """What quasi-identifiers and sensitive columns say; raises InputError with every finding."""
-    columns, unreadable = read_columns(released, schema)
-    sensitive, unfit = encode_sensitive_columns(released, schema, policy.earlier)
+    columns, unreadable = read_columns(released, problem.schema)
+    sensitive, unfit = encode_sensitive_columns(released, problem.schema, problem.earlier)
     findings = [*unreadable, *unfit]
     if findings:
         raise InputError.from_findings(findings)
     return columns, sensitive
 
 
-def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth | None) -> Release:
+def read_release(released: Table, problem: Problem, truth: Truth | None) -> Release:
     """The released table; raises InputError with everything in it that can't be read."""
-    columns, sensitive = read_cells(released, schema, policy)
+    schema = problem.schema
+    columns, sensitive = read_cells(released, problem)
     mark, sensitive_names = schema.render.suppressed, [a.name for a in schema.sensitive]
     starred = is_starred(columns, mark)
     if truth is not None:
         columns = truth.completed(columns)
     withheld = is_withheld(released.frame, sensitive_names, starred, mark)
-    if withheld and compares_with_input(policy):
-        sensitive = _with_withheld_values(released, schema, policy, truth, starred)
+    if withheld and problem.compares_with_input:
+        sensitive = _with_withheld_values(released, problem, truth, starred)
     labels, count = label_shown(columns, starred, withheld)
     subjects = None if truth is None else truth.subjects
-    if truth is None and policy.subject in released.names:
-        subjects = people_of(released.column(policy.subject)).astype(np.int32, copy=False)
+    if truth is None and problem.subject in released.names:
+        subjects = people_of(released.column(problem.subject)).astype(np.int32, copy=False)
     quasi = {column.name: column.codes for column in columns}
     classes = Classes(labels, count, subjects, sensitive, quasi)
-    tables = tables_of(policy) if policy.populations else {}
+    tables = tables_of(problem.policy)
     if tables and not any(attribute.opaque for attribute in schema.quasi):  # values can be read
         covered = {name: _covered_by(t, schema, columns, classes) for name, t in tables.items()}
         classes = replace(classes, population=covered)
     label = released.codes_of(schema.label)
     originals = {} if truth is None else truth.originals()
-    return Release(columns, classes, policy.required_k, label, originals, starred)
-
-
-def compares_with_input(policy: Policy) -> bool:
-    """Whether suppressed records count in what classes are compared with."""
-    return any(model.compares_with_input for model in policy.build_promises())
+    return Release(columns, classes, problem.required_k, label, originals, starred)
 
 
 def _with_withheld_values(
-    released: Table, schema: Schema, policy: Policy, truth: Truth | None, starred: np.ndarray
+    released: Table, problem: Problem, truth: Truth | None, starred: np.ndarray
 ) -> dict[str, SensitiveColumn]:
     """The sensitive columns with what the starred records hold in the original."""
     if truth is None:
         raise InputError(NEEDS_WITHHELD)
     rows = pl.Series(starred)
     columns = {}
-    for attribute in schema.sensitive:
+    for attribute in problem.schema.sensitive:
         shown = released.frame[attribute.name].cast(pl.String)
         true = truth.original.frame[attribute.name].cast(pl.String)
         true = true if truth.rows is None else true.gather(truth.rows)
         columns[attribute.name] = true.zip_with(rows, shown)
     sensitive, unfit = encode_sensitive_columns(
-        Table(pl.DataFrame(columns)), schema, policy.earlier
+        Table(pl.DataFrame(columns)), problem.schema, problem.earlier
     )
     if unfit:
         raise InputError.from_findings(unfit)

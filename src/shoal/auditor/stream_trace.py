@@ -52,7 +52,9 @@ def audit_stream(
     result = audit_traced(Table(released.frame), policy, original, trace, progress)
     certificate = result.certificate.extended(
         input={"sha256": original.sha256},
-        output=describe_file(released_path, released_path, released.sha256, result.schema.render),
+        output=describe_file(
+            released_path, released_path, released.sha256, result.problem.schema.render
+        ),
     )
     return replace(result, certificate=certificate)
 
@@ -67,7 +69,7 @@ def audit_traced(
     """`audit_stream` of what was read."""
     started = time.process_time()
     source = with_person(Table(_accepted(original, trace)), policy)
-    schema, encoded = bound_original(source, policy)
+    problem, encoded = bound_original(source, policy)
     shown = trace.filter(pl.col("row").is_not_null()).sort("row")
     faults = {
         "rows": wrong_rows(shown, released.records),
@@ -80,15 +82,15 @@ def audit_traced(
         )
     place = np.searchsorted(np.sort(trace["seq"].to_numpy()), shown["seq"].to_numpy())
     truth = Truth(source, encoded, place)
-    certificate, release, figures = measure(released, schema, policy, truth, progress)
-    certificate = described(certificate, released, figures, schema, policy, truth)
+    certificate, release, figures = measure(released, problem, truth, progress)
+    certificate = described(certificate, released, figures, problem, truth)
     progress("checking the trace")
-    traced = TracedRelease(shown, trace, release.columns, schema, truth, policy)
+    traced = TracedRelease(shown, trace, release.columns, problem, truth)
     faults |= certificate["faults"] | broken_rules(traced)
     certificate = certificate.extended(
         faults=faults, seconds={"total": time.process_time() - started, "method": None}
     )
-    return AuditResult(certificate, release, schema, truth)
+    return AuditResult(certificate, release, problem, truth)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ Shares no code with the methods. I1 to I12 are the invariants of the streams pag
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -18,9 +19,8 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.release import PublishedColumn
 from shoal.data.room import IN_MEMORY
 from shoal.data.row_order import RankedColumn, ascending
-from shoal.data.schema import Schema
 from shoal.data.truth import Truth
-from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 
 SHOWN = ("new", "reuse", "suppress")
 NEARLY = 1e-9
@@ -40,13 +40,12 @@ class TracedRelease:
     shown: pl.DataFrame
     trace: pl.DataFrame
     columns: tuple[PublishedColumn, ...]
-    schema: Schema
+    problem: Problem
     truth: Truth
-    policy: Policy
 
-    @cached_property
-    def models(self) -> list[Any]:
-        return self.policy.build_promises()
+    @property
+    def models(self) -> Sequence[Any]:
+        return self.problem.promises
 
     @cached_property
     def k(self) -> int:
@@ -55,11 +54,11 @@ class TracedRelease:
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
-        return self.policy.parameters_taken("stream")
+        return self.problem.policy.parameters_taken("stream")
 
     @property
     def method(self) -> TracedMethod:
-        return _BY_NAME.get(self.policy.method_name, _EVERY)
+        return _BY_NAME.get(self.problem.policy.method_name, _EVERY)
 
     @cached_property
     def kind(self) -> np.ndarray:
@@ -152,9 +151,9 @@ def _weak_new(traced: TracedRelease) -> int:
     if not new.any():
         return 0
     numbers = np.unique(traced.cluster[new], return_inverse=True)[1].astype(np.int32)
-    reference = traced.policy.reference_table
+    reference = traced.problem.reference_table
     judged = [m for m in traced.models if m.model != "t-closeness" or reference is not None]
-    measures = Measures(judged, traced.schema, reference)
+    measures = Measures(judged, traced.problem.schema, reference)
     frame, order = traced.truth.original.frame, traced.truth.rows
     rows = frame.filter(pl.Series(new)) if order is None else frame[order[new]]
     classes = measures.classes(traced.people[new], rows, numbers, int(numbers.max()) + 1)
@@ -176,7 +175,7 @@ def _not_tight(traced: TracedRelease) -> int:
     numbers = np.unique(traced.cluster[new], return_inverse=True)[1]
     loose = np.zeros(int(numbers.max()) + 1, dtype=bool)
     attributes = zip(
-        traced.columns, traced.truth.encoded.attributes, traced.schema.quasi, strict=True
+        traced.columns, traced.truth.encoded.attributes, traced.problem.schema.quasi, strict=True
     )
     for column, encoded, attribute in attributes:
         value = traced.truth.values(encoded)[new]
@@ -258,7 +257,7 @@ def _reuse_of_best(traced: TracedRelease) -> dict[str, int]:
     made, first = np.unique(cluster[new], return_index=True)
     lo = np.stack([c.lo[c.codes][new[first]] for c in traced.columns], axis=1)
     hi = np.stack([c.hi[c.codes][new[first]] for c in traced.columns], axis=1)
-    weight = np.array([attribute.weight for attribute in traced.schema.quasi])
+    weight = np.array([attribute.weight for attribute in traced.problem.schema.quasi])
     widths = np.stack([c.widths[c.codes][new[first]] for c in traced.columns], axis=1)
     loss = widths @ (weight / weight.sum())
     good = loss < parameters["tau"] + NEARLY
@@ -318,11 +317,11 @@ def _overheld(traced: TracedRelease) -> int:
 def _unshuffled(traced: TracedRelease) -> int:
     """Releases in the order of arrival, and not of what their rows show (I11)."""
     release = traced.release
-    if traced.policy.render.order == "input":
+    if traced.problem.schema.render.order == "input":
         return 0
     arrival = traced.shown["arrival"].to_numpy()
     numbers, rows = np.unique(release, return_counts=True)
-    ranked = [RankedColumn.of(column, traced.policy.render) for column in traced.columns]
+    ranked = [RankedColumn.of(column, traced.problem.schema.render) for column in traced.columns]
     place = np.argsort(ascending(ranked, len(release), IN_MEMORY))
     within = np.diff(release) == 0
     mixed, unsorted = (
@@ -357,7 +356,7 @@ def _not_starred(traced: TracedRelease) -> int:
     suppressed = traced.kind == "suppress"
     shows = np.zeros(int(suppressed.sum()), dtype=bool)
     for column in traced.columns:
-        mark = np.array([cell == traced.schema.render.suppressed for cell in column.cells])
+        mark = np.array([cell == traced.problem.schema.render.suppressed for cell in column.cells])
         shows |= ~mark[column.codes[suppressed]]
     return int(shows.sum())
 

@@ -12,6 +12,7 @@ from shoal.data.schema import Role, Schema
 from shoal.data.warnings import OPEN_QUESTION, TOGETHER_BELOW, WITHHELD_FEW, ReleaseWarning
 from shoal.errors import PromiseError
 from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 
 
 def require_kept(certificate: Certificate, consequence: str) -> None:
@@ -129,15 +130,15 @@ def together_below(certificate: Mapping[str, Any], unit: Unit) -> ReleaseWarning
 
 
 def release_warnings(
-    certificate: Certificate, withheld: int, policy: Policy, schema: Schema
+    certificate: Certificate, withheld: int, problem: Problem
 ) -> list[ReleaseWarning]:
     """Everything that measuring a release gives reason to say.
 
     withheld: the people of the records that are in no class, as far as they are known.
     """
     counted = unit(certificate)
-    said = open_question_warnings(policy)
-    said += withheld_few(withheld, counted, policy.build_promises(), schema)
+    said = open_question_warnings(problem.policy)
+    said += withheld_few(withheld, counted, problem.promises, problem.schema)
     if certificate.holds and is_below(certificate):
         said.append(together_below(certificate, counted))
     return said

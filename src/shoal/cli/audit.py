@@ -281,7 +281,7 @@ def _caveats(result: AuditResult, original: str | None, is_stream: bool) -> Iter
             " and people are not measured; give --trace"
         )
     if result.certificate["counted"] == "rows":
-        is_input = result.schema.render.order == "input"
+        is_input = result.problem.schema.render.order == "input"
         remedy = f"; give {'--original' if is_input else '--original and --trace'} to count people"
         yield f"the release names no subjects, so rows were counted, not people{remedy}"
     if any(row["holds"] is None for row in _accepted(result)):

@@ -25,7 +25,7 @@ from shoal.fusion.protocol import run_party
 from shoal.fusion.transcript import FusionResult
 from shoal.policy.agreement import Agreement
 from shoal.policy.agreement_model import PartyModel
-from shoal.policy.binding.table import bind_release
+from shoal.policy.binding.table import bound_release
 
 ADDED_DELAY = "SHOAL_ADDED_DELAY_MS"  # holds every message back, for experiments on one machine
 
@@ -120,25 +120,21 @@ def write_release(
         files.write(fused.published, draft, kind, compressed=output.endswith(".gz"))
         written = files.read_as(draft, kind, policy.audited_columns)
         released = Table(written.frame)
-        schema, findings = bind_release(released, policy)
-        if schema is None or findings:
-            raise InputError.from_findings(findings)
-        certificate, release, figures = measure(released, schema, policy, None, progress)
+        problem = bound_release(released, policy)
+        certificate, release, figures = measure(released, problem, None, progress)
         # no owner's table names a person twice
         certificate = certificate.extended(people=KNOWN, warnings=[])
-        certificate = certificate.warned(
-            *release_warnings(certificate, release.withheld, policy, schema)
-        )
+        certificate = certificate.warned(*release_warnings(certificate, release.withheld, problem))
         certificate = certificate.extended(
             verb="fuse",
             method=agreement.canonical["method"],
             seed=agreement.model.seed,
             seconds={"total": sum(fused.statistics["seconds"].values()), "method": None},
-            output=describe_file(draft, output, written.sha256, schema.render),
+            output=describe_file(draft, output, written.sha256, problem.schema.render),
             fusion=fused.statistics
             | {"qids": groups_by_qid(agreement, certificate), "learned": learned(agreement)},
         )
-        certificate = described(certificate, released, figures, schema, policy, None)
+        certificate = described(certificate, released, figures, problem, None)
         broken = [promise for promise in certificate["promises"] if not promise["holds"]]
         if broken:
             raise PromiseError(

@@ -55,6 +55,7 @@ from shoal.ledgers.planned_release import (
 from shoal.ledgers.returning import plan_again, refuse_panel
 from shoal.policy.binding.table import BoundTable
 from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 from shoal.privacy.promises import nearest_feasible
 
 
@@ -353,15 +354,15 @@ def _measured(
     progress: Progress,
 ) -> Certificate:
     """The certificate of the rows that were written, compared with the truth where it is known."""
-    table, schema = Table(frame), planned.schema
+    table, problem = Table(frame), Problem(planned.schema, policy)
     if planned.known is None:
-        certificate, _, figures = measure(table, schema, policy, planned.truth, progress)
+        certificate, _, figures = measure(table, problem, planned.truth, progress)
         certificate = certificate.extended(verb=VERB)
-        return described(certificate, table, figures, schema, policy, planned.truth)
+        return described(certificate, table, figures, problem, planned.truth)
     reading = read_as_published(frame, identities, policy)
     certificate = reading.certificate.extended(verb=VERB)
-    certificate = described(certificate, table, reading.figures, schema, policy, None)
+    certificate = described(certificate, table, reading.figures, problem, None)
     known = Table(frame[planned.known])
-    release = read_release(known, schema, policy, planned.truth)
-    known_faults = faults(known, release, schema, planned.truth)
+    release = read_release(known, problem, planned.truth)
+    known_faults = faults(known, release, problem.schema, planned.truth)
     return certificate.extended(faults={**certificate.get("faults", {}), **known_faults})

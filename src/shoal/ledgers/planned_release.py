@@ -28,7 +28,7 @@ from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.ledgers.increment import CandidateRecords, DeferredRecords
 from shoal.policy import registry
-from shoal.policy.binding.table import BoundTable, bind, bind_release
+from shoal.policy.binding.table import BoundTable, bind, bound_release
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
 from shoal.protocols import Partitioner
@@ -108,11 +108,9 @@ class CurrentRelease:
         if policy.subject is not None and identities.subjects is not None:
             frame = frame.with_columns(pl.Series(policy.subject, identities.subjects))
         table = Table(frame)
-        schema, findings = bind_release(table, policy)
-        if schema is None:
-            raise InputError.from_findings(findings)
-        release = read_release(table, schema, policy, None)
-        return cls(frame, identities, schema, release.columns, release.classes)
+        problem = bound_release(table, policy)
+        release = read_release(table, problem, None)
+        return cls(frame, identities, problem.schema, release.columns, release.classes)
 
     @property
     def labels(self) -> np.ndarray:
@@ -257,9 +255,8 @@ def recoded(
     # a method that invents rows suppresses none, and classes are whole only with those rows
     found = recode(
         candidates.table,
-        replace(bound, schema=in_input_order),
+        replace(bound, asked=replace(bound.asked, schema=in_input_order)),
         partition,
-        policy,
         judged=values is None,
         merging=False,  # earlier releases tell which records may be together
         typed=False,

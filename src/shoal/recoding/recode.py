@@ -23,7 +23,7 @@ from shoal.data.truth import Truth
 from shoal.errors import InfeasibleError
 from shoal.policy import registry
 from shoal.policy.binding.table import BoundTable
-from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises, nearest_feasible
 from shoal.protocols import SearchingPartitioner
 from shoal.recoding.boxes import Boxes
@@ -31,27 +31,26 @@ from shoal.search.repair import repair
 
 
 def find_classes(
-    matrix: Matrix, whole_table: Classes, policy: Policy, progress: Progress = no_progress
+    matrix: Matrix, whole_table: Classes, problem: Problem, progress: Progress = no_progress
 ) -> tuple[Partition | Cut, float]:
     """The classes, every promise kept, and the CPU seconds it took.
 
     A method that recodes globally finds a cut, which tells the classes. Raises InfeasibleError
     where no classes keep the promises.
     """
-    promises = policy.build_promises()
-    method = policy.build_method("publish")
+    promises, method = problem.promises, problem.build_method()
     recodes_globally = callable(getattr(method, "cut", None))
     if recodes_globally:
-        policy.require_promised(matrix.names)
+        problem.policy.require_promised(matrix.names)
     people = {name: len(codes) for name, codes in matrix.populations.items()}
     findings = nearest_feasible(promises, whole_table, people)
     if findings:
         raise InfeasibleError(findings[0], findings[1:])
     bound = BoundPromises(promises, whole_table)
-    rng = np.random.default_rng(policy.model.seed)
+    rng = np.random.default_rng(problem.seed)
     started = time.process_time()
     classes: Partition | Cut
-    with registry.blaming_plug_in(policy.method_name, "publish"):
+    with registry.blaming_plug_in(problem.method_name, "publish"):
         if recodes_globally:
             classes = method.cut(matrix, bound, rng, progress)
         else:
@@ -79,7 +78,6 @@ def recode(
     table: Table,
     bound: BoundTable,
     classes: Partition | Cut | GlobalRecoding,
-    policy: Policy,
     *,
     judged: bool = True,
     merging: bool = True,
@@ -97,13 +95,13 @@ def recode(
     """
     frame = cells_of(table, bound, classes)
     if judged:
-        frame = Starring(table, bound, policy, typed, withheld).judged(
+        frame = Starring(table, bound, typed, withheld).judged(
             frame, classes if merging and isinstance(classes, Partition) else None
         )
     rows = None
     if bound.schema.render.order != "input":
         # by what is shown now: an order by hidden values would tell them
-        rows = published_order(frame, policy.quasi, bound.schema.render, table)
+        rows = published_order(frame, bound.asked.policy.quasi, bound.schema.render, table)
         frame = frame[rows]
     return Recoded(frame, Truth(table, bound.encoded, rows))
 
@@ -128,7 +126,6 @@ class Starring:
 
     table: Table
     bound: BoundTable
-    policy: Policy
     typed: bool
     withheld: bool = False
 
@@ -167,7 +164,7 @@ class Starring:
             raise InfeasibleError(
                 "no quasi-identifier can be shown, and all records as one class break a promise;"
                 " relax the promises, or allow fewer records to be suppressed",
-                nearest_feasible(self.policy.build_promises(), self.bound.whole_table),
+                nearest_feasible(self.bound.asked.promises, self.bound.whole_table),
             )
         return frame.with_columns(
             suppress_cells(frame[name], starred, self._mark, self.typed) for name in names
@@ -185,7 +182,7 @@ class Starring:
         """Whether any promise about a class depends on more than that class."""
         return any(
             model.whole_table or model.compares_with_table or not model.monotone
-            for model in self.policy.build_promises()
+            for model in self.bound.asked.promises
         )
 
     def _is_withheld(self, frame: pl.DataFrame, starred: np.ndarray) -> bool:
@@ -202,10 +199,10 @@ class Starring:
 
     def _holds(self, frame: pl.DataFrame) -> bool:
         """Whether readers of the frame find every promise kept."""
-        released, schema = Table(frame), self.bound.schema
+        released, problem = Table(frame), self.bound.asked
         truth = Truth(self.table, self.bound.encoded)
-        release = read_release(released, schema, self.policy, truth)
-        reports = promise_reports(self.policy, schema, release, released)
+        release = read_release(released, problem, truth)
+        reports = promise_reports(problem, release, released)
         return all(report["holds"] for report in reports)
 
     def _merged_among(self, partition: Partition, shown: np.ndarray) -> Partition:
@@ -213,7 +210,7 @@ class Starring:
         all, where there are none.
         """
         matrix, whole_table = self.bound.method_input()
-        promises = BoundPromises(self.policy.build_promises(), whole_table).restricted_to(shown)
+        promises = BoundPromises(self.bound.asked.promises, whole_table).restricted_to(shown)
         among = Partition.of(np.where(shown, partition.labels, np.int32(-1)))
         try:
             merged = repair(matrix, among, promises)

@@ -108,10 +108,10 @@ def measured_of(found: Found, policy: Policy) -> Measured:
     """What a publish or an audit found."""
     certificate, release = found.certificate, found.release
     if isinstance(found, AuditResult):
-        return Measured(certificate, release, found.schema, policy, found.truth, {})
+        return Measured(certificate, release, found.problem.schema, policy, found.truth, {})
     assert isinstance(found, Outcome)
     draft = found.draft
-    return Measured(certificate, release, draft.schema, policy, draft.truth, draft.reasons)
+    return Measured(certificate, release, draft.problem.schema, policy, draft.truth, draft.reasons)
 
 
 def policy_text(policy: Policy) -> str:

@@ -178,17 +178,15 @@ def whole_stream(
     if people is not None and core.schema.subject is not None:
         behind = pl.Series(core.schema.subject.name, np.fromfile(people, dtype=np.int64))
         released = released.with_columns(behind.cast(pl.String))
-    certificate, _, figures = measure(
-        Table(released), core.schema, core.policy, None, progress, core.measures
-    )
+    certificate, _, figures = measure(Table(released), core.problem, None, progress, core.measures)
     certificate = certificate.extended(verb=VERB)
-    certificate = described(certificate, table, figures, core.schema, core.policy, None)
+    certificate = described(certificate, table, figures, core.problem, None)
     return {**certificate, "measured": "whole"}, written.sha256
 
 
 def release_by_release(core: StreamCore, counters: StreamCounters) -> dict[str, Any]:
     """What was measured before each release left: every class when it first appeared."""
-    policy = core.policy
+    problem = core.problem
     promises = [
         {
             "model": model.model,
@@ -199,14 +197,14 @@ def release_by_release(core: StreamCore, counters: StreamCounters) -> dict[str, 
             "holds": True,
             **({"classes": None, "risk": None} if model.model == "k-anonymity" else {}),
         }
-        for model in policy.build_promises()
+        for model in problem.promises
     ]
     starred, least = counters.starred, counters.least
     withheld = starred if starred < counters.published else 0
-    few = withheld_few(withheld, UNITS[UNKNOWN], policy.build_promises(), core.schema)
+    few = withheld_few(withheld, UNITS[UNKNOWN], problem.promises, core.schema)
     return {
         "records": {"suppressed": starred, "withheld": withheld},
-        "people": people_key(policy.subject, is_counted=True),
+        "people": people_key(problem.subject, is_counted=True),
         "counted": "subjects",
         "subjects": None,
         "classes": {"count": None, "min": least, "mean": None, "max": None},
@@ -216,8 +214,8 @@ def release_by_release(core: StreamCore, counters: StreamCounters) -> dict[str, 
         "utility": {"gcp": counters.mean_loss},
         "risk": {"prosecutor_max": 1 / least if least else None},
         "measured": "release by release",
-        **provenance(VERB, policy),
-        "columns": column_roles([a.name for a in core.schema.published], core.schema, policy),
+        **provenance(VERB, problem.policy),
+        "columns": column_roles([a.name for a in core.schema.published], problem),
     }
 
 

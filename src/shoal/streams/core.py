@@ -16,7 +16,7 @@ import polars as pl
 from shoal.auditor.promises import Measures
 from shoal.data.person_names import is_nobody, names_of, rows_of_nobody, without_nobody
 from shoal.data.row_order import published_order
-from shoal.data.schema import Kind, Role, Schema
+from shoal.data.schema import Kind, Role
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions
@@ -86,10 +86,10 @@ class StreamCore:
             if not people.height:
                 raise InputError("reference: holds no records, only empty rows; give it some")
             reference = with_person(Table(people), policy)
-        schema, findings = (
+        found, findings = (
             bind_stream(bound, policy) if reference is None else bind_original(reference, policy)
         )
-        if schema is None:
+        if found is None:
             remedy = (
                 " (or name a table that shows them with --reference)" if reference is None else ""
             )
@@ -101,12 +101,11 @@ class StreamCore:
                 "reference: has other columns than the stream; give a table of the same kind"
             )
         self.policy, self.names = policy, names
-        ordered = tuple(schema[name] for name in bound)
-        self.schema = Schema(
-            ordered, schema.missing, schema.missing_values, schema.render, schema.label
-        )
+        ordered = tuple(found.schema[name] for name in bound)
+        self.schema = replace(found.schema, attributes=ordered)
+        self.problem = replace(found, schema=self.schema)
         self.space = Space.of(self.schema, method.snap)
-        self.measures = Measures(policy.build_promises(), self.schema, reference)
+        self.measures = Measures(self.problem.promises, self.schema, reference)
         self._gate = Gate(self.schema, self.measures)
         self._promises = BoundToStream(self.measures, self._sensitive, self.space)
         self._publisher = method.start(self.space, self._promises, policy.model.seed)

@@ -10,6 +10,7 @@ methods.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,7 +114,7 @@ class Gate:
         people: np.ndarray,
         labels: np.ndarray,
         judged: np.ndarray,
-        models: list[Any],
+        models: Sequence[Any],
     ) -> int:
         """The fewest people of any group of equal labels among the rows that are judged.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -203,7 +203,7 @@ class BoundToStream(StreamPromises):
         cells: pl.DataFrame,
         labels: np.ndarray,
         count: int,
-        models: list[Any],
+        models: Sequence[Any],
     ) -> np.ndarray:
         classes = self._measures.classes(people, cells, labels, count)
         result = np.bincount(labels, minlength=count) > 0

@@ -33,51 +33,52 @@ from shoal.data.table import Column, Table
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.binding.table import BoundTable
-from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.promises import BoundPromises, nearest_feasible
 from shoal.protocols import PrivacyModel
 from shoal.search.repair import repair
 
 
-def require_one_class_each(table: Table, policy: Policy) -> tuple[int, Column]:
+def require_one_class_each(table: Table, problem: Problem) -> tuple[int, Column]:
     """The k that is promised to people of one class each, and the column that names them.
 
     Raises InputError where people can't be found again, or have several records."""
-    if policy.subject is None:
+    if problem.subject is None:
         raise InputError(
             "beside: the policy names no 'subject', so nobody can be found in the other"
             " releases; give the column that names the person this role"
         )
-    if policy.required_k is None:
+    if problem.required_k is None:
         raise InputError("beside: the policy promises no k-anonymity; add a promise of it")
-    if policy.recodes_globally:
+    if problem.policy.recodes_globally:
         raise InputError(
-            f"method '{policy.method_name}': recodes globally, so its classes can't be fitted"
+            f"method '{problem.method_name}': recodes globally, so its classes can't be fitted"
             " to those of other releases; name one of local recoding"
         )
-    named = table.column(policy.subject)
+    named = table.column(problem.subject)
     counts = np.bincount(named.codes, minlength=len(named.cells))
     if (counts > 1).any():
         raise InputError(
             f"beside: {int((counts > 1).sum())} people have several records, whose classes"
             " could be intersected as well; publish one record of each"
         )
-    return policy.required_k, named
+    return problem.required_k, named
 
 
 def find_aligned(
-    bound: BoundTable, old: OldCells, policy: Policy, progress: Progress = no_progress
+    bound: BoundTable, old: OldCells, progress: Progress = no_progress
 ) -> tuple[Partition, float]:
     """Classes that keep every promise and follow the old ones, and the CPU seconds it took.
 
     old: of the whole table. Withheld records are suppressed. Raises InfeasibleError where no
     classes keep the promises, or nobody is left.
     """
+    problem = bound.problem
     matrix, everybody = bound.method_input()
     old = old.taken(~bound.encoded.suppressed)
-    rng = np.random.default_rng(policy.model.seed)
-    promises = policy.build_promises()
+    rng = np.random.default_rng(problem.seed)
+    promises = problem.promises
     started = time.process_time()
     kept = ~old.unsafe(rng)
     if not kept.any():
@@ -94,7 +95,7 @@ def find_aligned(
         require_k_left(kept, old.k)
         gone = f"without the {int((~kept).sum())} people who are withheld beside other releases, "
         raise InfeasibleError(gone + findings[0], findings[1:])
-    partition = inside_groups(matrix, whole_table, old.cells, policy, rng, progress)
+    partition = inside_groups(matrix, whole_table, old.cells, problem, rng, progress)
     partition = repair(matrix, partition, BoundPromises(promises, whole_table))
     return partition, time.process_time() - started
 
@@ -116,20 +117,20 @@ def inside_groups(
     matrix: Matrix,
     whole_table: Classes,
     cells: np.ndarray,
-    policy: Policy,
+    problem: Problem,
     rng: np.random.Generator,
     progress: Progress = no_progress,
 ) -> Partition:
     """Step 2. cells: (n,) int64, the old class of each record, ABSENT for newcomers; whole_table:
     its labels are -1 for records to leave out.
     """
-    method = policy.build_method("publish")
+    method = problem.build_method()
     labels = np.full(matrix.records, -1, dtype=np.int32)
     count = 0
-    assert policy.required_k is not None
-    asked = [model for model in policy.build_promises() if _is_local(model)]
-    local = [KAnonymity(policy.required_k), *asked]
-    with registry.blaming_plug_in(policy.method_name, "publish"):
+    assert problem.required_k is not None
+    asked = [model for model in problem.promises if _is_local(model)]
+    local = [KAnonymity(problem.required_k), *asked]
+    with registry.blaming_plug_in(problem.method_name, "publish"):
         for number, rows in enumerate(_groups(cells, whole_table.labels >= 0)):
             if not number % 100:
                 progress("following the classes of other releases")

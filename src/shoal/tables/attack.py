@@ -65,8 +65,8 @@ def attack(
     source = original_table(table_given(original, policy), policy)
     rows = None if trace is None else rows_given(trace)
     result = audit_table(table, policy, source, progress, trace=rows)
-    target = published_again(AttackedRelease.of_audited(result, table, source, policy), policy)
-    return attacked(result.certificate, target, policy, request, progress)
+    target = published_again(AttackedRelease.of_audited(result, table, source, policy))
+    return attacked(result.certificate, target, request, progress)
 
 
 @dataclass(frozen=True)
@@ -120,14 +120,16 @@ def _attacked_table(
     if not request.attacks:
         return result
     if paths.original is None:
-        certificate = result.certificate.extended(attacks={"accept": unmeasured(policy)})
+        certificate = result.certificate.extended(
+            attacks={"accept": unmeasured(policy.model.accept)}
+        )
     else:
         released = Table(read_released(paths.released, policy).frame)
         original = Table(read_original(paths.original, policy).frame)
         known = with_stated_method(policy, paths.released)
         target = AttackedRelease.of_audited(result, released, original, known)
-        target = published_again(target, known)
-        certificate = attacked(result.certificate, target, known, request, progress)
+        target = published_again(target)
+        certificate = attacked(result.certificate, target, request, progress)
     return replace(result, certificate=certificate)
 
 
@@ -147,23 +149,23 @@ def _attacked_stream(
     return replace(result, certificate=certificate)
 
 
-def published_again(target: AttackedRelease, policy: Policy) -> AttackedRelease:
+def published_again(target: AttackedRelease) -> AttackedRelease:
     """The release with how a part of its original is published again, and how the method decides
     about a class alone, where the policy names a method for it.
     """
-    if policy.model.method is None:
+    problem = target.problem
+    if problem.policy.model.method is None:
         return target
     try:
-        policy.build_method("publish")
+        problem.build_method()
     except InputError:
-        missing = registry.is_missing(policy.method_name)
+        missing = registry.is_missing(problem.method_name)
         return replace(target, no_republish=NOT_INSTALLED if missing else OTHER_METHOD)
-    bound = target.original, target.schema, target.encoded
-    again = replace(target, republish=republisher(*bound, policy))
+    again = replace(target, republish=republisher(target.original, target.encoded, problem))
     if target.truth is None:
         return again
-    replay, why = replay_of(*bound, target.truth.rows, policy)
-    return replace(again, recoding=Recoding(policy.method_name, replay=replay, no_replay=why))
+    replay, why = replay_of(target.original, target.encoded, target.truth.rows, problem)
+    return replace(again, recoding=Recoding(problem.method_name, replay=replay, no_replay=why))
 
 
 # The method of a release whose policy names none: its certificate says which one it was.

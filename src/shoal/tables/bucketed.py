@@ -37,27 +37,27 @@ def bucketed(table: Table, bound: BoundTable) -> Bucketed:
     Raises InputError where a person has several records, InfeasibleError where no groups keep the
     promises.
     """
-    policy, encoded = bound.policy, bound.encoded
+    problem, encoded = bound.problem, bound.encoded
     several = 0 if encoded.subjects is None else int((np.bincount(encoded.subjects) > 1).sum())
     if several:
         raise InputError(
-            f"method '{policy.method_name}': {several} people have several records, which different"
-            " groups would show; publish one record of each"
+            f"method '{problem.method_name}': {several} people have several records, which"
+            " different groups would show; publish one record of each"
         )
-    promises = policy.build_promises()
+    promises = problem.promises
     findings = nearest_feasible(promises, bound.whole_table)
     if findings:
         raise InfeasibleError(findings[0], findings[1:])
     (hidden,) = bound.whole_table.sensitive.values()
     matrix, asked = bound.matrix(), BoundPromises(promises, bound.whole_table)
     started = time.process_time()
-    with registry.blaming_plug_in(policy.method_name, "publish"):
-        method = policy.build_method("publish")
-        groups = method.bucketize(matrix, hidden, asked, _secret_rng(table, policy.model.seed))
+    with registry.blaming_plug_in(problem.method_name, "publish"):
+        method = problem.build_method()
+        groups = method.bucketize(matrix, hidden, asked, _secret_rng(table, problem.seed))
         groups = repair(matrix, groups, asked)
     seconds = time.process_time() - started
     shown = TwoTables().tables(table, encoded, groups, bound.schema)
-    rows = published_order(shown[""], policy.quasi, policy.render)
+    rows = published_order(shown[""], problem.policy.quasi, bound.schema.render)
     return Bucketed(shown[""][rows], shown[SENSITIVE], rows, seconds)
 
 

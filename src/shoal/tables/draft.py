@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import polars as pl
 
-from shoal.auditor.reading import compares_with_input
 from shoal.connectors.traces import write_trace
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
@@ -23,12 +22,12 @@ from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.recoding import GlobalRecoding
 from shoal.data.release import Release, held_release
-from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 from shoal.protocols import PrivacyModel
 from shoal.recoding.recode import find_classes, recode
 
@@ -58,7 +57,7 @@ class RecodedDraft:
     """
 
     frame: pl.DataFrame
-    schema: Schema
+    problem: Problem
     truth: Truth
     method: dict[str, Any]
     reasons: dict[str, int]
@@ -87,14 +86,14 @@ def prepare(
     bound, findings = bind(table, policy)
     if bound is None:
         raise InputError.from_findings(findings)
-    if bound.encoded.suppressed.any() and compares_with_input(bound.policy):
+    if bound.encoded.suppressed.any() and bound.asked.compares_with_input:
         raise InputError(
             "missing: 'suppress' takes records out of what 'reference: input' compares with; set"
             " missing to value, or leave reference out"
         )
-    if bound.policy.is_in_two_tables:
+    if bound.asked.is_in_two_tables:
         if beside is not None:
-            bound.policy.refuse_two_tables("beside")
+            policy.refuse_two_tables("beside")
         return _in_two_tables(table, bound, progress, explained)
     report = None
     if beside is None:
@@ -108,7 +107,6 @@ def prepare(
         table,
         bound,
         decision.recoding,
-        bound.policy,
         merging=beside is None,
         typed=typed,
         withheld=beside is not None,
@@ -117,7 +115,7 @@ def prepare(
     reasons = ({"missing quasi-identifier": missing} if missing else {}) | decision.reasons
     return RecodedDraft(
         recoded.frame,
-        bound.schema,
+        bound.asked,
         recoded.truth,
         decision.method,
         reasons,
@@ -134,19 +132,19 @@ def _in_two_tables(
     """Groups of the policy's method, shown in two tables."""
     from shoal.tables.bucketed import bucketed
 
-    policy = bound.policy
+    problem = bound.problem
     if explained:
-        raise InputError(_no_explanation(policy))
-    progress(f"finding groups by {policy.method_name}")
+        raise InputError(_no_explanation(problem))
+    progress(f"finding groups by {problem.method_name}")
     # draws follow from what the records hold, not from their order
     text = table.frame.select(pl.all().cast(pl.String))
     order = text.select(pl.arg_sort_by(text.columns)).to_series().to_numpy()
     by_content = Table(table.frame[order])
-    found = bucketed(by_content, bind(by_content, policy)[0] or bound)
-    method = {"name": policy.method_name, "parameters": policy.method_parameters}
+    found = bucketed(by_content, bind(by_content, problem.policy)[0] or bound)
+    method = {"name": problem.method_name, "parameters": problem.method_parameters}
     truth = Truth(table, bound.encoded, order[found.rows])
     return RecodedDraft(
-        found.quasi, bound.schema, truth, method, {}, found.seconds, sensitive=found.sensitive
+        found.quasi, bound.asked, truth, method, {}, found.seconds, sensitive=found.sensitive
     )
 
 
@@ -156,11 +154,11 @@ def save_trace(truth: Truth, path: str | None) -> None:
         write_trace(truth.trace, path)
 
 
-def with_bound(certificate: Certificate, policy: Policy, classes: Classes) -> Certificate:
+def with_bound(certificate: Certificate, problem: Problem, classes: Classes) -> Certificate:
     """The certificate with the most classes there can be, if its method promises so many."""
     if certificate["method"]["name"] != BOUNDED:
         return certificate
-    bound = class_bound(policy.build_promises(), classes)
+    bound = class_bound(problem.promises, classes)
     if bound is None:
         return certificate
     return certificate.extended(classes=certificate["classes"] | {"bound": bound})
@@ -189,18 +187,18 @@ def _beside(
 
     if explained:
         raise InputError("--explain: is for methods of global recoding, which --beside refuses")
-    policy = bound.policy
-    k, named = require_one_class_each(table, policy)
+    problem = bound.problem
+    k, named = require_one_class_each(table, problem)
     if guard.is_own:
-        found = find_united(table, bound, guard, policy, progress)
-        return _withholding(policy, *found), partial(guard.report, k)
+        found = find_united(table, bound, guard, progress)
+        return _withholding(problem, *found), partial(guard.report, k)
     old = OldCells.of(guard, k, named)
-    return _withholding(policy, *find_aligned(bound, old, policy, progress)), old.report_of
+    return _withholding(problem, *find_aligned(bound, old, progress)), old.report_of
 
 
-def _withholding(policy: Policy, classes: Partition, seconds: float) -> RecodingDecision:
+def _withholding(problem: Problem, classes: Partition, seconds: float) -> RecodingDecision:
     """Classes beside other releases, and how many people are in none."""
-    method: dict[str, Any] = {"name": policy.method_name, "parameters": policy.method_parameters}
+    method: dict[str, Any] = {"name": problem.method_name, "parameters": problem.method_parameters}
     if classes.search_statistics:
         method["search_statistics"] = dict(classes.search_statistics)
     withheld = int((classes.labels < 0).sum())
@@ -215,14 +213,14 @@ def _decide_recoding(
     if plan is not None:
         progress("applying the plan")
         return _planned(bound, plan)
-    policy = bound.policy
-    method = {"name": policy.method_name, "parameters": policy.method_parameters}
+    problem = bound.problem
+    method = {"name": problem.method_name, "parameters": problem.method_parameters}
     matrix, whole_table = bound.method_input()
-    progress(f"finding classes by {policy.method_name}")
-    classes, seconds = find_classes(matrix, whole_table, policy, progress)
+    progress(f"finding classes by {problem.method_name}")
+    classes, seconds = find_classes(matrix, whole_table, problem, progress)
     if not isinstance(classes, Cut):
         if explained:
-            raise InputError(_no_explanation(policy))
+            raise InputError(_no_explanation(problem))
         if classes.search_statistics:
             method["search_statistics"] = dict(classes.search_statistics)
         return RecodingDecision(classes, seconds, method, {})
@@ -238,19 +236,19 @@ def _decide_recoding(
         from shoal.tables.explain import explain
 
         progress("asking what would be cheaper")
-        extras["explanation"] = explain(matrix, whole_table, cut, policy, _search)
+        extras["explanation"] = explain(matrix, whole_table, cut, problem, _search)
     return RecodingDecision(cut, seconds, method, reasons, saved, extras)
 
 
-def _no_explanation(policy: Policy) -> str:
+def _no_explanation(problem: Problem) -> str:
     return (
-        f"method '{policy.method_name}': recodes each class on its own, so no level or column"
+        f"method '{problem.method_name}': recodes each class on its own, so no level or column"
         " forced it; --explain is for methods of global recoding, such as full-domain"
     )
 
 
-def _search(matrix: Matrix, whole_table: Classes, policy: Policy) -> Cut:
-    cut = find_classes(matrix, whole_table, policy)[0]
+def _search(matrix: Matrix, whole_table: Classes, problem: Problem) -> Cut:
+    cut = find_classes(matrix, whole_table, problem)[0]
     assert isinstance(cut, Cut)
     return cut
 

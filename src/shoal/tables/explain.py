@@ -18,15 +18,16 @@ from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
 from shoal.search.lattice import Lattice
 from shoal.search.lattice_costs import Node
 
-Search = Callable[[Matrix, Classes, Policy], Cut]
+Search = Callable[[Matrix, Classes, Problem], Cut]
 
 
 def explain(
-    matrix: Matrix, whole_table: Classes, cut: Cut, policy: Policy, search: Search
+    matrix: Matrix, whole_table: Classes, cut: Cut, problem: Problem, search: Search
 ) -> dict[str, Any]:
     """Why records are suppressed and columns fully generalized, and the nearest cheaper settings.
 
@@ -42,23 +43,25 @@ def explain(
         "neighbours": [],
     }
     if cut.levels is not None:
-        bound = BoundPromises(policy.build_promises(), whole_table)
+        bound = BoundPromises(problem.promises, whole_table)
         lattice = Lattice(
-            matrix, bound, policy.method_parameters.get("metric", "loss"), matrix.records
+            matrix, bound, problem.method_parameters.get("metric", "loss"), matrix.records
         )
         if cut.suppressed.any():
-            explanation["suppressed"] = _suppressed(lattice, cut, whole_table, policy)
+            explanation["suppressed"] = _suppressed(lattice, cut, whole_table, problem)
         explanation["generalized"] = [
-            _lower(lattice, cut.levels, j, whole_table, policy) for j in _full(lattice, cut.levels)
+            _lower(lattice, cut.levels, j, whole_table, problem) for j in _full(lattice, cut.levels)
         ]
         explanation["looser"] = _looser(lattice, cut)
-        explanation |= neighbourhood(matrix, bound, cut.levels, policy)
-    changes = _changed(matrix, whole_table, cut, policy, search)
+        explanation |= neighbourhood(matrix, bound, cut.levels, problem)
+    changes = _changed(matrix, whole_table, cut, problem, search)
     explanation["cheaper"] = [change for change in changes if _is_cheaper(change)]
     return explanation
 
 
-def _suppressed(lattice: Lattice, cut: Cut, whole_table: Classes, policy: Policy) -> dict[str, Any]:
+def _suppressed(
+    lattice: Lattice, cut: Cut, whole_table: Classes, problem: Problem
+) -> dict[str, Any]:
     """Which promises the suppressed records would break, and which columns set them apart."""
     assert cut.levels is not None
     records = int(cut.suppressed.sum())
@@ -71,7 +74,7 @@ def _suppressed(lattice: Lattice, cut: Cut, whole_table: Classes, policy: Policy
         columns.append({"attribute": name, "one_level_higher": saved[0], "left_out": saved[1]})
     return {
         "records": records,
-        "promises": _broken(lattice, cut.levels, whole_table, policy),
+        "promises": _broken(lattice, cut.levels, whole_table, problem),
         "columns": columns,
     }
 
@@ -82,13 +85,13 @@ def _full(lattice: Lattice, levels: Node) -> list[int]:
 
 
 def _lower(
-    lattice: Lattice, levels: Node, j: int, whole_table: Classes, policy: Policy
+    lattice: Lattice, levels: Node, j: int, whole_table: Classes, problem: Problem
 ) -> dict[str, Any]:
     """What breaks if a fully generalized attribute goes one level down."""
     node = _raised(lattice, levels, j, levels[j] - 1)
     return {
         "attribute": lattice.matrix.names[j],
-        "promises": _broken(lattice, node, whole_table, policy),
+        "promises": _broken(lattice, node, whole_table, problem),
     }
 
 
@@ -96,12 +99,12 @@ def _raised(lattice: Lattice, levels: Node, j: int, to: int) -> Node:
     return (*levels[:j], min(to, lattice.high[j]), *levels[j + 1 :])
 
 
-def _broken(lattice: Lattice, node: Node, whole_table: Classes, policy: Policy) -> dict[str, int]:
+def _broken(lattice: Lattice, node: Node, whole_table: Classes, problem: Problem) -> dict[str, int]:
     """Records in classes that break each promise at a node where nothing is suppressed."""
     classes, _ = lattice.rolled_up(lattice.bottom, node)
     labels, count = lattice.labels(node)
     broken = {}
-    for model in policy.build_promises():
+    for model in problem.promises:
         bound = BoundPromises([model], whole_table)
         holds = bound.holds(labels, count, lattice.cells(node), lattice.population(classes, node))
         if not bound.release_holds(labels, count):
@@ -125,7 +128,7 @@ def _looser(lattice: Lattice, cut: Cut) -> list[dict[str, Any]]:
 
 
 def neighbourhood(
-    matrix: Matrix, bound: BoundPromises, levels: Node, policy: Policy
+    matrix: Matrix, bound: BoundPromises, levels: Node, problem: Problem
 ) -> dict[str, Any]:
     """The chosen levels, and each a step coarser or finer along one attribute.
 
@@ -133,7 +136,7 @@ def neighbourhood(
     whether it may suppress so many. loss: with these records suppressed, whatever the metric.
     """
     lattice = Lattice(matrix, bound, "loss", matrix.records)
-    share = policy.method_parameters.get("suppression", 0)
+    share = problem.method_parameters.get("suppression", 0)
     most = min(bound.k, matrix.total - bound.k)  # datafly's own limit, where none is set
     if share is not None:
         most = int(Fraction(str(share)) * matrix.total)
@@ -157,24 +160,24 @@ def neighbourhood(
 
 
 def _changed(
-    matrix: Matrix, whole_table: Classes, cut: Cut, policy: Policy, search: Search
+    matrix: Matrix, whole_table: Classes, cut: Cut, problem: Problem, search: Search
 ) -> Iterator[dict[str, Any]]:
     """What comes of asking one less, and of leaving one quasi-identifier out.
 
     Each beside what is now.
     """
-    for setting, changed in _eased(policy):
-        easier = _tried(search, matrix, whole_table, changed)
+    for setting, changed in _eased(problem.policy):
+        easier = _tried(search, matrix, whole_table, problem.again(changed))
         if easier is not None:
             yield _outcome(easier) | {"setting": setting, "now": _outcome(cut)}
     for j, name in enumerate(matrix.names):
-        fewer = without_quasi(policy, name) if len(matrix.names) > 1 else None
+        fewer = without_quasi(problem.policy, name) if len(matrix.names) > 1 else None
         if fewer is None:
             continue
         narrowed = _narrowed(matrix, j)
-        easier = _tried(search, narrowed, whole_table, fewer)
+        easier = _tried(search, narrowed, whole_table, problem.again(fewer))
         if easier is not None:
-            now = _now_without(narrowed, whole_table, cut, fewer, j)
+            now = _now_without(narrowed, whole_table, cut, problem.again(fewer), j)
             yield _outcome(easier) | {"setting": f"without '{name}'", "now": now}
 
 
@@ -186,14 +189,14 @@ def _outcome(cut: Cut) -> dict[str, Any]:
 
 
 def _now_without(
-    narrowed: Matrix, whole_table: Classes, cut: Cut, policy: Policy, left_out: int
+    narrowed: Matrix, whole_table: Classes, cut: Cut, problem: Problem, left_out: int
 ) -> dict[str, Any]:
     """The present levels judged on the columns that stay, for only these scores compare."""
     if cut.levels is None:
         return {"suppressed": _outcome(cut)["suppressed"], "score": None}
-    bound = BoundPromises(policy.build_promises(), whole_table)
+    bound = BoundPromises(problem.promises, whole_table)
     lattice = Lattice(
-        narrowed, bound, policy.method_parameters.get("metric", "loss"), narrowed.records
+        narrowed, bound, problem.method_parameters.get("metric", "loss"), narrowed.records
     )
     node = (*cut.levels[:left_out], *cut.levels[left_out + 1 :])
     judged = lattice.judge(lattice.rolled_up(lattice.bottom, node)[0], node)
@@ -208,9 +211,9 @@ def _is_cheaper(change: dict[str, Any]) -> bool:
     return change["score"] < now["score"] or change["suppressed"] < now["suppressed"]
 
 
-def _tried(search: Search, matrix: Matrix, whole_table: Classes, policy: Policy) -> Cut | None:
+def _tried(search: Search, matrix: Matrix, whole_table: Classes, problem: Problem) -> Cut | None:
     try:
-        return search(matrix, whole_table, policy)
+        return search(matrix, whole_table, problem)
     except (InfeasibleError, InputError):
         return None
 

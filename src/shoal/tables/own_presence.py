@@ -35,7 +35,7 @@ from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InfeasibleError
 from shoal.policy.binding.table import BoundTable
-from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
 from shoal.recoding.boxes import recoding_of_whole_table
 from shoal.recoding.recode import find_classes
@@ -50,7 +50,6 @@ def find_united(
     table: Table,
     bound: BoundTable,
     guard: BesideGuard,
-    policy: Policy,
     progress: Progress = no_progress,
 ) -> tuple[Partition, float]:
     """Classes that keep every promise and leave k people who fit, and the CPU seconds it took.
@@ -60,8 +59,9 @@ def find_united(
     """
     progress("finding who fits the classes of other releases")
     started = time.process_time()
-    assert policy.required_k is not None
-    k, candidates = policy.required_k, guard.candidates(Truth(table, bound.encoded), bound.schema)
+    problem = bound.problem
+    assert problem.required_k is not None
+    k, candidates = problem.required_k, guard.candidates(Truth(table, bound.encoded), bound.schema)
     matrix, everybody = bound.method_input()
     remaining = Remaining(bound, candidates)
     kept = remaining.safe(k)
@@ -77,7 +77,7 @@ def find_united(
         everybody = everybody.only(kept, matrix.subjects)
     seconds = time.process_time() - started
     try:
-        classes, more = find_classes(matrix, everybody, policy, progress)
+        classes, more = find_classes(matrix, everybody, problem, progress)
     except InfeasibleError as error:
         if not withheld:
             raise
@@ -87,12 +87,12 @@ def find_united(
     assert not isinstance(classes, Cut)
     progress("uniting classes that too few people fit")
     started = time.process_time()
-    promises = WhoFits(policy, everybody, remaining, np.flatnonzero(kept))
+    promises = WhoFits(problem, everybody, remaining, np.flatnonzero(kept))
     united = repair(matrix, classes, promises)
     if united.count < classes.count:
-        rng = np.random.default_rng(policy.model.seed)
+        rng = np.random.default_rng(problem.seed)
         groups = remaining.groups[kept]
-        start = inside_groups(matrix, everybody, groups, policy, rng, progress)
+        start = inside_groups(matrix, everybody, groups, problem, rng, progress)
         following = repair(matrix, start, promises)
         united = min(united, following, key=lambda one: loss_of(matrix, one))
     labels = np.full(len(kept), -1, dtype=np.int32)
@@ -105,10 +105,10 @@ class WhoFits(BoundPromises):
     """All promises of a policy, and that k people fit all classes of everybody."""
 
     def __init__(
-        self, policy: Policy, template: Classes, remaining: Remaining, rows: np.ndarray
+        self, problem: Problem, template: Classes, remaining: Remaining, rows: np.ndarray
     ) -> None:
-        super().__init__(policy.build_promises(), template)
-        self._remaining, self._rows, self._least = remaining, rows, policy.required_k
+        super().__init__(problem.promises, template)
+        self._remaining, self._rows, self._least = remaining, rows, problem.required_k
 
     def holds(
         self,

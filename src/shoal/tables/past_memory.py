@@ -7,6 +7,7 @@ read by pieces > codes > columns > classes, cut where the columns lie > written 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -45,7 +46,7 @@ from shoal.data.formulas import formula_sentences_of
 from shoal.data.progress import Progress
 from shoal.data.room import Room, blocks, needs_whole
 from shoal.data.row_order import RankedColumn, ascending, by_importance, cell_ranks
-from shoal.data.schema import Role, Schema
+from shoal.data.schema import Role
 from shoal.data.shared_room import SharedRoom
 from shoal.data.truth import Truth
 from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
@@ -57,6 +58,7 @@ from shoal.policy.binding.files import output_dialect, written_frame
 from shoal.policy.binding.past_memory import floor, require_memory
 from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises, CountedRows, nearest_feasible
 from shoal.protocols import ColumnPartitioner
 from shoal.search.distinct_rows import WORTHWHILE, rows_within
@@ -96,7 +98,7 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
         assert isinstance(place, FileDraft | FolderDraft)
         progress("writing the release")
         columns = _written(draft.columns, policy, kind)
-        metadata = file_metadata([column.name for column in columns], draft.schema, policy)
+        metadata = file_metadata([column.name for column in columns], draft.problem)
         if isinstance(room, SharedRoom):
             write_spread(columns, draft.records, place.path, metadata, room)
         else:
@@ -108,7 +110,7 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
         draft.columns.clear()  # classes and cells are not needed to read what was written
         progress("reading the release back")
         back = read_written_coded(place.path, kind, policy, dialect, room)
-        measured = measure_in_parts(back.table, draft.schema, policy, draft.truth, progress)
+        measured = measure_in_parts(back.table, draft.problem, draft.truth, progress)
         certificate = measured.certificate.extended(
             verb="publish",
             method=draft.method,
@@ -117,14 +119,14 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
             scale={"threads": cores.threads(), **measured.scale},
         )
         certificate = described(
-            certificate, back.table, measured.figures, draft.schema, policy, draft.truth
+            certificate, back.table, measured.figures, draft.problem, draft.truth
         )
         kept = certificate["records"]["out"] - certificate["records"]["withheld"]
         everyone = Classes(np.broadcast_to(np.int32(0), kept), 1)
-        certificate = with_bound(certificate, policy, everyone).extended(
+        certificate = with_bound(certificate, draft.problem, everyone).extended(
             input={"sha256": source.sha256},
             output=place.described(
-                back.sha256, draft.schema.render, dialect, policy.notation.written
+                back.sha256, draft.problem.schema.render, dialect, draft.problem.notation
             ),
         )
         formulas = formula_sentences_of(back.table) if kind in DELIMITED else ()
@@ -155,7 +157,7 @@ class CodedDraft:
 
     columns: list[ShownColumn]
     records: int
-    schema: Schema
+    problem: Problem
     truth: Truth
     method: dict[str, Any]
     seconds: float
@@ -196,14 +198,14 @@ def prepare_coded(table: CodedTable, policy: Policy, progress: Progress, typed: 
         rows = _order(columns, bound, table)
         columns = [in_order(column, rows) for column in columns]
     method_stated = {
-        "name": bound.policy.method_name,
-        "parameters": bound.policy.method_parameters,
+        "name": bound.problem.method_name,
+        "parameters": bound.problem.method_parameters,
         **classes.stated,
     }
     return CodedDraft(
         columns,
         records,
-        bound.schema,
+        bound.asked,
         Truth(table, bound.encoded, rows),
         method_stated,
         classes.seconds,
@@ -237,8 +239,8 @@ def _require_possible(table: CodedTable, policy: Policy) -> None:
 
 def _method_of(bound: BoundTable) -> Any:
     """The policy's method; raises InputError where it needs more than columns in files."""
-    policy = bound.policy
-    method, name = policy.build_method("publish"), policy.method_name
+    problem = bound.problem
+    method, name = problem.build_method(), problem.method_name
     why = "holds all records"
     if not bound.schema.quasi:
         raise InputError(f"method '{name}': the policy has no quasi-identifier to partition on")
@@ -265,7 +267,7 @@ class _Classes:
     stated: dict[str, Any] = field(default_factory=dict)
 
 
-def _require_feasible(models: list[Any], records: int, k: int) -> Classes:
+def _require_feasible(models: Sequence[Any], records: int, k: int) -> Classes:
     """Some of the records in one class; raises InfeasibleError where there are too few."""
     # of how many there are more than k, nothing is asked
     some = Classes(np.zeros(min(records, k + 1), dtype=np.int32), 1)
@@ -277,12 +279,12 @@ def _require_feasible(models: list[Any], records: int, k: int) -> Classes:
 
 def _global(bound: BoundTable, table: CodedTable, method: Any, progress: Progress) -> _Classes:
     """By a method that recodes globally, on distinct rows with counts."""
-    policy, encoded, room = bound.policy, bound.encoded, table.room
-    policy.require_promised([one.attribute.name for one in encoded.attributes])
-    models = policy.build_promises()
+    problem, encoded, room = bound.problem, bound.encoded, table.room
+    problem.policy.require_promised([one.attribute.name for one in encoded.attributes])
+    models = problem.promises
     columns = encoded.columns(room, 0)
     records = columns.shape[1]
-    _require_feasible(models, records, policy.required_k or 1)
+    _require_feasible(models, records, problem.required_k or 1)
     label = None
     if method.cut.minds_labels and bound.label is not None:
         label = of_kept(bound.label, encoded.suppressed, records, room)
@@ -292,7 +294,7 @@ def _global(bound: BoundTable, table: CodedTable, method: Any, progress: Progres
     if records and not len(first):
         raise InputError(
             f"memory: the table has more than {most} different rows, which method"
-            f" '{policy.method_name}' holds; allow more, or take rounded-partition"
+            f" '{problem.method_name}' holds; allow more, or take rounded-partition"
         )
     matrix = replace(
         encoded.costs_alone(),
@@ -302,10 +304,10 @@ def _global(bound: BoundTable, table: CodedTable, method: Any, progress: Progres
     )
     del columns
     promises = CountedRows(models, Classes(np.zeros(len(first), dtype=np.int32), 1))
-    progress(f"finding classes by {policy.method_name}")
+    progress(f"finding classes by {problem.method_name}")
     started = time.process_time()
-    with registry.blaming_plug_in(policy.method_name, "publish"):
-        cut = method.cut(matrix, promises, np.random.default_rng(policy.model.seed), progress)
+    with registry.blaming_plug_in(problem.method_name, "publish"):
+        cut = method.cut(matrix, promises, np.random.default_rng(problem.seed), progress)
     rounds_of_row = cut.round_of_record().astype(np.int8)
     rounds = of_all(room.gather(rounds_of_row, row_of), encoded.suppressed, room)
     seconds = time.process_time() - started
@@ -317,13 +319,13 @@ def _local(
     bound: BoundTable, table: CodedTable, method: ColumnPartitioner, progress: Progress
 ) -> _Classes:
     """By a method of local recoding, on columns that may lie in files."""
-    policy, encoded, room = bound.policy, bound.encoded, table.room
+    problem, encoded, room = bound.problem, bound.encoded, table.room
     matrix = encoded.costs_alone()
     columns = encoded.columns(room, method.spare_columns(matrix))
-    k = policy.required_k or 1
-    promises = policy.build_promises()
+    k = problem.required_k or 1
+    promises = problem.promises
     some = _require_feasible(promises, columns.shape[1], k)
-    progress(f"finding classes by {policy.method_name}")
+    progress(f"finding classes by {problem.method_name}")
     started = time.process_time()
     starts = method.cut_columns(columns, matrix, BoundPromises(promises, some), room)
     assert int(np.diff(starts).min()) >= k, "the method made a class of fewer than k records"
@@ -339,7 +341,7 @@ def _order(columns: list[ShownColumn], bound: BoundTable, table: CodedTable) -> 
     by_name = {column.name: column for column in columns}
     ranked = [
         RankedColumn(by_name[name].codes, cell_ranks(by_name[name].cells, bound.schema.render))
-        for name in by_importance(list(by_name), bound.policy.quasi)
+        for name in by_importance(list(by_name), bound.asked.policy.quasi)
     ]
     return ascending(ranked, table.records, table.room)
 
@@ -363,7 +365,7 @@ def _hides(bound: BoundTable, starred: int, records: int) -> bool:
 
     Raises InputError where only the whole table tells.
     """
-    asked = bound.policy.build_promises()
+    asked = bound.problem.promises
     if not starred or (not bound.schema.sensitive and starred < records):
         return False
     if all(starred >= promise.k for promise in asked):

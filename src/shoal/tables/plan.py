@@ -158,7 +158,7 @@ def apply_plan(plan: Plan, bound: BoundTable) -> AppliedPlan:
     missing = bound.encoded.suppressed
     rounds = [_texts_of_round(columns, attributes, render) for columns in plan.rounds]
     covered = [_everywhere(ranks_covered, attributes) for _, ranks_covered in rounds]
-    promises = BoundPromises(bound.policy.build_promises(), bound.whole_table)
+    promises = BoundPromises(bound.problem.promises, bound.whole_table)
     round_of_record = np.full(len(missing), -1, dtype=np.int32)
     remaining = ~missing
     for number, (texts, _) in enumerate(rounds):

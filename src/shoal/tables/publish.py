@@ -94,11 +94,9 @@ def publication(
         sensitive = written_frame(draft.sensitive, policy, None)
         both = joined(released, sensitive, policy.hidden)
     published, contradicted = published_frame(both, policy)
-    certificate, release = _measured(Table(published), draft, policy, progress, started)
+    certificate, release = _measured(Table(published), draft, progress, started)
     if attack.attacks:
-        certificate = attack_draft(
-            certificate, Table(published), release, draft, policy, attack, progress
-        )
+        certificate = attack_draft(certificate, Table(published), release, draft, attack, progress)
     certificate = with_contradicted(certificate, contradicted).warned(*remarks)
     require_kept(certificate, WITHHELD)
     if request.require_together:
@@ -203,17 +201,15 @@ def publish_file(
                 released = written_frame(frame, policy, kind)
                 about = None  # a certificate describes the columns of two tables together
                 if second is None:
-                    about = file_metadata(frame.columns, draft.schema, policy)
+                    about = file_metadata(frame.columns, draft.problem)
                 draft_file.write(released, dialect, about)
         progress("reading the release back")
         written = read_draft(place, kind, policy, dialect, beside_it)
         published = Table(written.frame)
-        certificate, release = _measured(published, draft, policy, progress, started)
+        certificate, release = _measured(published, draft, progress, started)
         if request.attacks:
-            certificate = attack_draft(
-                certificate, published, release, draft, policy, request, progress
-            )
-        notation, render = policy.notation.written, draft.schema.render
+            certificate = attack_draft(certificate, published, release, draft, request, progress)
+        notation, render = draft.problem.notation, draft.problem.schema.render
         certificate = (
             with_contradicted(certificate, written.contradicted)
             .extended(
@@ -263,37 +259,37 @@ def _existing(path: str | Path | None, policy: Policy, explain: bool) -> Plan | 
 
 
 def _measured(
-    published: Table, draft: RecodedDraft, policy: Policy, progress: Progress, started: float
+    published: Table, draft: RecodedDraft, progress: Progress, started: float
 ) -> tuple[Certificate, Release]:
     """The certificate of the published cells, and the release as its readers see it."""
     if draft.sensitive is None:
-        measured = measure(published, draft.schema, policy, draft.truth, progress)
+        measured = measure(published, draft.problem, draft.truth, progress)
     else:
         original = draft.truth.original
         measured, published = measure_two_tables(
-            published, draft.schema, policy, draft.truth, original, progress
+            published, draft.problem, draft.truth, original, progress
         )
     certificate, release, figures = measured
     seconds = {"total": time.process_time() - started, "method": draft.seconds}
     certificate = certificate.extended(
         verb="publish",
         method=draft.method,
-        seed=policy.model.seed,
+        seed=draft.problem.seed,
         seconds=seconds,
         scale={"threads": cores.threads()},
         **draft.certificate_extras,
     )
-    certificate = with_bound(certificate, policy, release.classes)
-    certificate = described(certificate, published, figures, draft.schema, policy, draft.truth)
-    if draft.schema.render.order == "input":
+    certificate = with_bound(certificate, draft.problem, release.classes)
+    certificate = described(certificate, published, figures, draft.problem, draft.truth)
+    if draft.problem.schema.render.order == "input":
         from shoal.auditor.order_kept import order_kept
 
-        kept = order_kept(release, draft.truth, draft.schema.render)
+        kept = order_kept(release, draft.truth, draft.problem.schema.render)
         certificate = certificate.warned(*([] if kept is None else [kept]))
     if draft.beside is not None:
         from shoal.auditor.audit import AuditResult
 
-        audited = AuditResult(certificate, release, draft.schema, draft.truth)
+        audited = AuditResult(certificate, release, draft.problem, draft.truth)
         certificate = certificate.extended(beside=draft.beside(audited))
     return certificate, release
 
@@ -313,7 +309,6 @@ def attack_draft(
     published: Table,
     release: Release,
     draft: RecodedDraft,
-    policy: Policy,
     request: AttackRequest,
     progress: Progress,
 ) -> Certificate:
@@ -324,22 +319,22 @@ def attack_draft(
     from shoal.data.attack_scene import Recoding
     from shoal.tables.second_release import replay_of, republisher
 
-    truth = draft.truth
+    asked, truth = draft.problem, draft.truth
     applied_plan = "plan" in draft.certificate_extras
-    own = policy.with_default_method(draft.schema, truth.encoded)
-    republish = republisher(truth.original, draft.schema, truth.encoded, own)
+    own = asked.again(asked.policy.with_default_method(asked.schema, truth.encoded))
+    republish = republisher(truth.original, truth.encoded, own)
     made = Recoding.of(draft.method, truth.encoded.records)
     if not applied_plan:
-        replay, why = replay_of(truth.original, draft.schema, truth.encoded, truth.rows, own)
+        replay, why = replay_of(truth.original, truth.encoded, truth.rows, own)
         made = replace(made, replay=replay, no_replay=why)
     target = AttackedRelease(
         published,
         release,
-        draft.schema,
+        asked,
         truth.original,
         truth.encoded,
         truth,
         None if applied_plan else republish,
         made,
     )
-    return attacked(certificate, target, policy, request, progress)
+    return attacked(certificate, target, request, progress)

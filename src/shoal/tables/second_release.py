@@ -13,14 +13,14 @@ from shoal.data.attack_scene import Replay
 from shoal.data.classes import Classes, Population
 from shoal.data.encoding import EncodedTable
 from shoal.data.release import PublishedColumn, label_classes, read_columns
-from shoal.data.schema import Role, Schema
+from shoal.data.schema import Role
 from shoal.data.sensitive import encode_sensitive_columns
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.table import BoundTable, encode_populations, tables_of
 from shoal.policy.plug_ins import INSTALL
-from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
 from shoal.protocols import Promises
 from shoal.recoding.boxes import recoding_of_whole_table
@@ -28,7 +28,7 @@ from shoal.recoding.recode import find_classes
 
 
 def republisher(
-    table: Table, schema: Schema, encoded: EncodedTable, policy: Policy
+    table: Table, encoded: EncodedTable, problem: Problem
 ) -> Callable[[np.ndarray], tuple[tuple[PublishedColumn, ...], np.ndarray, int]]:
     """Publishes some rows of a table under its policy, with its method, parameters and seed.
 
@@ -36,11 +36,12 @@ def republisher(
     each row and how many there are; raises InfeasibleError.
     """
 
+    schema = problem.schema
     only_quasi = replace(schema, attributes=schema.with_role(Role.QUASI))
 
     def publish_rows(rows: np.ndarray) -> tuple[tuple[PublishedColumn, ...], np.ndarray, int]:
-        bound = _part(table, schema, encoded, policy, rows)
-        classes, _ = find_classes(*bound.method_input(), bound.policy)
+        bound = _part(table, encoded, problem, rows)
+        classes, _ = find_classes(*bound.method_input(), problem)
         recoding = recoding_of_whole_table(classes, bound.encoded, schema.render)
         frame = pl.DataFrame(
             [
@@ -57,15 +58,13 @@ def republisher(
     return publish_rows
 
 
-def _part(
-    table: Table, schema: Schema, encoded: EncodedTable, policy: Policy, rows: np.ndarray
-) -> BoundTable:
+def _part(table: Table, encoded: EncodedTable, problem: Problem, rows: np.ndarray) -> BoundTable:
     """Some rows of a bound table; everything that only the data tells stays that of the whole."""
-    part = encoded.take(rows)
+    part, schema = encoded.take(rows), problem.schema
     names = [a.name for a in schema.sensitive]
     smaller = Table(pl.DataFrame([table.frame[name].gather(rows) for name in names]))
-    sensitive, strange = encode_sensitive_columns(smaller, schema, policy.earlier)
-    populations, wrong = encode_populations(tables_of(policy), schema, encoded)
+    sensitive, strange = encode_sensitive_columns(smaller, schema, problem.earlier)
+    populations, wrong = encode_populations(tables_of(problem.policy), schema, encoded)
     if strange or wrong:
         raise InputError.from_findings([*strange, *wrong])
     label = None
@@ -73,7 +72,7 @@ def _part(
         label = table.column(schema.label).codes[rows]
     everyone = np.zeros(len(rows), dtype=np.int32)
     whole = Classes(everyone, 1, part.subjects, sensitive)
-    return BoundTable(policy, schema, part, whole, label, populations)
+    return BoundTable(problem, part, whole, label, populations)
 
 
 # Whether a method would leave records in one class, whoever of them had which sensitive value.
@@ -85,25 +84,25 @@ WHOLE_TABLE = "a promise compares classes with the whole table"
 
 
 def replay_of(
-    table: Table, schema: Schema, encoded: EncodedTable, rows: np.ndarray | None, policy: Policy
+    table: Table, encoded: EncodedTable, rows: np.ndarray | None, problem: Problem
 ) -> tuple[Replay | None, str]:
     """How the policy's method decides about a class alone; else None and why.
 
     rows: the original's row of every published record, None where they are the same.
     """
-    if registry.is_missing(policy.method_name):
+    if registry.is_missing(problem.method_name):
         return None, NOT_INSTALLED
-    promises = policy.build_promises()
-    if not decides_locally(policy, encoded):
+    promises = problem.promises
+    if not decides_locally(problem, encoded):
         return None, NO_ACCOUNT
     if any(p.compares_with_table or p.whole_table or p.population for p in promises):
         return None, WHOLE_TABLE
-    sensitive, strange = encode_sensitive_columns(table, schema, policy.earlier)
+    sensitive, strange = encode_sensitive_columns(table, problem.schema, problem.earlier)
     if strange:
         return None, NO_ACCOUNT
-    method = policy.build_method("publish")
-    rng = np.random.default_rng(policy.model.seed)
-    k = policy.required_k or 1
+    method = problem.build_method()
+    rng = np.random.default_rng(problem.seed)
+    k = problem.required_k or 1
 
     def originals(published: np.ndarray) -> np.ndarray:
         return published if rows is None else rows[published]
@@ -137,11 +136,11 @@ def replay_of(
     return Replay(lambda published: bool(candidates(published)), stays_whole), ""
 
 
-def decides_locally(policy: Policy, encoded: EncodedTable) -> bool:
+def decides_locally(problem: Problem, encoded: EncodedTable) -> bool:
     """Whether the method cuts a class by its own records alone, whatever was cut before."""
     if encoded.subjects is not None or encoded.suppressed.any():
         return False
-    method = policy.build_method("publish")
+    method = problem.build_method()
     has_trees = any(a.attribute.hierarchy is not None for a in encoded.attributes)
     says = getattr(method, "decides_locally", None)
     return says is not None and bool(says(has_trees))

@@ -119,7 +119,7 @@ def _keep_people(asked: Asked, outcome: Any, policy: Any) -> None:
     from shoal.web.others import keep, project_key
 
     draft = outcome.draft
-    result = AuditResult(outcome.certificate, outcome.release, draft.schema, draft.truth)
+    result = AuditResult(outcome.certificate, outcome.release, draft.problem, draft.truth)
     with suppress(InputError):  # nobody can be found again where the policy names no subject
         keep(Path(asked["folder"]), project_key(Path(asked["key"])), result, policy)
 

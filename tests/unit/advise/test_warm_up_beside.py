@@ -22,8 +22,8 @@ from shoal.policy.policy import Policy
 def trial(sample_table, sample_policy) -> Trial:
     policy = Policy.of(sample_policy)
     ground = compare._Ground.of(compare.table_given(sample_table, policy), policy)
-    methods = with_methods(ground.bound.policy, ["mondrian", "top-down-greedy", "mdav"])
-    return Trial(*ground.first(40), tuple(methods))
+    methods = with_methods(ground.bound.problem.policy, ["mondrian", "top-down-greedy", "mdav"])
+    return Trial(*ground.first(40), tuple(map(ground.bound.asked.again, methods)))
 
 
 @pytest.fixture
@@ -31,8 +31,8 @@ def ran(monkeypatch) -> list[str]:
     """The methods that were run, in their order; the second compiles something."""
     methods: list[str] = []
 
-    def run(trial, policy):
-        methods.append(label_of(policy))
+    def run(trial, problem):
+        methods.append(label_of(problem.policy))
         if len(methods) == 2:
             with event.trigger_event("numba:compile"), event.trigger_event("numba:compile"):
                 pass
@@ -68,7 +68,7 @@ def test_a_helper_is_started_once_and_ends_with_the_warming_up(trial, ran, helpe
     assert ran == ["mondrian", "top-down-greedy", "mdav"]
     (helper,) = helpers
     assert helper.became == ["killed", "waited for"]
-    assert [label_of(policy) for policy in helper.trial.policies] == ran
+    assert [label_of(problem.policy) for problem in helper.trial.problems] == ran
 
 
 def test_nobody_helps_on_one_core_or_with_the_last_method(trial, ran, helpers):
@@ -76,7 +76,7 @@ def test_nobody_helps_on_one_core_or_with_the_last_method(trial, ran, helpers):
         warm_up(trial, lambda stage: None)
     ran.clear()
     with cores.using(2):
-        warm_up(Trial(trial.matrix, trial.whole_table, trial.policies[:2]), lambda stage: None)
+        warm_up(Trial(trial.matrix, trial.whole_table, trial.problems[:2]), lambda stage: None)
     assert helpers == []
 
 

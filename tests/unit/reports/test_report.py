@@ -18,7 +18,7 @@ from shoal.auditor.audit import AuditResult
 from shoal.auditor.measure import measure
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.binding.table import bind_release
+from shoal.policy.binding.table import bound_release
 from shoal.policy.policy import Policy
 from shoal.reports.distributions import (
     MOST_DRAWN,
@@ -99,7 +99,7 @@ class Release:
 
     def distribution(self, name: str) -> Distribution:
         draft = self.outcome.draft
-        found = distributions(self.outcome.release, draft.schema.quasi, self.policy, draft.truth)
+        found = distributions(self.outcome.release, draft.problem.schema.quasi, self.policy, draft.truth)
         return next(d for d in found if d.name == name)
 
 
@@ -299,12 +299,11 @@ def test_missing_values_have_a_bar_of_their_own(tmp_path):
 
 def test_audit_report_without_the_original_has_no_before(sample, tmp_path):
     published = Table(sample.outcome.draft.frame)
-    schema, findings = bind_release(published, sample.policy)
-    assert not findings
-    certificate, release, _ = measure(published, schema, sample.policy, None)
+    problem = bound_release(published, sample.policy)
+    certificate, release, _ = measure(published, problem, None)
     certificate = certificate.extended(output={"sha256": "0" * 64})
     write_report(
-        AuditResult(certificate, release, schema, None), sample.policy, tmp_path / "audit.html"
+        AuditResult(certificate, release, problem, None), sample.policy, tmp_path / "audit.html"
     )
     page = Page((tmp_path / "audit.html").read_text("utf-8"))
     assert "Audit report" in page.text
@@ -315,11 +314,10 @@ def test_audit_report_without_the_original_has_no_before(sample, tmp_path):
 def test_columns_that_should_have_been_removed_are_said_without_the_original(tmp_path):
     """The original itself, audited as if it were a release."""
     original, policy = Table(patients.generate(500, 1)), Policy.from_dict(SAMPLE_POLICY)
-    schema, _ = bind_release(original, policy)
-    assert schema is not None
-    certificate, release, _ = measure(original, schema, policy, None)
+    problem = bound_release(original, policy)
+    certificate, release, _ = measure(original, problem, None)
     assert certificate["faults"] == {"not_removed": 1}
-    write_report(AuditResult(certificate, release, schema, None), policy, tmp_path / "audit.html")
+    write_report(AuditResult(certificate, release, problem, None), policy, tmp_path / "audit.html")
     page = Page((tmp_path / "audit.html").read_text("utf-8"))
     assert "The policy removes 1 column that the release still holds." in page.text
     assert "Without the original, this audit could not check" in page.text
@@ -330,9 +328,9 @@ def test_a_release_without_any_class(sample, tmp_path):
         pl.lit("*").alias(n) for n in ("age", "sex", "zip", "education")
     )
     draft = sample.outcome.draft
-    certificate, release, _ = measure(Table(starred), draft.schema, sample.policy, None)
+    certificate, release, _ = measure(Table(starred), draft.problem, None)
     write_report(
-        AuditResult(certificate, release, draft.schema, None),
+        AuditResult(certificate, release, draft.problem, None),
         sample.policy,
         tmp_path / "audit.html",
     )
@@ -345,9 +343,10 @@ def test_a_broken_promise_is_said_first(sample, tmp_path):
     published = Table(sample.outcome.draft.frame)
     stricter = sample.policy.with_k(25)
     draft = sample.outcome.draft
-    certificate, release, _ = measure(published, draft.schema, stricter, draft.truth)
+    problem = draft.problem.again(stricter)
+    certificate, release, _ = measure(published, problem, draft.truth)
     write_report(
-        AuditResult(certificate, release, draft.schema, draft.truth),
+        AuditResult(certificate, release, problem, draft.truth),
         stricter,
         tmp_path / "audit.html",
     )
@@ -418,8 +417,8 @@ def shown_if_published(release: Release, name: str, cell: str) -> Distribution:
     """The column's distribution, had every record shown this cell in it."""
     draft = release.outcome.draft
     frame = draft.frame.with_columns(pl.lit(cell).alias(name))
-    _, published, _ = measure(Table(frame), draft.schema, release.policy, draft.truth)
-    found = distributions(published, draft.schema.quasi, release.policy, draft.truth)
+    _, published, _ = measure(Table(frame), draft.problem, draft.truth)
+    found = distributions(published, draft.problem.schema.quasi, release.policy, draft.truth)
     return next(d for d in found if d.name == name)
 
 
@@ -436,7 +435,7 @@ def test_a_frequent_value_that_is_not_published_is_not_told(tmp_path):
 def test_an_order_that_the_data_tells_names_published_labels_only(tmp_path, order):
     ordinal = {"role": "quasi", "type": "ordinal", "order": order}
     release = Release(tmp_path, people(200), policy_of({"age": AGE, "city": ordinal, "ill": ILL}))
-    first, _, last = release.outcome.draft.schema["city"].order
+    first, _, last = release.outcome.draft.problem.schema["city"].order
     found = shown_if_published(release, "city", f"[{first}, {last}]")
     assert found.labels == (first, last, OTHERS)
     assert found.after == pytest.approx([200 / 3] * 3)

@@ -22,8 +22,8 @@ from stream_cases import OnlyK, cases, policy_of
 @given(case=cases(), mu=st.integers(1, 4), chunk=st.integers(1, 30))
 def test_decisions_are_those_of_plain_python(method, case, mu, chunk):
     values, people, k, delta, beta, seed = case
-    schema, _ = bind_stream(["who", "age", "pay", "town", "ill", "note"], policy_of())
-    own = Space.of(schema)
+    problem, _ = bind_stream(["who", "age", "pay", "town", "ill", "note"], policy_of())
+    own = Space.of(problem.schema)
     more = {"alpha": 6} if method == "b-castle" else {}
     asked = registry.methods()[method].implementation(delta=delta, beta=beta, mu=mu, keep=0, **more)
     publisher, released = asked.start(own, OnlyK(k), seed), []

@@ -31,9 +31,9 @@ class KAlone:
 
 
 def space() -> Space:
-    schema, findings = bind_stream(["who", "age", "pay", "town", "ill", "note"], policy_of())
+    problem, findings = bind_stream(["who", "age", "pay", "town", "ill", "note"], policy_of())
     assert not findings
-    return Space.of(schema)
+    return Space.of(problem.schema)
 
 
 @st.composite

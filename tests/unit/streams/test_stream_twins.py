@@ -71,8 +71,8 @@ def decisions(method, own, values, people, k, seed, chunk, **parameters):
 
 
 def the_space() -> Space:
-    schema, _ = bind_stream(QUASI, policy_of())
-    return Space.of(schema)
+    problem, _ = bind_stream(QUASI, policy_of())
+    return Space.of(problem.schema)
 
 
 def adversarial(kind, n):

@@ -161,7 +161,7 @@ class Numbered:
                     f"{release.what}: is a ledger, which keeps no original, so who fits its classes"
                     " is not known; leave out 'own'"
                 )
-            truth, schema = release.audited.truth, release.audited.schema
+            truth, schema = release.audited.truth, release.audited.problem.schema
             _, person = people_of(truth, schema)
             known.append(KnownPeople(truth, schema, number[person], release.what))
         return known

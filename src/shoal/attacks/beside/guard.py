@@ -101,7 +101,7 @@ class BesideGuard:
         check of what is to be published, as a certificate states it.
         """
         assert audited.truth is not None
-        names, person = people_of(audited.truth, audited.schema)
+        names, person = people_of(audited.truth, audited.problem.schema)
         classes = audited.release.classes
         kept = classes.labels >= 0
         rows = audited.truth.aligned(person)[kept], classes.labels[kept].astype(np.int64)

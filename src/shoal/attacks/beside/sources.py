@@ -239,7 +239,7 @@ def of_audited(
             f"{what}: is not a true release of its original, so whose row is whose is not known;"
             " audit it alone, and give the original that it was made of"
         )
-    names, person = people_of(result.truth, result.schema)
+    names, person = people_of(result.truth, result.problem.schema)
     people = result.truth.aligned(person)
     classes = result.release.classes
     labels = classes.labels.astype(np.int64)
@@ -253,7 +253,7 @@ def of_audited(
         labels[kept],
         classes.count,
         _values(released, labels, policy),
-        tuple(a.name for a in result.schema.sensitive),
+        tuple(a.name for a in result.problem.schema.sensitive),
         policy.required_k,
         least_values_of(policy),
         result.certificate.holds,

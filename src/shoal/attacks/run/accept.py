@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from shoal.policy.consistency import MEASURES
 from shoal.policy.policy import Policy
@@ -28,6 +28,10 @@ BY_ATTRIBUTE = {
 }
 
 
+Accepted: TypeAlias = Mapping[str, float | dict[str, float]]
+"""The most of each measure that a policy accepts, of each attribute where it is by attribute."""
+
+
 def attacks_for(policy: Policy) -> list[str]:
     """The attacks that the policy's thresholds, and its population, ask for."""
     names = [MEASURES[measure] for measure in policy.model.accept]
@@ -35,12 +39,12 @@ def attacks_for(policy: Policy) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def judged(policy: Policy, found: Found) -> list[dict[str, Any]]:
+def judged(accept: Accepted, found: Found) -> list[dict[str, Any]]:
     """Every threshold of the policy against what its attack found; one that could not be measured
     does not hold.
     """
     rows = []
-    for measure, limit in policy.model.accept.items():
+    for measure, limit in accept.items():
         numbers = dict(_numbers(measure, found))
         named = (None,) if measure in WHOLE else numbers
         limits = limit if isinstance(limit, Mapping) else dict.fromkeys(named, limit)
@@ -48,10 +52,10 @@ def judged(policy: Policy, found: Found) -> list[dict[str, Any]]:
     return rows
 
 
-def unmeasured(policy: Policy) -> list[dict[str, Any]]:
+def unmeasured(accept: Accepted) -> list[dict[str, Any]]:
     """The thresholds where no attack could be tried; whether they hold stays open."""
     rows = []
-    for measure, limit in policy.model.accept.items():
+    for measure, limit in accept.items():
         limits = limit if isinstance(limit, Mapping) else {None: limit}
         rows += [_row(measure, a, most, None) | {"holds": None} for a, most in limits.items()]
     return rows

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from shoal.attacks.counts import CONFIDENCE, people_in
-from shoal.attacks.run.accept import judged
+from shoal.attacks.run.accept import Accepted, judged
 from shoal.attacks.run.earlier import Earlier, Newer, aligned
 from shoal.attacks.run.people import AttackedRelease, Ground, ground_of, plain_columns, trials_of
 from shoal.attacks.run.request import (
@@ -56,7 +56,6 @@ COUNTS = ("of", "classes", "candidates", "changed", "left_out", "people_listed",
 def attacked(
     certificate: Certificate,
     target: AttackedRelease,
-    policy: Policy,
     request: AttackRequest,
     progress: Progress = no_progress,
 ) -> Certificate:
@@ -67,9 +66,9 @@ def attacked(
     """
 
     def scene(attacks: list[Attack]) -> AttackScene:
-        return scene_of(target, policy, request, attacks, progress)
+        return scene_of(target, request, attacks, progress)
 
-    section = tried(scene, policy, request, progress)
+    section = tried(scene, target.problem.policy.model.accept, request, progress)
     risk = dict(certificate["risk"])
     around = section.get("population") or {}
     for name in ("journalist_max", "marketer"):
@@ -80,11 +79,14 @@ def attacked(
 
 def tried(
     scene_for: Callable[[list[Attack]], AttackScene],
-    policy: Policy,
+    accept: Accepted,
     request: AttackRequest,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """The `attacks` part of a certificate. scene_for: all that these attacks are given."""
+    """The `attacks` part of a certificate. scene_for: all that these attacks are given.
+
+    accept: the most of each measure that is accepted.
+    """
     started = time.process_time()
     attacks = request.built()
     progress("preparing the attacks")
@@ -105,7 +107,7 @@ def tried(
         seconds[attack.name] = time.process_time() - begun
     seconds["total"] = time.process_time() - started
     section = _head(scene) | {"skipped": skipped, "seconds": seconds, **found}
-    section["accept"] = judged(policy, section)
+    section["accept"] = judged(accept, section)
     return _stated(section, section["people"] >= FEWEST_COUNTED)
 
 
@@ -122,21 +124,20 @@ def _head(scene: AttackScene) -> dict[str, Any]:
 
 def scene_of(
     target: AttackedRelease,
-    policy: Policy,
     request: AttackRequest,
     attacks: list[Attack],
     progress: Progress = no_progress,
 ) -> AttackScene:
     """All that these attacks are given."""
-    ground = ground_of(target, request.control)
+    problem, ground = target.problem, ground_of(target, request.control)
     release = _shown(ground)
-    people, seed = ground.people, policy.model.seed
+    people, seed = ground.people, problem.seed
     if target.truth is not None:
         rows = target.truth.rows
         people = replace(people if rows is None else people.take(rows), classes=release.labels)
     names = [attack.name for attack in attacks]
     trials = trials_of(ground, release, people, seed, request.folds, names, progress)
-    newer = Newer(target.released, release, target.schema)
+    newer = Newer(target.released, release, problem.schema)
     truth = target.truth
     others = [] if truth is None else [aligned(each, newer, truth) for each in request.earlier]
     external = None
@@ -150,11 +151,11 @@ def scene_of(
         tuple(each for each in others if each is not None),
         sum(each is None for each in others),
         external,
-        surroundings_of(policy, ground, release.boxes.people),
+        surroundings_of(ground, release.boxes.people),
         target.recoding,
-        policy.required_k,
+        problem.required_k,
         ground.blind,
-        followed=None if truth is None else most_followed(truth, target.schema.render),
+        followed=None if truth is None else most_followed(truth, problem.schema.render),
     )
 
 
@@ -166,7 +167,7 @@ def _shown(ground: Ground) -> ShownRelease:
         name: replace(column, codes=column.codes[:records])
         for name, column in ground.sensitive.items()
     }
-    plain = plain_columns(target.released, target.schema)
+    plain = plain_columns(target.released, target.problem.schema)
     release = target.release
     return ground.shown(release.columns, in_boxes(release), sensitive, plain)
 
@@ -208,23 +209,24 @@ def _stated(found: Any, has_counts: bool, key: str = "") -> Any:
 DEFAULT_ESTIMATOR = "pitman"  # as the promise's
 
 
-def surroundings_of(policy: Policy, ground: Ground, people: np.ndarray) -> Surroundings | None:
+def surroundings_of(ground: Ground, people: np.ndarray) -> Surroundings | None:
     """The population as the policy describes it; None without one. Raises InputError.
 
     people: of every class, from which a fraction's uniques are estimated.
     """
+    policy = ground.target.problem.policy
     around = policy.model.population
     if around is None:
         return None
     if around.table is not None:
         table = _read(policy, around.table)
         _require(table, [axis.name for axis in ground.axes])
-        points = points_of(table, ground.axes, ground.target.schema, "population")
+        points = points_of(table, ground.axes, ground.target.problem.schema, "population")
         distinct, counts = np.unique(points, axis=0, return_counts=True)
         every = tuple(range(len(ground.axes)))
         return Surroundings("table", every, distinct, counts.astype(np.float64))
     if around.frequencies is not None:
-        return _frequencies(policy, around, ground)
+        return _frequencies(around, ground)
     assert around.fraction is not None
     estimator = around.estimator or DEFAULT_ESTIMATOR
     uniques = _uniques(people, estimator, around.fraction)
@@ -242,7 +244,8 @@ def _uniques(people: np.ndarray, estimator: str, fraction: float) -> float | Non
     return share if isfinite(share) else None
 
 
-def _frequencies(policy: Policy, around: PopulationPolicy, ground: Ground) -> Surroundings:
+def _frequencies(around: PopulationPolicy, ground: Ground) -> Surroundings:
+    policy = ground.target.problem.policy
     assert around.frequencies is not None
     assert around.column is not None
     assert around.people is not None
@@ -273,7 +276,7 @@ def _known_points(
     if not known:
         raise InputError(none)
     axes = tuple(ground.axes[j] for j in known)
-    return known, points_of(table, axes, ground.target.schema, what)
+    return known, points_of(table, axes, ground.target.problem.schema, what)
 
 
 def external_list(
@@ -285,7 +288,7 @@ def external_list(
     """
     none = "external: has no quasi-identifier of the policy; add some"
     known, points = _known_points(external, ground, "external", none)
-    subject = ground.target.schema.subject
+    subject = ground.target.problem.schema.subject
     if subject is None or subject.name not in external.names:
         return ExternalList(known, points, None)
     own = ground.target.original.column(subject.name)
@@ -385,7 +388,7 @@ def attack_read_stream(
     others = tuple(_placed(each, taken) for each in request.earlier)
     target = AttackedRelease.of_audited(result, released, result.truth.original, policy)
     request = replace(request, earlier=others)
-    return attacked(result.certificate, target, policy, request, progress)
+    return attacked(result.certificate, target, request, progress)
 
 
 def _placed(earlier: Earlier, taken: np.ndarray) -> Earlier:

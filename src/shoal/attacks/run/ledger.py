@@ -96,7 +96,7 @@ def attack_ledger(
             found.append(_aligned(ledger, number, own, made.release, policy))
         return replace(made, earlier=tuple(found))
 
-    return {"release": newest} | tried(scene, policy, request, progress)
+    return {"release": newest} | tried(scene, policy.model.accept, request, progress)
 
 
 def _scene(
@@ -114,17 +114,17 @@ def _scene(
     if kept is None or not np.array_equal(kept[1], own.identities.records):
         return _without_originals(own, policy, NO_ORIGINALS)
     original = Table(as_text(kept[0]))
-    schema, encoded = bound_original(original, policy, "originals")
+    problem, encoded = bound_original(original, policy, "originals")
     target = AttackedRelease(
         Table(own.frame),
         own.release,
-        schema,
+        problem,
         original,
         encoded,
         Truth(original, encoded),
         no_republish=NO_CONTROL,
     )
-    return scene_of(target, policy, request, attacks)
+    return scene_of(target, request, attacks)
 
 
 def _without_originals(own: ReleaseReading, policy: Policy, why: str) -> AttackScene:
@@ -136,7 +136,7 @@ def _without_originals(own: ReleaseReading, policy: Policy, why: str) -> AttackS
         classes.labels,
         classes.subjects,
         dict(classes.sensitive),
-        plain_columns(Table(own.frame), own.schema),
+        plain_columns(Table(own.frame), own.problem.schema),
         None if own.is_real.all() else own.is_real,
     )
     nothing = np.zeros((shown.records, 0), dtype=np.int32)
@@ -161,14 +161,14 @@ def _aligned(
     assert identities is not None
     assert own.identities is not None
     table, now = Table(frame), Table(own.frame)
-    newer = Newer(now, release, own.schema)
+    newer = Newer(now, release, own.problem.schema)
     persons = _persons(own.identities, release, identities)
     rows = newer.shown_rows(table, published_classes(table, policy), persons)
     row_of = _rows_of(own.identities, identities)
     known = np.flatnonzero(row_of >= 0)
     order = None
     if len(known) and (np.diff(row_of[known]) > 0).all():  # else their places tell nothing
-        order = row_order(table, now, own.schema, (row_of[known], known))
+        order = row_order(table, now, own.problem.schema, (row_of[known], known))
     found = by_row(release, rows, row_of, order, "ledger", absence_is_known=True)
     if "panel" not in ledger.certificate(number):
         return found

@@ -23,6 +23,7 @@ from shoal.data.truth import Truth
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding.table import bound_original
 from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 
 NOT_KNOWN = (
     "neither the policy nor a certificate beside the release names a method, so nothing can be"
@@ -45,7 +46,7 @@ class AttackedRelease:
 
     released: Table
     release: Release
-    schema: Schema
+    problem: Problem
     original: Table
     encoded: EncodedTable
     truth: Truth | None
@@ -62,7 +63,13 @@ class AttackedRelease:
         encoded = bound_original(original, policy)[1] if truth is None else truth.encoded
         why = NOT_KNOWN if policy.model.method is None else OTHER_METHOD
         return cls(
-            released, result.release, result.schema, original, encoded, truth, no_republish=why
+            released,
+            result.release,
+            result.problem.again(policy),
+            original,
+            encoded,
+            truth,
+            no_republish=why,
         )
 
 
@@ -102,7 +109,7 @@ class Ground:
 
 def ground_of(target: AttackedRelease, control: Table | None) -> Ground:
     """The ground of a release; raises InputError where the control does not fit it."""
-    schema, encoded = target.schema, target.encoded
+    schema, encoded = target.problem.schema, target.encoded
     axes, blind = axes_of(encoded.attributes)
     tables = [target.released, target.original, *([] if control is None else [control])]
     if control is not None:

@@ -288,7 +288,7 @@ class LedgerHistory:
             risk = {**certificate["risk"], "at_least_once": self.at_least_once(certificate)}
             certificate = certificate.extended(panel=stated["panel"], risk=risk)
         losses = reading.figures.losses
-        roles = column_roles(frame.columns, reading.schema, self.policy)
+        roles = column_roles(frame.columns, reading.problem)
         certificate = certificate.extended(
             covers=covers,
             columns=[column | {"loss": losses.get(column["name"])} for column in roles],
@@ -384,7 +384,7 @@ class LedgerHistory:
 
 def _release_view(number: int, reading: ReleaseReading, following: int) -> ReleaseView:
     """following: the number of the first record of a release whose people are not known."""
-    release, schema, real = reading.release, reading.schema, reading.is_real
+    release, schema, real = reading.release, reading.problem.schema, reading.is_real
     labels, count = release.classes.labels, release.classes.count
     if schema.missing is not Missing.SUPPRESS:
         labels, count = classes_shown(release)
@@ -433,7 +433,7 @@ def _known_people(number: int, people: int) -> HistoryFinding:
 def _frequencies(number: int, reading: ReleaseReading, least: int) -> HistoryFinding:
     """People in whose class some sensitive value has more than one row in `least`."""
     labels = reading.release.classes.labels
-    values, is_value = _sensitive_values(reading.frame, reading.schema)
+    values, is_value = _sensitive_values(reading.frame, reading.problem.schema)
     values = np.where(is_value, values, np.uint64(0))  # all texts for no value are one
     bad = too_frequent(labels, values, reading.release.classes.count, least)
     people = int((bad[labels] & (labels >= 0) & reading.is_real).sum())

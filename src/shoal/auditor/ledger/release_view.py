@@ -17,11 +17,11 @@ from shoal.connectors.ledger import DATA, Ledger
 from shoal.connectors.ledger.identities import Identities
 from shoal.data.certificate import Certificate
 from shoal.data.release import Release
-from shoal.data.schema import Schema
 from shoal.data.table import Table
-from shoal.errors import InputError, LedgerError
-from shoal.policy.binding.table import bind_release
+from shoal.errors import LedgerError
+from shoal.policy.binding.table import bound_release
 from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 from shoal.utility.gcp import ColumnFigures
 
 # Groups of equal keys as numbers, and how often each class shows each value.
@@ -292,7 +292,7 @@ class ReleaseReading:
     certificate: Certificate
     release: Release
     figures: ColumnFigures
-    schema: Schema
+    problem: Problem
 
     @property
     def is_real(self) -> np.ndarray:
@@ -309,8 +309,9 @@ def read_as_published(
     subject = policy.subject
     if subject is not None and identities is not None and identities.subjects is not None:
         frame = frame.with_columns(pl.Series(subject, identities.subjects))
-    table, schema = _bound(frame, policy)
-    return ReleaseReading(frame, identities, *measure(table, schema, policy, None), schema)
+    table = Table(frame)
+    problem = bound_release(table, policy)
+    return ReleaseReading(frame, identities, *measure(table, problem, None), problem)
 
 
 def classes_shown(release: Release) -> tuple[np.ndarray, int]:
@@ -325,14 +326,5 @@ def classes_shown(release: Release) -> tuple[np.ndarray, int]:
 
 def release_as_shown(frame: pl.DataFrame, policy: Policy) -> Release:
     """A release as it was published, without its measures."""
-    table, schema = _bound(frame, policy)
-    return read_release(table, schema, policy, None)
-
-
-def _bound(frame: pl.DataFrame, policy: Policy) -> tuple[Table, Schema]:
-    """A release and its schema; raises InputError where it does not fit the policy."""
     table = Table(frame)
-    schema, findings = bind_release(table, policy)
-    if schema is None:
-        raise InputError.from_findings(findings)
-    return table, schema
+    return read_release(table, bound_release(table, policy), None)

@@ -27,27 +27,33 @@ from shoal.policy.binding.notation import check_derived
 from shoal.policy.loading import declared_hierarchy
 from shoal.policy.model import AttributePolicy, PolicyModel
 from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 
 
 @dataclass(frozen=True)
 class BoundTable:
     """A table that fits its policy.
 
-    asked: the policy. whole_table: all records, suppressed ones too, in one class.
+    whole_table: all records, suppressed ones too, in one class.
     label: (n,) what the classification metric predicts, or None. populations: as in `Matrix`.
     """
 
-    asked: Policy
-    schema: Schema
+    asked: Problem
     encoded: EncodedTable
     whole_table: Classes
     label: np.ndarray | None = None
     populations: dict[str, np.ndarray] = field(default_factory=dict)
 
+    @property
+    def schema(self) -> Schema:
+        """What each column is for."""
+        return self.asked.schema
+
     @cached_property
-    def policy(self) -> Policy:
-        """The policy, with the method that suits such a table where it names none."""
-        return self.asked.with_default_method(self.schema, self.encoded)
+    def problem(self) -> Problem:
+        """What is asked, with the method that suits such a table where the policy names none."""
+        policy = self.asked.policy.with_default_method(self.schema, self.encoded)
+        return self.asked.again(policy)
 
     def matrix(self) -> Matrix:
         """The records that are not suppressed."""
@@ -70,7 +76,8 @@ def bind(table: Table, policy: Policy) -> tuple[BoundTable | None, list[Any]]:
         return None, list(findings)
     encoded, unfit = encode(table, schema)
     sensitive, strange = encode_sensitive_columns(table, schema, policy.earlier)
-    findings = [*unfit, *strange, *unknown_designated_values(policy, sensitive)]
+    problem = Problem(schema, policy)
+    findings = [*unfit, *strange, *unknown_designated_values(problem, sensitive)]
     if encoded is None or findings:
         return None, findings
     populations, wrong = encode_populations(people, schema, encoded)
@@ -79,24 +86,28 @@ def bind(table: Table, policy: Policy) -> tuple[BoundTable | None, list[Any]]:
     everyone = np.zeros(table.records, dtype=np.int32)
     label = None if schema.label is None else table.column(schema.label).codes
     whole_table = Classes(everyone, 1, encoded.subjects, sensitive)
-    return BoundTable(policy, schema, encoded, whole_table, label, populations), []
+    return BoundTable(problem, encoded, whole_table, label, populations), []
 
 
-def bind_original(table: Table, policy: Policy) -> tuple[Schema | None, list[Any]]:
-    """The schema of a table, its domains and hierarchies filled in; or every finding."""
+def bind_original(table: Table, policy: Policy) -> tuple[Problem | None, list[Any]]:
+    """The problem of a table, its domains and hierarchies filled in; or every finding."""
     schema, _, findings = _bind_columns(table, policy)
-    return schema, findings
+    return _problem(schema, policy), findings
+
+
+def _problem(schema: Schema | None, policy: Policy) -> Problem | None:
+    return None if schema is None else Problem(schema, policy)
 
 
 def bound_original(
     table: Table, policy: Policy, what: str = "original"
-) -> tuple[Schema, EncodedTable]:
-    """The schema of a table, and its records in numbers; raises InputError with every finding."""
-    schema, findings = bind_original(table, policy)
-    encoded, unfit = (None, findings) if schema is None else encode(table, schema)
-    if schema is None or encoded is None:
+) -> tuple[Problem, EncodedTable]:
+    """The problem of a table, and its records in numbers; raises InputError with every finding."""
+    problem, findings = bind_original(table, policy)
+    encoded, unfit = (None, findings) if problem is None else encode(table, problem.schema)
+    if problem is None or encoded is None:
         raise InputError.from_findings([f"{what}: {finding}" for finding in unfit])
-    return schema, encoded
+    return problem, encoded
 
 
 def _bind_columns(
@@ -125,11 +136,11 @@ def _bind_columns(
 
 
 def unknown_designated_values(
-    policy: Policy, sensitive: dict[str, SensitiveColumn]
+    problem: Problem, sensitive: dict[str, SensitiveColumn]
 ) -> list[AttributeFinding]:
     """Designated values that nobody has nor could have: a misspelt one would protect nothing."""
     findings = []
-    for promise in policy.build_promises():
+    for promise in problem.promises:
         for name in promise.attributes if promise.designated else ():
             if name not in sensitive:
                 continue
@@ -342,8 +353,16 @@ def _schema(model: PolicyModel, attributes: list[Attribute], render: Render) -> 
 PSEUDONYM = re.compile(r"[0-9a-f]{32}")
 
 
-def bind_release(released: Table, policy: Policy) -> tuple[Schema | None, list[str]]:
-    """The schema of a released file whose original is not at hand, or every finding.
+def bound_release(released: Table, policy: Policy) -> Problem:
+    """`bind_release`; raises InputError with every finding."""
+    problem, findings = bind_release(released, policy)
+    if problem is None:
+        raise InputError.from_findings(findings)
+    return problem
+
+
+def bind_release(released: Table, policy: Policy) -> tuple[Problem | None, list[str]]:
+    """The problem of a released file whose original is not at hand, or every finding.
 
     What only the original could tell stays open: a number without a declared domain has none, an
     order or hierarchy that follows the data is None. Where the policy names a reference, it tells
@@ -362,7 +381,8 @@ def bind_release(released: Table, policy: Policy) -> tuple[Schema | None, list[s
         if (reference := policy.reference_table) is not None and name in reference.names:
             shown = reference
         columns.append((name, shown.column(name) if name in as_they_were else None))
-    return bind_attributes(columns, policy, frozenset(opaque))
+    schema, findings = bind_attributes(columns, policy, frozenset(opaque))
+    return _problem(schema, policy), findings
 
 
 def unremoved_identifiers(released: Table, original: Table | None, policy: Policy) -> list[str]:
@@ -389,8 +409,8 @@ def unremoved_identifiers(released: Table, original: Table | None, policy: Polic
 # The schema of a stream, which must be known before its first record.
 
 
-def bind_stream(names: list[str], policy: Policy) -> tuple[Schema | None, list[str]]:
-    """The schema of a stream with these columns, or every finding."""
+def bind_stream(names: list[str], policy: Policy) -> tuple[Problem | None, list[str]]:
+    """The problem of a stream with these columns, or every finding."""
     findings = check_columns(names, policy)
     if findings:
         return None, findings
@@ -398,7 +418,7 @@ def bind_stream(names: list[str], policy: Policy) -> tuple[Schema | None, list[s
     known = [(name, None) for name, unknown in open_questions.items() if not unknown]
     schema, wrong = bind_attributes(known, policy)
     findings = [finding for unknown in open_questions.values() for finding in unknown] + wrong
-    return (None if findings else schema), findings
+    return (None if findings else _problem(schema, policy)), findings
 
 
 def _unknown_beforehand(name: str, policy: Policy) -> list[str]:
