@@ -561,7 +561,7 @@ class PrivacyModel(Protocol):
         """Why the promise fails even when the whole table is one class, and what would hold."""
 
     def nearest_among(self, people: int) -> list[str]:
-        """Why it fails with so many people in the whole population; empty where it may hold."""
+        """Why it fails in a population of this size; empty where it may hold."""
 
     def worst(self, measured: np.ndarray) -> float | None:
         """The measured value that decides; None where there is no class."""

@@ -39,7 +39,7 @@ from shoal.tables.publish import publish_file
 
 MOST_RECORDS = 2**31 - 1  # records are numbered in 32 bits
 MOST_COLUMNS = 100  # invented ones, so that measuring stays short
-NAMELESS = 25  # at most so many bytes of nameless files for each column of a record
+NAMELESS = 25  # the most bytes of nameless files for each column of a record
 REFINED_UP_TO = 1_000_000
 
 
@@ -53,7 +53,7 @@ def estimate(
     cores: int | None = None,
     progress: Progress = no_progress,
 ) -> Estimate:
-    """What publishing so many records costs, estimated from an invented table published right now.
+    """What publishing a table of this size costs, by an invented table published right now.
 
     For the rounded partition, not refined, under k-anonymity alone, from CSV to CSV. quasi: the
     quasi-identifiers. other: columns that are published as they are. values: distinct values of

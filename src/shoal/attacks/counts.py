@@ -16,7 +16,7 @@ from shoal.data.attack_scene import ShownRelease
 class ClassValues:
     """The values that occur in each class, sorted by class, then value.
 
-    classes, values, counts: (k,), so many people of the class have the value. people: (classes,)
+    classes, values, counts: (k,), how many people of the class have the value. people: (classes,)
     everybody of each class. totals: (values,) people who have the value, class by class.
     """
 

@@ -83,7 +83,7 @@ MANY_CLASSES = 50_000
 
 
 def drawn(people: People, rng: np.random.Generator, most: int) -> People:
-    """At most so many people, a random record of each; a larger draw holds the smaller one."""
+    """Up to `most` people, a random record of each; a larger draw holds the smaller one."""
     rows = np.arange(people.records)
     if people.classes is not None:
         rows = rows[people.classes >= 0]  # a suppressed record is in no class

@@ -92,7 +92,7 @@ def _chance(release: ShownRelease, counts: ClassValues) -> float:
 
 
 def _chance_of(size: int, totals: np.ndarray, logs: np.ndarray) -> float:
-    """The chance that so many people, drawn from all, have one value."""
+    """The chance that this number of people, drawn from all, have one value."""
     n = len(logs) - 1
     enough = totals[totals >= size]
     if size > n or not len(enough):

@@ -79,7 +79,7 @@ class Inference(Attack):
         if near is not None:
             found |= {"tolerance": near.tolerance, "tolerance_share": self.tolerance}
         if _too_many(counts, scene):
-            why = "so many values that trying each takes too long"
+            why = "too many values to try each"
             return found | {"attackers": None, "gain": None, "why": why}
         names = (*ATTACKERS, LEARNED) if self.learned else ATTACKERS
         tried = {attacker: _Tried() for attacker in names}

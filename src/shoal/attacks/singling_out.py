@@ -171,7 +171,7 @@ class Ends:
     is_upper: np.ndarray
 
     def drawn(self, rng: np.random.Generator, most: int) -> Ends:
-        """At most so many of them; a larger draw holds the smaller one."""
+        """At most this number of them; a larger draw holds the smaller one."""
         rows = rng.permutation(len(self.labels))[:most]
         return Ends(self.labels[rows], self.axes[rows], self.is_upper[rows])
 
@@ -187,7 +187,7 @@ class Ends:
 
 
 def intervals(boxes: Boxes, fewest: int, columns: Sequence[int] | None = None) -> np.ndarray:
-    """(classes, d) bool, intervals of linear axes that hold so many values or more."""
+    """(classes, d) bool, intervals of linear axes that hold at least this number of values."""
     linear = np.array([axis.tree is None for axis in boxes.axes], dtype=bool)
     if columns is not None:
         linear &= np.isin(np.arange(len(linear)), columns)
@@ -285,7 +285,7 @@ def widened(boxes: Boxes, j: int, grid: int) -> float | None:
 
 
 def _moved(boxes: Boxes, j: int, grid: int) -> tuple[np.ndarray, np.ndarray]:
-    """Ends at multiples of so many units of the numbers themselves, within the domain."""
+    """Ends at multiples of the step in units of the numbers themselves, within the domain."""
     axis = boxes.axes[j]
     moves = intervals(boxes, 2)[:, j]
     offset = round(axis.low / axis.unit)

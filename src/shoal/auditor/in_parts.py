@@ -326,7 +326,7 @@ RECORD_BYTES = 128
 """What measuring a record of a range takes in memory, at most."""
 
 SHARE = 8
-"""A range may take one part in so many of the limit."""
+"""A range may take one part of the limit in this number."""
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
 

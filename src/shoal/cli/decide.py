@@ -31,7 +31,7 @@ def estimate(
     ] = None,
     cores: Annotated[
         int | None,
-        option("--cores N", "Estimate the time on so many cores, too; default: yours."),
+        option("--cores N", "Estimate the time on N cores, too; default: yours."),
     ] = None,
     as_json: Annotated[bool, option("--json", "Print the figures as JSON.")] = False,
     quiet: Annotated[bool, option("-q, --quiet", "No progress.")] = False,

@@ -250,7 +250,7 @@ TEXT_BYTES = 120
 """What a distinct text takes beside its characters, in every place that holds it."""
 
 SHARE = 8
-"""The distinct texts of a column may take one part in so many of the limit."""
+"""The distinct texts of a column may take one part of the limit in this number."""
 
 
 def require_few(name: str, texts: str, held: int, limit: int) -> None:
@@ -384,12 +384,12 @@ class _GrowingColumn:
         return Column(self.name, codes, tuple(cells.to_list()), was_number)
 
 
-# One row in so many of a table that does not fit into memory, read piece by piece.
+# Every nth row of a table that does not fit into memory, read piece by piece.
 
 
 @dataclass(frozen=True)
 class SampledFile:
-    """The first row, and then one in every so many. rows: of the whole table.
+    """The first row, and then every nth. rows: of the whole table.
 
     It overstates who is alone: a person's other rows, and those who look alike, may be left out.
     """

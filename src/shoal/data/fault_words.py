@@ -104,7 +104,7 @@ def fault_sentences(certificate: Mapping[str, Any]) -> Iterator[str]:
 
 
 def fault_sentence(name: str, count: int) -> str:
-    """What so many faults of a kind mean."""
+    """What this number of faults of a kind means."""
     one, many = ONE_AND_MANY.get(name, OTHER)
     return one if count == 1 else many.format(count)
 

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from shoal.errors import InputError
 
 SHARE = 2
-"""Arrays in memory take up to one part in so many of the limit: the rest is for everything else."""
+"""Arrays in memory take up to this part of the limit: the rest is for everything else."""
 
 _UNSUPPORTED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

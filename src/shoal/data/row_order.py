@@ -105,7 +105,7 @@ def ascending(columns: Sequence[RankedColumn], records: int, room: Room) -> np.n
 
 
 def _groups(columns: Sequence[RankedColumn], bits: int) -> list[list[RankedColumn]]:
-    """The columns in groups whose keys have a place in so many bits, the last group first."""
+    """The columns in groups whose keys fit into this number of bits, the last group first."""
     groups: list[list[RankedColumn]] = []
     size = 1
     for column in reversed(columns):

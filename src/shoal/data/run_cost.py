@@ -37,7 +37,7 @@ class StageCost:
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """What one publish of so many records used.
+    """What one publish of a table of this size used.
 
     bytes_in, bytes_out: of the two files. memory: the most that the process held resident; less:
     the same of `less_records` records. Both None where the system doesn't tell.
@@ -99,7 +99,7 @@ class Estimate:
 
 
 def stages_of(run: MeasuredRun, records: int, k: int) -> tuple[StageCost, ...]:
-    """The stages of a publish of so many records."""
+    """The stages of a publish of a table of this size."""
     return tuple(
         StageCost(stage.name, times * stage.seconds, times * stage.alone)
         for stage in run.stages
@@ -116,9 +116,7 @@ def growth(stage: str, measured: int, records: int, k: int) -> float:
 
 
 def wall_seconds(stages: tuple[StageCost, ...], records: int, cores: int) -> float:
-    """Seconds until so many idle cores are done: what one thread does alone, and shares of the
-    rest.
-    """
+    """Seconds until these idle cores are done: what one thread does alone, and shares of the rest."""
     seconds = []
     for stage in stages:
         if stage.name == CUT:
@@ -130,7 +128,7 @@ def wall_seconds(stages: tuple[StageCost, ...], records: int, cores: int) -> flo
 
 
 def cut_speed_up(cores: int) -> float:
-    """How many times faster so many cores cut; between two that were measured on a line, and no
+    """How many times faster these cores cut; between two that were measured on a line, and no
     more than those of the last.
     """
     for (low, slower), (high, faster) in pairwise(CUT_SPEED_UP):
@@ -140,7 +138,7 @@ def cut_speed_up(cores: int) -> float:
 
 
 def memory_of(run: MeasuredRun, records: int) -> int | None:
-    """The most memory that a publish of so many records holds: a line through two measured sizes.
+    """The most memory that a publish of that size holds: a line through two measured sizes.
 
     None where the system didn't tell.
     """

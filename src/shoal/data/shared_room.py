@@ -101,7 +101,7 @@ class SharedRoom(Room):
         return found
 
     def most_records(self, records: int, record_bytes: int) -> int:
-        """Up to so many records of a table may be one task's. record_bytes: what one takes."""
+        """The most records of a table that may be one task's. record_bytes: what one takes."""
         if self._most is not None:
             return self._most
         even = records // (4 * max(self.workers.cores, 1))

@@ -231,7 +231,7 @@ class Policy:
         return {"name": DEFAULT_OVER_HIERARCHIES if peels else DEFAULT_METHOD}
 
     def _finds_equal(self, encoded: EncodedTable) -> bool:
-        """Whether so many records are equal that groups of equal ones lose less than even cuts:
+        """Whether groups of equal records lose less than even cuts, as many records are equal:
         measured on five tables over orders (`benchmarks/refinement.py`).
         """
         if encoded.records > PEELED_RECORDS or not encoded.attributes:

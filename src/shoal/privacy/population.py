@@ -62,7 +62,7 @@ class KMap(_AgainstPopulation):
         return self.k
 
     def nearest_among(self, people: int) -> list[str]:
-        """What stands against the promise where the whole population has so many people."""
+        """What stands against the promise in a population of this size."""
         if people >= self.k:
             return []
         remedy = (

@@ -155,7 +155,7 @@ class Promise(ABC):
         return []
 
     def nearest_among(self, people: int) -> list[str]:
-        """Why it fails with so many people in the whole population; empty where it may hold."""
+        """Why it fails in a population of this size; empty where it may hold."""
         return []
 
     def worst(self, measured: np.ndarray) -> float | None:

@@ -169,7 +169,7 @@ def _dealt_like(shown: pl.Series, own: pl.Series, labels: np.ndarray) -> pl.Seri
 
 
 def contradicted(table: Table, groups: Groups, original: Table, schema: Schema) -> int:
-    """At least so many published records can't be those of the original, in whatever order.
+    """The fewest published records that can't be those of the original, in whatever order.
 
     0 is proof where all records differ in their quasi-identifiers; of equal ones each might be any.
     """

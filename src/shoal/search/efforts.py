@@ -32,7 +32,7 @@ REFINE_HELP = (
 SECONDS = {"help": "refine=thorough: about how long on one core; sets `steps`", "low": 1}
 STEPS = {"help": "refine=thorough: how many steps, instead of `seconds`; 0 asks those", "low": 0}
 STOP = {
-    "help": "refine=thorough: ends after so many steps, to repeat an interrupted run; -1: all",
+    "help": "refine=thorough: the step after which it ends, to repeat an interrupted run; -1: none",
     "low": -1,
 }
 
@@ -49,7 +49,7 @@ class Effort(NamedTuple):
     resizes: bool
 
     def on(self, records: int, annealed: int) -> str:
-        """What is done on a table of so many records. annealed: the largest table that is annealed
+        """What is done on a table of this size. annealed: the largest table that is annealed
         under these promises; `FULL_RECORDS`, `ASKED_RECORDS` or 0.
         """
         if self.refine != "auto":
@@ -61,7 +61,7 @@ class Effort(NamedTuple):
         return "light" if records <= LIGHT_RECORDS else "none"
 
     def for_k_alone(self, records: int) -> str:
-        """What is done if only k is promised, of so many people with a record each."""
+        """What is done if only k is promised, of people with a record each."""
         return self.on(records, FULL_RECORDS)
 
     def anneals(self, matrix: Matrix, promises: Promises) -> bool:

@@ -64,7 +64,7 @@ def promised_search(k: int, resizes: bool, sensitive: int = 1) -> Search:
 
 
 def thorough_search(matrix: Matrix, k: int, resizes: bool, steps: int, stop: int) -> Search:
-    """A search of so many steps: the more, the hotter it begins; over hierarchies, the more often
+    """A search of this length: the longer, the hotter it begins; over hierarchies, the more often
     it begins anew, since classes that are grown again gain nothing from a slower fall.
     """
     if not resizes or not (matrix.base >= 0).any():

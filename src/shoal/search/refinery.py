@@ -25,9 +25,9 @@ from shoal.search.segments import loss_of, lowest_nodes
 
 
 UNIT = 1 << 16
-LANES = 8  # linear columns come in multiples of so many
+LANES = 8  # linear columns come in multiples of this
 LARGEST_SUM = 2.0**30  # of all widths: a record's loss fits 32 bits
-MOST_LEAVES = 1024  # a tree of up to so many leaves gets a table of all pairs
+MOST_LEAVES = 1024  # a tree of up to this number of leaves gets a table of all pairs
 DRAWS = 512  # weights of the columns, drawn before they are used
 
 
@@ -87,7 +87,7 @@ class SearchSpace:
     ) -> np.ndarray:
         """For each row its nearest others, (m, most) int32; where they are fewer, itself.
 
-        Looked for in so many orders, among the `run` rows around it in each.
+        Looked for in several orders, among the `run` rows around it in each.
         """
         near = np.full((len(rows), most), -1, dtype=np.int32)
         distance = np.full((len(rows), most), np.iinfo(np.int32).max, dtype=np.int32)
@@ -148,7 +148,7 @@ def _losses_of_tree(apart: np.ndarray) -> np.ndarray:
 
 
 BLOCK = 4096  # classes that are searched together at most
-SPARE = 32  # a block has one free number for so many classes, to be filled by rebuilding
+SPARE = 32  # a block has one free number for each run of this many classes, for rebuilding
 DISTINCT = 16  # near records, all different, of a class that is rebuilt
 NOISE = np.array(
     [round(-math.log((v + 0.5) / (1 << NOISE_BITS)) * UNIT) for v in range(1 << NOISE_BITS)],

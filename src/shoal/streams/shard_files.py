@@ -111,7 +111,7 @@ class Share:
 
 
 def new_files(folder: str, taken: Mapping[str, int], most: int) -> tuple[list[NewFile], bool]:
-    """The next files by name, of so many bytes together but one at least; and whether more follow.
+    """The next files by name, up to a number of bytes but one at least; and whether more follow.
 
     taken: the sizes of those that were read already, by name. Names that begin with `.` or `_` are
     skipped. Raises InputError, and CheckpointError where a file that was read has another size.

@@ -195,7 +195,7 @@ def stream_file(
     certificate warns about is a `ReleaseWarning` as well.
 
     source, output: names as of the command. checkpoint: the folder that keeps the state. engine:
-    `"spark"`, whose executors publish the files of a folder in so many `shards`, each a stream of
+    `"spark"`, whose executors publish the files of a folder in `shards`, each a stream of
     its own; both need the checkpoint, which also remembers the number of shards. reference: a table
     that shows domains and values which the policy leaves open. follow: whether to wait for more
     until interrupted.

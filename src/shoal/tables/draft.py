@@ -155,7 +155,7 @@ def save_trace(truth: Truth, path: str | None) -> None:
 
 
 def with_bound(certificate: Certificate, problem: Problem, classes: Classes) -> Certificate:
-    """The certificate with the most classes there can be, if its method promises so many."""
+    """The certificate with the most classes there can be, if its method promises to reach it."""
     if certificate["method"]["name"] != BOUNDED:
         return certificate
     bound = class_bound(problem.promises, classes)

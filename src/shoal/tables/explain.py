@@ -133,7 +133,7 @@ def neighbourhood(
     """The chosen levels, and each a step coarser or finer along one attribute.
 
     breaking: records in classes that break a promise, which a release would suppress. is_safe:
-    whether it may suppress so many. loss: with these records suppressed, whatever the metric.
+    whether it may suppress that number. loss: with these records suppressed, whatever the metric.
     """
     lattice = Lattice(matrix, bound, "loss", matrix.records)
     share = problem.method_parameters.get("suppression", 0)

@@ -65,7 +65,7 @@ from shoal.search.distinct_rows import WORTHWHILE, rows_within
 from shoal.tables.draft import WITHHELD, save_trace, with_bound
 
 ROWS_SHARE, ROW_BYTES = 4, 16
-"""Distinct rows may take one part in so many of the limit, and each of their codes so much."""
+"""The part of the limit that distinct rows may take, and the bytes of each of their codes."""
 
 
 @dataclass(frozen=True)

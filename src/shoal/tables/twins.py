@@ -36,7 +36,7 @@ UNITS = 31_000
 """Units of a table at least; fewer than twice as many."""
 
 MOST_LEFT = 500
-"""One record in so many may be left over at most."""
+"""At most one record in this number may be left over."""
 
 PRICED = 512
 """Records on which a node is priced at most."""

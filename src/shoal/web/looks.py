@@ -359,7 +359,7 @@ def free_memory() -> int | None:
 
 
 def _tenfold(least: float) -> int:
-    """The power of ten that is at least so much."""
+    """The least power of ten that is not below it."""
     found = 10
     while found < least and found < 10**9:
         found *= 10

@@ -32,7 +32,7 @@ _WHY = {
     "SQLITE_CORRUPT": "is a damaged SQLite file; restore it",
     "SQLITE_FULL": "has no room left; free some space",
     "SQLITE_IOERR": "reading or writing failed; check the disk",
-    "SQLITE_TOOBIG": "has a cell, or so many columns, that SQLite does not accept",
+    "SQLITE_TOOBIG": "has a larger cell, or more columns, than SQLite accepts",
 }
 
 

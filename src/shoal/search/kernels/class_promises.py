@@ -182,7 +182,7 @@ def _changed(row, begin, size, leaving, coming, promises):
 
 @inner
 def _sort(values, begin, size):
-    """Shell's sort of so many values from `begin` on."""
+    """Shell's sort of `count` values from `begin` on."""
     gap = 1
     while 3 * gap + 1 < size:
         gap = 3 * gap + 1

@@ -33,7 +33,7 @@ from shoal.search.kernels.sorted_cut import (
 )
 
 LOW, HIGH = range(2)
-# a large node's cut is priced on one of so many records, and on at least so many
+# a large node's cut is priced on one record in SPARSE, and on at least FEWEST of them
 SPARSE = 8
 FEWEST = 64
 

@@ -12,7 +12,7 @@ FEWEST_BITS = 4
 
 @inner
 def bits_for(keys):
-    """The table of 2**bits places is at most half full with so many keys."""
+    """The table of 2**bits places that this number of keys fills by half at most."""
     bits = FEWEST_BITS
     while (1 << bits) < 2 * keys:
         bits += 1

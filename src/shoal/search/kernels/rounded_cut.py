@@ -41,13 +41,13 @@ FEWEST = 128  # and records, if that is more
 
 
 def most_listed(k, sample):
-    """Nodes of up to so many records are not cut where they lie; 0 where all are."""
+    """The size of a node up to which it is not cut where it lies; 0 where all are."""
     # the last few cuts are priced exactly: more of them take longer and, on most tables, lose more
     return max(min(sample, max(FEW * k, FEWEST)), 2 * k - 1) if sample else 0
 
 
 def is_listed(records, k, sample):
-    """Whether a table of so many records is cut by sorted lists alone."""
+    """Whether a table of this size is cut by sorted lists alone."""
     return sample > 0 and records <= max(most_listed(k, sample), LISTED)
 
 
@@ -58,7 +58,7 @@ def cut(columns, nodes, k, rules, sample, costs, listed=None):
     rules: (sizes, admissible, best, ties): SAME, CROSS or PROPORTIONAL; whether any admissible cut
     may be chosen, the cheapest, or only the one of `sizes`; whether every attribute is tried, or
     only the widest; TIES_BY_ROW or TIES_LEXICOGRAPHIC.
-    sample: nodes are priced on so many rows at most, those left to sorted lists exactly; 0: never
+    sample: the most rows that a node is priced on; 0: all. Nodes left to sorted lists: on all
     priced, widest and `sizes` decide.
     listed: whether no node is cut where it lies; by default as the largest of them asks. Other
     classes come out, so who cuts a part of a table says what the whole one asks (`is_listed`).
@@ -86,7 +86,7 @@ def halve(columns, begin, end, k, rules, sample, costs, room=None):
     """Cuts the node of the records begin..end once, where it lies; returns where its high side
     begins.
 
-    room: what `_room` gives for a node of so many records, where it lies elsewhere.
+    room: what `_room` gives for a node of that size, where it lies elsewhere.
     """
     size = end - begin
     starts = np.empty(3, dtype=np.int64)
@@ -103,7 +103,7 @@ def cut_once(columns, begin, end, attempt, k, quota, rules, sample, costs):
     begin, end: (nodes,) int64. attempt: (nodes,) int32, how many cuts of the node were refused
     before: the attributes are tried from the cheapest cut to the dearest, or from the widest to the
     narrowest (`rules` as for `cut`). k: least rows on a side. quota: rows to count as one class
-    while two of them fit. Nodes above `sample` rows are priced on a strided sample of so many rows.
+    while two of them fit. Nodes above `sample` rows are priced on a strided sample of that size.
     """
     low_rows = np.zeros(len(begin), dtype=np.int64)
     nodes = np.column_stack([begin, end, attempt]).astype(np.int64)

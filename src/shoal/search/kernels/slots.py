@@ -27,7 +27,7 @@ LEAST, GREATEST, SECOND_LEAST, SECOND_GREATEST = range(4)
 """The first index of a class's box: what its codes reach, with and without the outermost."""
 
 NOISE_BITS = 10
-"""A draw of `noise` takes so many bits of a random number."""
+"""The bits of a random number that a draw of `noise` takes."""
 
 
 class SlotClasses(NamedTuple):

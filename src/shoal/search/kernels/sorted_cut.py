@@ -53,7 +53,7 @@ class CutSpace(NamedTuple):
     lists: np.ndarray  # (d + 1, size) int32, places in `codes` by attribute; last: as ties decide
     other: np.ndarray  # (at least size,) int32, a list on its way
     counts: np.ndarray  # (257,) int64
-    prices: np.ndarray  # (size + 1,) float64, rows times loss after a cut of so many rows
+    prices: np.ndarray  # (size + 1,) float64, rows times loss after a cut of each number of rows
     attributes: np.ndarray  # (d, 3) float64, by attribute: loss, cheapest price, rows of that cut
     order: np.ndarray  # (2, d + 1) int64: columns that decide ties; attributes that have a loss
     bounds: np.ndarray  # (2, at least d) int32, least and greatest code on each active attribute
@@ -158,7 +158,7 @@ def cut_listed(
                         dim = j
                 c = lower_size(m, k, asked.sizes)
                 if attributes[dim, LOSS] > 0.0:
-                    # price the cuts of all rows, or of every so many of a node too large for that
+                    # price the cuts of all rows, or of a sample of a node too large for that
                     stride = 1 if exact else max(m // (2 * sample), 2)
                     unit = k if exact else 1
                     priced = m // stride

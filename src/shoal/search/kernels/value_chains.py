@@ -28,7 +28,7 @@ from shoal.search.kernels.closeness import (
 )
 
 FEW = 16
-"""Records are sorted, not bucketed, where there are so many times as many values."""
+"""Records are sorted, not bucketed, where values are more than records by this factor."""
 
 
 @outer

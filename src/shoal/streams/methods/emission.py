@@ -271,7 +271,7 @@ class ReusableClusters:
         self.lo, self.hi = self.lo[rows], self.hi[rows]
 
     def newest(self, most: int) -> None:
-        """Keeps at most so many, dropping the oldest."""
+        """Keeps at most this number, dropping the oldest."""
         if len(self) > most:
             self.keep(slice(len(self) - most, None))
 

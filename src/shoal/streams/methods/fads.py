@@ -122,7 +122,7 @@ NEIGHBOURS = ("near", "knn", "grow")
 REACH = 3
 """With neighbour=near, a cluster grows among this many times k people."""
 PROBES = 16
-"""A record is as rare as its distances to so many random ones add up to."""
+"""A record is as rare as its distances to this number of random ones add up to."""
 TRIES, ROUNDS = 2, 2
 """With neighbour=near, each cluster is divided anew with so many of its nearest, so many times
 over.

@@ -52,10 +52,10 @@ def refine_classes(rows, starts, reach, neighbours, group, rounds, costs, above=
     """Lowers the total loss in place by regrouping and swapping; class sizes stay. Returns the
     moves made.
 
-    reach: classes are compared within runs of so many, in the order they come. neighbours: near
+    reach: classes are compared within runs of this length, in the order they come. neighbours: near
     classes tried for each class. group: classes regrouped together. rounds: times that every class
     is visited; a visit skips what has not changed since it was last tried. above: classes that
-    lose less than so many times the mean class are not visited, but may be near ones.
+    lose less than this multiple of the mean class are not visited, but may be near ones.
     """
     d = rows.shape[1] - 1
     count = len(starts) - 1

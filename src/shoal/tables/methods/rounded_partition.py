@@ -88,7 +88,7 @@ SIZES = {
 }
 TIES = {"rows": rounded_cut.TIES_BY_ROW, "lexicographic": rounded_cut.TIES_LEXICOGRAPHIC}
 
-EXACT_ROWS = 512  # nodes are priced on so many records at most, small ones exactly
+EXACT_ROWS = 512  # nodes are priced on at most this number of records, small ones exactly
 
 SORTED_RECORDS = 100_000  # up to here the order of the records makes no difference
 

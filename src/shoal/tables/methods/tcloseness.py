@@ -62,20 +62,20 @@ TRADE_OFF, MUST = 5e3, 5e7
 AUTO = Effort("auto", seconds=1, steps=0, stop=-1, resizes=True)
 
 NEAR = 1.1
-"""Of exchanged and cut classes, those that lose more than so many times the least are given up."""
+"""Of exchanged and cut classes, those that lose more than the least by this factor are given up."""
 
 FEW, SAMPLE, SPARE = 4, 2_000, 8
 """In short: near classes and rounds; records of a sample, and how much larger than there classes
-are on all records, one part in so many.
+are on all records, one part in this number.
 """
 
 LOOSE, TOGETHER = 0.3, 3_000
 """Large tables are cut for k first where less than this share of classes then fails, and exchange
-so many classes at a time.
+this number of classes at a time.
 """
 
 SETTLED = 500
-"""Exchanging ends where a round moves less than one record in so many."""
+"""Exchanging ends where a round moves less than one record in this number."""
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,7 @@ def _qids(matrix: Matrix, promises: Promises) -> list[IndexedRequirement]:
         IndexedRequirement(tuple(place[a] for a in qid.attributes) or everything, qid.k)
         for qid in promises.qids
     ]
-    if promises.about_release:  # not asked of a state: so many people in every class are enough
+    if promises.about_release:  # not asked of a state: k people in every class are enough
         asked.append(IndexedRequirement(everything, promises.k))
     return [*asked, IndexedRequirement(everything, 1)] if promises.needs_more_than_k else asked
 
