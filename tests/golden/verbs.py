@@ -476,7 +476,7 @@ def publish_formats(at: Recorder) -> None:
     at.run(
         f"verify out.csv -p patients.policy.yaml --original latin.csv {words} --write delimiter=|"
     )
-    kinds = "datapackage,csvw,croissant,spdx,openlineage"
+    kinds = "datapackage,croissant"
     at.run(f"publish {PATIENTS} -o described.csv --metadata {kinds} -q")
 
 

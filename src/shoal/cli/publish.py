@@ -60,7 +60,7 @@ def publish(
         str | None,
         option(
             "--metadata KIND,...",
-            "Describes the release: datapackage, csvw, croissant, spdx, openlineage.",
+            "Describes the release: datapackage, croissant.",
         ),
     ] = None,
     attacks: Attacks = NO_ATTACKS,

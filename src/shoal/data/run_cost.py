@@ -116,7 +116,7 @@ def growth(stage: str, measured: int, records: int, k: int) -> float:
 
 
 def wall_seconds(stages: tuple[StageCost, ...], records: int, cores: int) -> float:
-    """Seconds until these idle cores are done: what one thread does alone, and shares of the rest."""
+    """Seconds until idle cores are done: what one thread does alone, and shares of the rest."""
     seconds = []
     for stage in stages:
         if stage.name == CUT:

@@ -1,4 +1,4 @@
-"""The metadata beside a release: OUT.KIND.json, and OUT-metadata.json for CSV on the Web."""
+"""The metadata beside a release: OUT.KIND.json."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shoal.connectors.folder_manifest import is_folder
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError
 
-FORMS = ("datapackage", "csvw", "croissant", "spdx", "openlineage")
+FORMS = ("datapackage", "croissant")
 """The kinds; a function of `metadata_forms` makes each, imported where it is asked for."""
 
 
@@ -37,15 +37,11 @@ def check_kinds(kinds: Sequence[str], output_path: str) -> None:
             "--metadata: describes a file, not a folder or a table in a database; leave it out, or"
             " write to a file"
         )
-    if "csvw" in kinds:
-        from shoal.reports.metadata_forms import check_csvw
-
-        check_csvw(output_path)
 
 
 def metadata_path(output_path: str, kind: str) -> str:
     """Where the metadata of a kind goes."""
-    return f"{output_path}-metadata.json" if kind == "csvw" else f"{output_path}.{kind}.json"
+    return f"{output_path}.{kind}.json"
 
 
 def outdated_metadata(output_path: str, kinds: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""A release described for catalogues and pipelines: one description, written in five forms.
+"""A release described for catalogues and pipelines: one description, written in two forms.
 
 Nothing is added that the certificate or the cells themselves do not say: no domain, and no value.
 """
@@ -6,7 +6,6 @@ Nothing is added that the certificate or the cells themselves do not say: no dom
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -145,7 +144,7 @@ def _promise(promise: Mapping[str, Any]) -> str:
     return f"{promise['model']} {promise['asked']}{over}"
 
 
-# The five forms: each is a function of the name by which users ask for it.
+# The two forms: each is a function of the name by which users ask for it.
 
 
 _DATA_TYPES = {"number": "number", "date": "date", "text": "string"}
@@ -197,61 +196,6 @@ def _package_field(release: Description, column: Column) -> dict[str, Any]:
     if column.kind == "date" and release.dialect["dates"] is not None:
         field["format"] = release.dialect["dates"]
     return field
-
-
-# a strptime form in the letters of UAX 35; other directives have none, and stay text
-_LETTERS = {"%d": "dd", "%m": "MM", "%Y": "yyyy"}
-
-
-def check_csvw(output_path: str) -> None:
-    """Raises InputError for a file that is not plain delimited text."""
-    if not output_path.lower().endswith(tuple(f".{form}" for form in DELIMITED)):
-        raise InputError(
-            "--metadata csvw: describes plain delimited text; write a .csv, or leave csvw out"
-        )
-
-
-def csvw(release: Description) -> dict[str, Any]:
-    """CSV on the Web (W3C): a file of delimited text with its dialect and columns."""
-    return {
-        "@context": "http://www.w3.org/ns/csvw",
-        "url": quote(release.path),
-        "dc:description": release.summary,
-        "dialect": {
-            "delimiter": release.dialect["delimiter"],
-            "encoding": release.dialect["encoding"],
-            "lineTerminators": [release.dialect["newline"]],
-            "header": True,
-        },
-        "tableSchema": {"columns": [_csv_column(release, column) for column in release.columns]},
-    }
-
-
-def _csv_column(release: Description, column: Column) -> dict[str, Any]:
-    return {
-        # a name is a variable of a URI template: what it can't hold is percent-encoded
-        "name": quote(column.name, safe="").replace("-", "%2D").replace("~", "%7E"),
-        "titles": column.name,
-        "dc:description": column.text,
-        "datatype": _datatype(release, column),
-        "null": release.missing,
-    }
-
-
-def _datatype(release: Description, column: Column) -> str | dict[str, Any]:
-    if column.kind == "number":
-        decimal = release.dialect["decimal"]
-        if decimal == ".":
-            return "number"
-        return {"base": "number", "format": {"decimalChar": decimal}}
-    if column.kind == "date":
-        form = release.dialect["dates"]
-        if form is None:
-            return "date"
-        for directive, letters in _LETTERS.items():
-            form = form.replace(directive, letters)
-        return "string" if "%" in form else {"base": "date", "format": form}
-    return "string"
 
 
 _CROISSANT: dict[str, Any] = {
@@ -317,131 +261,4 @@ def _croissant_field(release: Description, column: Column) -> dict[str, Any]:
         "description": column.text,
         "dataType": _CROISSANT_TYPES[column.kind],
         "source": {"fileObject": {"@id": release.path}, "extract": {"column": column.name}},
-    }
-
-
-_CREATION = "_:creation"
-
-
-def spdx(release: Description) -> dict[str, Any]:
-    """SPDX 3.0.1: a DatasetPackage in a document of its own.
-
-    How confidential the data is, only its owner can say: it is left out.
-    """
-    date = release.certificate["date"]
-    base = f"urn:shoal:{release.output['sha256']}"
-    agent, package = f"{base}#shoal", f"{base}#data"
-    return {
-        "@context": "https://spdx.org/rdf/3.0.1/spdx-context.jsonld",
-        "@graph": [
-            {
-                "@id": _CREATION,
-                "type": "CreationInfo",
-                "specVersion": "3.0.1",
-                "created": date,
-                "createdBy": [agent],
-            },
-            {
-                "type": "SoftwareAgent",
-                "spdxId": agent,
-                "creationInfo": _CREATION,
-                "name": f"Shoal {release.certificate['shoal']}",
-            },
-            _spdx_package(release, package, agent),
-            {
-                "type": "SpdxDocument",
-                "spdxId": f"{base}#document",
-                "creationInfo": _CREATION,
-                "profileConformance": ["core", "software", "dataset"],
-                "rootElement": [package],
-            },
-        ],
-    }
-
-
-def _spdx_package(release: Description, package: str, agent: str) -> dict[str, Any]:
-    date = release.certificate["date"]
-    return {
-        "type": "dataset_DatasetPackage",
-        "spdxId": package,
-        "creationInfo": _CREATION,
-        "name": release.path,
-        "summary": release.summary,
-        "builtTime": date,
-        "releaseTime": date,
-        "originatedBy": [agent],
-        "software_downloadLocation": quote(release.path),
-        "software_primaryPurpose": "data",
-        "dataset_datasetType": ["structured"],
-        "dataset_datasetSize": release.output["bytes"],
-        "dataset_anonymizationMethodUsed": release.methods,
-        "verifyUsing": [
-            {"type": "Hash", "algorithm": "sha256", "hashValue": release.output["sha256"]}
-        ],
-    }
-
-
-_SPEC = "https://openlineage.io/spec"
-_EVENT = f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent"
-_SCHEMA_FACET = f"{_SPEC}/facets/1-1-1/SchemaDatasetFacet.json#/$defs/SchemaDatasetFacet"
-_LINEAGE_FACET = (
-    f"{_SPEC}/facets/1-2-0/ColumnLineageDatasetFacet.json#/$defs/ColumnLineageDatasetFacet"
-)
-_NAMESPACE = "shoal"
-
-
-def openlineage(release: Description) -> dict[str, Any]:
-    """OpenLineage: a COMPLETE event, the run and which column came of which.
-
-    The input goes by its hash: its name and folder are its owner's.
-    """
-    certificate = release.certificate
-    origin = f"sha256:{(certificate['input'] or {}).get('sha256')}"
-    producer = f"urn:shoal:{certificate['shoal']}"
-    run = uuid.uuid5(uuid.NAMESPACE_URL, f"{release.output['sha256']} {certificate['date']}")
-    facet = {"_producer": producer}
-    schema = {
-        **facet,
-        "_schemaURL": _SCHEMA_FACET,
-        "fields": [
-            {"name": c.name, "type": c.kind, "description": c.text} for c in release.columns
-        ],
-    }
-    lineage = {
-        **facet,
-        "_schemaURL": _LINEAGE_FACET,
-        "fields": {c.name: {"inputFields": [_input(c, origin)]} for c in release.columns},
-    }
-    return {
-        "eventType": "COMPLETE",
-        "eventTime": certificate["date"],
-        "run": {"runId": str(run)},
-        "job": {"namespace": _NAMESPACE, "name": certificate["verb"]},
-        "inputs": [{"namespace": _NAMESPACE, "name": origin}],
-        "outputs": [
-            {
-                "namespace": _NAMESPACE,
-                "name": release.path,
-                "facets": {"schema": schema, "columnLineage": lineage},
-            }
-        ],
-        "producer": producer,
-        "schemaURL": _EVENT,
-    }
-
-
-def _input(column: Column, origin: str) -> dict[str, Any]:
-    subtype = "TRANSFORMATION" if column.is_masked else "IDENTITY"
-    return {
-        "namespace": _NAMESPACE,
-        "name": origin,
-        "field": column.source,
-        "transformations": [
-            {
-                "type": "DIRECT",
-                "subtype": subtype,
-                "description": column.text,
-                "masking": column.is_masked,
-            }
-        ],
     }

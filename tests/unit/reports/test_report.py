@@ -99,7 +99,8 @@ class Release:
 
     def distribution(self, name: str) -> Distribution:
         draft = self.outcome.draft
-        found = distributions(self.outcome.release, draft.problem.schema.quasi, self.policy, draft.truth)
+        quasi = draft.problem.schema.quasi
+        found = distributions(self.outcome.release, quasi, self.policy, draft.truth)
         return next(d for d in found if d.name == name)
 
 
