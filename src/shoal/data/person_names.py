@@ -32,6 +32,7 @@ BLANKS = (
 """What Python takes for blanks; Polars knows fewer, and both must find the same people."""
 
 _UNSEEN = re.compile(UNSEEN)
+_LENGTH = re.compile(r"(\d{1,9}):")
 _PLAIN = "^([!-~]+( [!-~]+)*)?$"
 """Texts of which nothing but capitals is compared otherwise than it is written."""
 _UNLIKE_ITS_NAME = "[^ -~]|^ | $"
@@ -120,15 +121,29 @@ def named_together(
     """The column of the people whom several columns name together: one text for the same names in
     all of them, another for any others; no text where a name is missing.
 
-    Each name stands behind its length, so that the text can be read in one way only.
+    They are `joined`, so that the text can be read in one way only.
     """
     parts, absent = [], names_of_nobody(missing_values)
     for column in columns:
         names = [person_name(cell) for cell in column.cells]
-        texts = ["" if part in absent else f"{len(part)}:{part}" for part in names]
+        texts = ["" if part in absent else joined([part]) for part in names]
         parts.append((column.codes, texts))
     codes, people = reduce(partial(_paired, room), parts)
     return Column(name, codes, tuple(people))
+
+
+def joined(parts: Iterable[str]) -> str:
+    """Each name behind its length."""
+    return "".join(f"{len(part)}:{part}" for part in parts)
+
+
+def parted(name: str) -> list[str]:
+    """The names that are `joined` in a text; nothing where it is none of that form."""
+    parts, rest = [], name
+    while (found := _LENGTH.match(rest)) and len(rest) >= (end := found.end() + int(found[1])):
+        parts.append(rest[found.end() : end])
+        rest = rest[end:]
+    return [] if rest else parts
 
 
 def _paired(

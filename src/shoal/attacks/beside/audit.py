@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from shoal.attacks.beside.sharing import (
     people_who_fit,
 )
 from shoal.auditor.audit import AuditResult
-from shoal.data.person_names import person_name
+from shoal.data.person_names import joined, parted, person_name
 from shoal.data.progress import Progress, no_progress
 from shoal.data.schema import Schema
 from shoal.data.truth import Truth
@@ -484,12 +484,18 @@ def _tells_apart(names: set[str]) -> bool:
 
 
 def _bare(name: str) -> str:
-    return re.sub(r"(?<=\d)\.0+$", "", name.casefold()).lstrip("0")
+    if parts := parted(name):
+        return joined(map(_bare, parts))
+    return re.sub(r"(?<=\d)\.0+$", "", name.casefold()).lstrip("0") or "0"
 
 
 def _spellings(name: str) -> Iterator[str]:
-    """Other ways to write an id."""
+    """Ways to write an id; of several columns, of each."""
+    if parts := parted(name):
+        yield from map(joined, product(*(_spellings(part) for part in parts)))
+        return
     bare = _bare(name)
+    yield name
     yield from (bare, bare.upper(), bare.capitalize(), f"{bare}.0", name.lower(), name.upper())
     if bare.isdigit():
         yield from (bare.zfill(width) for width in range(len(bare) + 1, WIDEST + 1))
