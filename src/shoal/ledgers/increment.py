@@ -23,6 +23,7 @@ from shoal.connectors.ledger.panel import ARRIVALS, PENDING, WAITED
 from shoal.connectors.ledger.panel import DeferredRecords as DeferredRecords
 from shoal.data.known_people import KnownPeople
 from shoal.data.person_names import (
+    names_of,
     names_of_nobody,
     person_name,
     refuse_spelling,
@@ -345,7 +346,8 @@ def _refuse_other_spellings(names: pl.Series, ledger: Ledger) -> None:
         token = int(token_of(name, ledger.key), 16)
         return bool(known.holds(np.array([token], dtype=np.uint64))[0])
 
-    some = {person_name(name) for name in names.drop_nulls().unique().sort()[:LOOKED_AT]}
+    people = names_of(names).unique().sort()
+    some = people.filter(people != "")[:LOOKED_AT].to_list()
     refuse_spelling("earlier releases", "increment", *taken_for_others(some, is_known))
 
 

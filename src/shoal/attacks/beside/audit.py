@@ -455,14 +455,14 @@ def check_spelling(releases: Sequence[ReleaseBeside]) -> None:
 
 
 def _of_tables(ours: set[str], theirs: set[str]) -> tuple[int, int]:
-    """As `taken_for_others`, of two tables."""
+    """How many are taken for others, and for how many of them the spelling is not the cause."""
     alike = ours & theirs
     bare = {bare_name(name) for name in ours - alike} & {bare_name(name) for name in theirs - alike}
     return len(bare), len(alike) if are_spelled_apart(ours) or are_spelled_apart(theirs) else 0
 
 
 def _of_ledger(ledger: ReleaseBeside, names: set[str]) -> tuple[int, int]:
-    """As `taken_for_others`, of a ledger and a table."""
+    """How many of a table are taken for others, beside a ledger, whose names are hidden."""
     assert ledger.token is not None
     token, known = ledger.token, set(ledger.subjects)
     return taken_for_others(names, lambda name: token(name) in known)
