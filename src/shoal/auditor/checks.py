@@ -249,7 +249,7 @@ def _sizes(name: str, groups: Mapping[str, Any], most: int) -> Iterator[str]:
         yield f"{name}: the mean is not between the smallest and the largest"
     if total > most * (1 + CLOSE):
         yield f"{name}: {total:.0f} people in groups, of {most} records"
-    if abs(total - round(total)) > 1e-6 * max(total, 1):
+    elif abs(total - round(total)) > 1e-6 * max(total, 1):
         yield f"{name}: no whole number of people has this mean"
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.classes import Classes, Population, SensitiveColumn
-from shoal.data.encoding import encode_attribute
+from shoal.data.encoding import encode_attribute, without_subject
 from shoal.data.person_names import people_of
 from shoal.data.release import (
     PublishedColumn,
@@ -40,8 +40,9 @@ def read_cells(
     columns, unreadable = read_columns(released, problem.schema)
     sensitive, unfit = encode_sensitive_columns(released, problem.schema, problem.earlier)
     findings = [*unreadable, *unfit]
-    if findings:
-        raise InputError.from_findings(findings)
+    if policy.subject in released.names:
+        findings += without_subject(released.column(policy.subject), schema)
+    InputError.raise_for(findings)
     return columns, sensitive
 
 

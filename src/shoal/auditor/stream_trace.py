@@ -15,7 +15,13 @@ import polars as pl
 from shoal.auditor.audit import AuditResult
 from shoal.auditor.description import described
 from shoal.auditor.measure import measure
-from shoal.auditor.trace_rules import TracedRelease, broken_rules, wrong_records, wrong_rows
+from shoal.auditor.trace_rules import (
+    TracedRelease,
+    broken_rules,
+    names_other_people,
+    wrong_records,
+    wrong_rows,
+)
 from shoal.connectors import files
 from shoal.connectors.feeds import RECORD_LINES, feed_of
 from shoal.connectors.outputs import describe_file
@@ -87,6 +93,10 @@ def audit_traced(
     progress("checking the trace")
     traced = TracedRelease(shown, trace, release.columns, problem, truth)
     faults |= certificate["faults"] | broken_rules(traced)
+    if not any(faults.values()) and names_other_people(traced):
+        raise InputError(
+            "trace: its people are not those of the source; give the trace that was written with it"
+        )
     certificate = certificate.extended(
         faults=faults, seconds={"total": time.process_time() - started, "method": None}
     )

@@ -75,7 +75,9 @@ class TracedRelease:
 
     @cached_property
     def people(self) -> np.ndarray:
-        return self.shown["subject"].rank("dense").to_numpy().astype(np.int64)
+        """By the source, since the trace may name others."""
+        people = self.truth.subjects
+        return np.arange(len(self.kind)) if people is None else people
 
     @cached_property
     def cells(self) -> np.ndarray:
@@ -124,6 +126,13 @@ def wrong_records(trace: pl.DataFrame, records: int) -> int:
         + int((published != by_kind).sum())
         + abs(records - trace.height)
     )
+
+
+def names_other_people(traced: TracedRelease) -> bool:
+    """Whether the trace deals the published rows out to people otherwise than the source does."""
+    named = traced.shown["subject"].rank("dense").to_numpy().astype(np.int64)
+    groups, people = _people(named, traced.people)
+    return len(groups) != len(np.unique(traced.people)) or int(people.max(initial=1)) > 1
 
 
 def _people(groups: np.ndarray, people: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

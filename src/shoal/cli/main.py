@@ -142,9 +142,12 @@ def status_of(arguments: list[str]) -> int:
             return InputError.exit_status
         if os.environ.get("SHOAL_DEBUG") == "1":
             raise
-        if isinstance(bug, OSError) and bug.strerror is not None:
+        failed = bug.strerror if isinstance(bug, OSError) else None
+        if isinstance(bug, RuntimeError) and str(bug).startswith("Symlink loop"):  # pathlib's own
+            failed = os.strerror(errno.ELOOP)
+        if failed is not None:
             _say(
-                f"a file or folder: reading or writing failed ({bug.strerror}); check the names and"
+                f"a file or folder: reading or writing failed ({failed}); check the names and"
                 " rights of all that the command reads and writes",
                 (),
             )

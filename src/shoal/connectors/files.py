@@ -243,7 +243,7 @@ def check_writable(path: str) -> None:
     target = _target_of(path)
     if (
         path.endswith("/")
-        or target.is_dir()
+        or (target.exists() and not target.is_file())  # a folder, a pipe or a device
         or not target.parent.is_dir()
         or not os.access(target.parent, os.W_OK)
     ):

@@ -51,8 +51,8 @@ def long_texts(schema: Mapping[str, pl.DataType]) -> pl.Expr:
 
 def plain(frame: pl.DataFrame, where: str, reading: Reading = AS_FOUND) -> pl.DataFrame:
     """The frame, with one text for all equal cells of columns that nobody needs where these have
-    none, such as lists or bytes, and no value where a number is none (NaN); raises InputError where
-    columns that are needed hold what has no one text.
+    none, such as lists or bytes, one 0 of numbers, and no value where a number is none (NaN);
+    raises InputError where columns that are needed hold what has no one text.
     """
     found = [
         name
@@ -74,7 +74,7 @@ def plain(frame: pl.DataFrame, where: str, reading: Reading = AS_FOUND) -> pl.Da
         )
     changed = [_told_apart(frame[name]) for name in found]
     floats = [frame[name] for name, dtype in frame.schema.items() if dtype.is_float()]
-    changed += [column.fill_nan(None) for column in floats if column.is_nan().any()]
+    changed += [column.fill_nan(None).set(column == 0, 0.0) for column in floats]  # -0.0, too
     return frame.with_columns(changed) if changed else frame
 
 

@@ -439,18 +439,23 @@ def encode_subjects(
     if schema.subject is None:
         return None, []
     column = table.column(schema.subject.name)
+    if unnamed := without_subject(column, schema):
+        return None, unnamed
     people = [person_name(cell) for cell in column.cells]
-    none = names_of_nobody(schema.missing_values)
-    missing = np.array([person in none for person in people])
-    if missing.any():
-        return None, [
-            finding_about(column, missing, "without a subject", "give every record its person")
-        ]
     number = {person: i for i, person in enumerate(sorted(set(people)))}
     if len(number) == table.records:
         return None, []
     numbers = np.array([number[person] for person in people], dtype=np.int32)
     return table.room.gather(numbers, column.codes), []
+
+
+def without_subject(column: Column, schema: Schema) -> list[AttributeFinding]:
+    """A finding where cells of the column that names the person name nobody."""
+    none = names_of_nobody(schema.missing_values)
+    missing = np.array([person_name(cell) in none for cell in column.cells])
+    if not missing.any():
+        return []
+    return [finding_about(column, missing, "without a subject", "give every record its person")]
 
 
 def encode(table: Table, schema: Schema) -> tuple[EncodedTable | None, list[AttributeFinding]]:

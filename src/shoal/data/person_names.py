@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial, reduce
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -14,6 +15,7 @@ import polars as pl
 from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.data.table import Column, as_text, encode_text
 from shoal.data.warnings import EMPTY_ROWS, ROWS_APART, ReleaseWarning
+from shoal.errors import InputError
 
 UNSEEN = (
     "[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
@@ -32,6 +34,7 @@ BLANKS = (
 """What Python takes for blanks; Polars knows fewer, and both must find the same people."""
 
 _UNSEEN = re.compile(UNSEEN)
+_LENGTH = re.compile(r"(\d{1,9}):")
 _PLAIN = "^([!-~]+( [!-~]+)*)?$"
 """Texts of which nothing but capitals is compared otherwise than it is written."""
 _UNLIKE_ITS_NAME = "[^ -~]|^ | $"
@@ -120,15 +123,29 @@ def named_together(
     """The column of the people whom several columns name together: one text for the same names in
     all of them, another for any others; no text where a name is missing.
 
-    Each name stands behind its length, so that the text can be read in one way only.
+    They are `joined`, so that the text can be read in one way only.
     """
     parts, absent = [], names_of_nobody(missing_values)
     for column in columns:
         names = [person_name(cell) for cell in column.cells]
-        texts = ["" if part in absent else f"{len(part)}:{part}" for part in names]
+        texts = ["" if part in absent else joined([part]) for part in names]
         parts.append((column.codes, texts))
     codes, people = reduce(partial(_paired, room), parts)
     return Column(name, codes, tuple(people))
+
+
+def joined(parts: Iterable[str]) -> str:
+    """Each name behind its length."""
+    return "".join(f"{len(part)}:{part}" for part in parts)
+
+
+def parted(name: str) -> list[str]:
+    """The names that are `joined` in a text; nothing where it is none of that form."""
+    parts, rest = [], name
+    while (found := _LENGTH.match(rest)) and len(rest) >= (end := found.end() + int(found[1])):
+        parts.append(rest[found.end() : end])
+        rest = rest[end:]
+    return [] if rest else parts
 
 
 def _paired(
@@ -149,6 +166,57 @@ def _paired(
         pair = first[rows].astype(np.int64) * len(tails) + second[rows]
         codes[rows] = code_of_pair[np.searchsorted(pairs, pair)]
     return codes, texts
+
+
+# Ids of people that differ in their spelling alone: people would be taken for others.
+
+
+WIDEST = 12
+"""Digits of a number with zeros in front that is looked for where names are hidden."""
+
+
+def refuse_spelling(first: str, second: str, taken: int, allowed: int) -> None:
+    """Raises InputError where more people are taken for others than there may be."""
+    if taken > allowed:
+        raise InputError(
+            f"{second}: {taken} of its people are those of {first}, but for capitals, zeros in"
+            " front or '.0' in their ids, and would be taken for others; write the ids of all"
+            " releases alike"
+        )
+
+
+def taken_for_others(names: Collection[str], is_known: Callable[[str], bool]) -> tuple[int, int]:
+    """How many are known under another spelling alone, and for how many of all that is no sign.
+
+    is_known: whether somebody of exactly this name is known.
+    """
+    strange = [name for name in names if not is_known(name)]
+    taken = sum(any(map(is_known, _spellings(name))) for name in strange)
+    return taken, len(names) - len(strange) if are_spelled_apart(names) else 0
+
+
+def are_spelled_apart(names: Collection[str]) -> bool:
+    """Whether several people have ids that differ in nothing but their spelling."""
+    return len({bare_name(name) for name in names}) < len(names)
+
+
+def bare_name(name: str) -> str:
+    """A name without capitals, zeros in front and `.0`; of several columns, of each."""
+    if parts := parted(name):
+        return joined(map(bare_name, parts))
+    return re.sub(r"(?<=\d)\.0+$", "", name.casefold()).lstrip("0") or "0"
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """Ways to write an id; of several columns, of each."""
+    if parts := parted(name):
+        yield from map(joined, product(*(_spellings(part) for part in parts)))
+        return
+    bare = bare_name(name)
+    yield name
+    yield from (bare, bare.upper(), bare.capitalize(), f"{bare}.0", name.lower(), name.upper())
+    if bare.isdigit():
+        yield from (bare.zfill(width) for width in range(len(bare) + 1, WIDEST + 1))
 
 
 # Rows without any value.

@@ -22,7 +22,13 @@ from shoal.connectors.ledger.identities import (
 from shoal.connectors.ledger.panel import ARRIVALS, PENDING, WAITED
 from shoal.connectors.ledger.panel import DeferredRecords as DeferredRecords
 from shoal.data.known_people import KnownPeople
-from shoal.data.person_names import names_of_nobody, person_name
+from shoal.data.person_names import (
+    names_of,
+    names_of_nobody,
+    person_name,
+    refuse_spelling,
+    taken_for_others,
+)
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError, PromiseError
 from shoal.ledgers.methods.waiting import PRICED
@@ -30,6 +36,8 @@ from shoal.policy.policy import Policy
 
 LAST_INCREMENTS = 4
 """Increments by which it is judged how many records the next one has."""
+LOOKED_AT = 200
+"""Names of an increment that are looked for under other spellings."""
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 
 
@@ -322,7 +330,25 @@ def with_tokens(frame: pl.DataFrame, policy: Policy, ledger: Ledger) -> pl.DataF
     """The subject column, which is text, as tokens under the ledger's key."""
     if policy.subject is None or not frame.height:
         return frame
+    if ledger.exists:
+        _refuse_other_spellings(frame[policy.subject], ledger)
     return tokens_of(frame, policy, ledger.key)
+
+
+def _refuse_other_spellings(names: pl.Series, ledger: Ledger) -> None:
+    """Raises InputError where people come again under ids that are spelled otherwise.
+
+    A few names are looked at: a program that writes ids otherwise does so in all of them.
+    """
+    known = KnownPeople(list(ledger.runs().values()))
+
+    def is_known(name: str) -> bool:
+        token = int(token_of(name, ledger.key), 16)
+        return bool(known.holds(np.array([token], dtype=np.uint64))[0])
+
+    people = names_of(names).unique().sort()
+    some = people.filter(people != "")[:LOOKED_AT].to_list()
+    refuse_spelling("earlier releases", "increment", *taken_for_others(some, is_known))
 
 
 def tokens_of(frame: pl.DataFrame, policy: Policy, key: bytes) -> pl.DataFrame:

@@ -13,8 +13,9 @@ import yaml
 import naive_beside as naive
 import shoal
 from beside_cases import HOSPITAL, SALES, classes, expected, people, values
-from republish_cases import grown, policy, wearers
+from republish_cases import append, grown, policy, wearers
 from shoal.errors import InputError
+from shoal.policy.policy import Policy
 from shoal.reports.text import beside_lines
 
 COUNTS = ("people", "below_k", "alone", "least")
@@ -299,6 +300,50 @@ def test_a_ledger_is_one_release_by_the_classes_of_all_its_increments(tmp_path):
         shoal.audit_beside((release.data, asked, other, release.trace), folder)
     with pytest.raises(InputError, match="two ledgers"):
         shoal.audit_beside(folder, folder)
+
+
+def by_two(original: pl.DataFrame, asked: dict, subject: list[str], house: str = "{}"):
+    """Policy and original, whose people are named by two columns, listed in this order."""
+    who = original.columns[0]
+    numbers = [int(number) for number in original[who].str.extract(r"(\d+)$")]
+    parts = {
+        "house": [house.format(number // 5) for number in numbers],
+        "member": [f"{number % 5}" for number in numbers],
+    }
+    attributes = {name: one for name, one in asked["attributes"].items() if name != who}
+    attributes |= {name: {"role": "identifier"} for name in parts}
+    named = asked | {"attributes": attributes, "subject": subject}
+    return named, pl.DataFrame(parts).hstack(original.drop(who))
+
+
+ORDERED, SWAPPED = ["house", "member"], ["member", "house"]
+
+
+def test_people_of_several_columns_are_found_again_in_whatever_order_policies_list_them():
+    hospital, shop = released(40, 1)
+    one = (hospital[0], *by_two(hospital[2], HOSPITAL, ORDERED))
+    other = (shop[0], *by_two(shop[2], SALES, SWAPPED))
+    found = shoal.audit_beside(one, other).found
+    assert {name: found[name] for name in COUNTS} == expected(placed(hospital, shop), 3)
+
+
+@pytest.mark.parametrize("house", ["0{}", "{}.0"])
+def test_people_of_several_columns_are_not_taken_for_others_where_one_is_spelled_otherwise(house):
+    hospital, shop = released(40, 1)
+    one = (hospital[0], *by_two(hospital[2], HOSPITAL, ORDERED))
+    other = (shop[0], *by_two(shop[2], SALES, ORDERED, house))
+    with pytest.raises(InputError, match="would be taken for others"):
+        shoal.audit_beside(one, other)
+
+
+def test_people_of_a_ledger_are_not_taken_for_others_where_a_column_is_spelled_otherwise(tmp_path):
+    asked = policy("rounded-partition", k=4).model.model_dump(mode="json", exclude_unset=True)
+    named, frame = by_two(wearers(30, 1), asked, ORDERED)
+    append(tmp_path / "L", frame, Policy.from_dict(named).with_method("crp", {}))
+    release = shoal.publish(wearers(30, 1), asked)
+    _, other = by_two(wearers(30, 1), asked, ORDERED, "0{}")
+    with pytest.raises(InputError, match="30 of its people are those of release 2"):
+        shoal.audit_beside((release.data, named, other, release.trace), tmp_path / "L")
 
 
 def ledger_classes(folder):

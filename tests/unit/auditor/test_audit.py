@@ -138,6 +138,14 @@ def test_a_release_that_still_holds_the_subject_is_counted_in_people(published, 
     assert shoal.audit(with_subject, policy)["counted"] == "subjects"
 
 
+@pytest.mark.parametrize("nobody", ["", " \u200b", None])
+def test_rows_of_a_release_that_name_nobody_count_as_no_people(published, policy, original, nobody):
+    names = original["patient"].to_list()
+    with_subject = published.data.with_columns(patient=pl.Series([*names[:-1], nobody]))
+    with pytest.raises(shoal.InputError, match="'patient': 1 record without a subject"):
+        shoal.audit(with_subject, policy)
+
+
 def test_column_order_changes_nothing(published, policy, original):
     turned = published.data.select(sorted(published.data.columns))
     one, other = (dict(shoal.audit(f, policy, original)) for f in (turned, published.data))

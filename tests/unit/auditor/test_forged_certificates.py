@@ -301,6 +301,7 @@ CONTRADICTIONS = {
     "each record a person, but fewer people": setting("people", "assumed"),
     "more people alike than records": setting("promises", 0, "measured", 5000),
     "mean below the smallest": setting("classes", "mean", 1.0),
+    "mean beyond all numbers": setting("classes", "mean", 1e308),
     "no whole number of people": setting("classes", "mean", 4.777),
     "risk of other groups": setting("risk", "prosecutor_max", 0.01),
     "journalist is not prosecutor": setting("risk", "journalist_max", 0.01),

@@ -61,6 +61,28 @@ def test_a_header_with_a_quote_that_stays_open(capsys):
     assert "check its quotes" in refusal("stream c.csv -p p.json -o s.csv", capsys)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "stream loop -p p.json -o s.csv",
+        "publish c.csv -p p.json -o o.csv --trace loop",
+        "publish c.csv -p p.json -o o.csv --plan loop",
+        "republish c.csv -p p.json --ledger loop",
+    ],
+)
+def test_a_link_that_leads_to_itself(command, capsys, monkeypatch):
+    monkeypatch.delenv("SHOAL_DEBUG", raising=False)
+    Path("loop").symlink_to("loop")
+    assert "links" in refusal(command, capsys)
+
+
+def test_a_pipe_gives_way_to_no_file(capsys):
+    os.mkfifo("pipe")
+    said = refusal("publish c.csv -p p.json -o o.csv --trace pipe", capsys)
+    assert "'pipe': can't be written" in said
+    assert Path("pipe").is_fifo()
+
+
 @pytest.mark.parametrize("verb", ["publish", "stream"])
 def test_a_name_that_no_file_can_have(verb, capsys):
     command = f"{verb} c.csv -p p.json -o {'a' * 260}.csv"

@@ -92,3 +92,15 @@ def test_files_are_read_alike(tmp_path, monkeypatch, capsys, name):
             status_of(["publish", name, "-p", "p.yaml", "-o", f"{number}.csv", "-q"]) == 2 * number
         )
     assert "column 'odd' holds lists" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("dtype", [pl.Float32, pl.Float64])
+def test_zero_is_one_value_whatever_its_sign(dtype):
+    values = [10.0, 0.0, 0.0, -0.0, None, float("nan")]
+    asked = POLICY | {
+        "attributes": {"age": {"role": "quasi"}, "score": {"role": "sensitive"}},
+        "promises": [{"model": "l-diversity", "attribute": "score", "l": 4}],
+    }
+    frame = pl.DataFrame({"age": [1] * 6, "score": pl.Series(values, dtype=dtype)})
+    with pytest.raises(shoal.InfeasibleError, match="the nearest that holds is l = "):
+        shoal.publish(frame, asked)

@@ -97,6 +97,18 @@ def test_cells_of_several_types_are_text_and_rows_stand_in_the_order_of_the_key(
     assert files.read(f"sqlite:///{tmp_path}/in.db?table=t").frame.equals(frame)
 
 
+def test_one_number_is_one_text_in_a_column_of_whole_numbers_and_others(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("shoal.connectors.database.sqlite.BATCH", 1)
+    run(
+        "CREATE TABLE t (k INTEGER PRIMARY KEY, a, b REAL)",
+        "INSERT INTO t (a, b) VALUES (7, 7), (7.0, 8), (-7.0, 9.5), (7.5, 1e300), ('x.0', NULL)",
+    )
+    frame = files.read("sqlite:///in.db?table=t").frame
+    assert frame["a"].to_list() == ["7", "7", "-7", "7.5", "x.0"]
+    assert frame["b"].to_list() == ["7.0", "8.0", "9.5", "1e+300", None]
+
+
 @pytest.mark.parametrize(
     ("made", "address", "told"),
     [

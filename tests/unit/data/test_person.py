@@ -101,6 +101,16 @@ def test_the_number_of_a_person_is_found_in_whatever_form(name, form):
     assert (found.verdict.name, found.candidates[0].columns) == ("SURE", (name,))
 
 
+@pytest.mark.parametrize("name", ["num_patient", "No. Kunde", "n_secu", "total_x"])
+def test_a_number_that_is_named_as_a_count_is_asked_about_where_it_agrees_as_people_do(name):
+    rng = np.random.default_rng(1)
+    who = spread(rng, 80, 8)
+    frame = {name: who + 1000, "n_drugs": rng.integers(0, 40, len(who))}
+    frame |= {"sex": sexes(rng, 80)[who], "birth_year": rng.integers(1930, 2010, 80)[who]}
+    found = answer(pl.DataFrame(frame))
+    assert (found.verdict.name, found.candidates[0].columns) == ("ASK", (name,))
+
+
 @pytest.mark.parametrize("heading", ["file_no", "unit_no", "tag", "blood_donor", "country_code"])
 @pytest.mark.parametrize("personal", [("sex",), ("birth_year",), ("sex", "birth_year")])
 def test_a_stay_is_not_sure_beside_a_key_of_any_heading_that_agrees_as_well(heading, personal):

@@ -351,6 +351,21 @@ def test_whole_records_are_kept_only_while_they_wait(ledger):
     assert not list(ledger.with_name("L.private").glob("*/pending.parquet"))
 
 
+@pytest.mark.parametrize("spelled", ["00{}", "{}.0", "X{}"])
+@pytest.mark.parametrize("method", ["crp", "sticky"])
+def test_people_who_come_again_under_ids_that_are_spelled_otherwise_are_refused(
+    tmp_path, method, spelled
+):
+    people = wearers(30, 1)
+    first, again = (
+        people.with_columns(who=pl.Series([form.format(100 + i) for i in range(30)]))
+        for form in (spelled.replace("00", "").replace(".0", "").lower(), spelled)
+    )
+    append(tmp_path / "L", first, policy(method))
+    with pytest.raises(InputError, match="increment: 30 of its people are those of earlier"):
+        append(tmp_path / "L", again, policy(method))
+
+
 def test_people_ever_published_are_kept_in_few_runs(tmp_path):
     ledger = grown(tmp_path / "L", releases=9, n=12)
     runs = [

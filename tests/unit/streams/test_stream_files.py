@@ -101,8 +101,8 @@ def test_suppressed_records_are_no_class_to_the_audit(shop, shoal):
         (lambda t: t.with_columns(pl.col("class").fill_null(0) * 0), "loose"),
         (lambda t: t.with_columns(emitted=pl.col("emitted") + 500), "late"),
         (lambda t: t.with_columns(kind=pl.lit("reuse")), "reused_before_made"),
-        (lambda t: t.with_columns(subject=pl.lit("C1")), "weak_first"),
-        (lambda t: t.with_columns(subject=pl.lit("C1")), "weak_new"),
+        (lambda t: t.with_columns(release="seq"), "weak_first"),
+        (lambda t: t.with_columns(**{"class": "seq"}), "weak_new"),
         (lambda t: t.with_columns(kind=pl.lit("suppress")), "not_starred"),
         (lambda t: t.with_columns(emitted=pl.col("emitted") + 1500), "overheld"),
         (lambda t: t.with_columns(release=-pl.col("release")), "out_of_order"),
@@ -125,6 +125,16 @@ def test_the_audit_notices_a_trace_that_is_not_honest(shop, shoal, change, fault
     )
     assert found.status == 1
     assert json.loads(found.out)["faults"][fault] > 0
+
+
+@pytest.mark.parametrize("people", [pl.lit("C1"), pl.col("seq")])
+def test_a_trace_that_names_other_people_than_the_source_is_refused(shop, shoal, people):
+    shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl")
+    pl.read_ndjson("t.jsonl").with_columns(subject=people).write_ndjson("lie.jsonl")
+    words = ("-p", "policy.yaml", "--original", "p.csv", "--trace", "lie.jsonl", "-q")
+    found = shoal("audit", "out.csv", *words)
+    assert found.status == 2
+    assert found.err.startswith("shoal: trace: its people are not those of the source;")
 
 
 @pytest.mark.parametrize(

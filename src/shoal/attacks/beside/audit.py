@@ -5,8 +5,7 @@ read each > number people and classes through > intersect > report counts, never
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -23,7 +22,13 @@ from shoal.attacks.beside.sharing import (
     people_who_fit,
 )
 from shoal.auditor.audit import AuditResult
-from shoal.data.person_names import person_name
+from shoal.data.person_names import (
+    are_spelled_apart,
+    bare_name,
+    person_name,
+    refuse_spelling,
+    taken_for_others,
+)
 from shoal.data.progress import Progress, no_progress
 from shoal.data.schema import Schema
 from shoal.data.truth import Truth
@@ -438,58 +443,26 @@ def counted(remaining: np.ndarray, k: int) -> dict[str, Any]:
 # Ids of people that differ in their spelling alone: joint audits would take them for others.
 
 
-WIDEST = 12
-"""Digits of a number with zeros in front that is looked for where names are hidden."""
-
-
 def check_spelling(releases: Sequence[ReleaseBeside]) -> None:
     """Raises InputError where people are taken for others, as ids are written otherwise."""
     named = [release for release in releases if release.token is None]
     for first, second in combinations(named, 2):
         counts = _of_tables(set(first.subjects), set(second.subjects))
-        _refuse(first.what, second.what, *counts)
+        refuse_spelling(first.what, second.what, *counts)
     for ledger in releases:
         for other in named if ledger.token is not None else ():
-            _refuse(ledger.what, other.what, *_of_ledger(ledger, set(other.subjects)))
-
-
-def _refuse(first: str, second: str, taken: int, allowed: int) -> None:
-    if taken > allowed:
-        raise InputError(
-            f"{second}: {taken} of its people are those of {first}, but for capitals, zeros in"
-            " front or '.0' in their ids, and would be taken for others; write the ids of all"
-            " releases alike"
-        )
+            refuse_spelling(ledger.what, other.what, *_of_ledger(ledger, set(other.subjects)))
 
 
 def _of_tables(ours: set[str], theirs: set[str]) -> tuple[int, int]:
     """How many are taken for others, and for how many of them the spelling is not the cause."""
     alike = ours & theirs
-    bare = {_bare(name) for name in ours - alike} & {_bare(name) for name in theirs - alike}
-    return len(bare), len(alike) if _tells_apart(ours) or _tells_apart(theirs) else 0
+    bare = {bare_name(name) for name in ours - alike} & {bare_name(name) for name in theirs - alike}
+    return len(bare), len(alike) if are_spelled_apart(ours) or are_spelled_apart(theirs) else 0
 
 
 def _of_ledger(ledger: ReleaseBeside, names: set[str]) -> tuple[int, int]:
-    """How many people with hidden names are taken for others, of a ledger and a table."""
+    """How many of a table are taken for others, beside a ledger, whose names are hidden."""
     assert ledger.token is not None
     token, known = ledger.token, set(ledger.subjects)
-    strange = [name for name in names if token(name) not in known]
-    taken = sum(any(token(other) in known for other in _spellings(name)) for name in strange)
-    return taken, len(names) - len(strange) if _tells_apart(names) else 0
-
-
-def _tells_apart(names: set[str]) -> bool:
-    """Whether one release has several people whose ids differ in nothing else."""
-    return len({_bare(name) for name in names}) < len(names)
-
-
-def _bare(name: str) -> str:
-    return re.sub(r"(?<=\d)\.0+$", "", name.casefold()).lstrip("0")
-
-
-def _spellings(name: str) -> Iterator[str]:
-    """Other ways to write an id."""
-    bare = _bare(name)
-    yield from (bare, bare.upper(), bare.capitalize(), f"{bare}.0", name.lower(), name.upper())
-    if bare.isdigit():
-        yield from (bare.zfill(width) for width in range(len(bare) + 1, WIDEST + 1))
+    return taken_for_others(names, lambda name: token(name) in known)

@@ -110,9 +110,14 @@ class SqliteSession:
             cursor = self.connection.execute(sql, _numbered(parameters))
             names = [f"{number}" for number, _ in enumerate(cursor.description)]
             frames = [_texts(names, [])]
+            kinds: dict[str, set[type]] = {name: set() for name in names}
             while rows := cursor.fetchmany(BATCH):
                 frames.append(_texts(names, rows))
-        return pl.concat(frames)
+                for name, cells in zip(names, zip(*rows, strict=True), strict=True):
+                    kinds[name].update(map(type, cells))
+        # 7 and 7.0 are one number, and may be one person
+        mixed = pl.col([name for name in names if {int, float} <= kinds[name]])
+        return pl.concat(frames).with_columns(mixed.str.replace(r"^(-?\d+)\.0$", "${1}"))
 
     def insert(self, table: TableName, frame: pl.DataFrame) -> None:
         names = ", ".join(map(quoted, frame.columns))

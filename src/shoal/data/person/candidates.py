@@ -75,24 +75,22 @@ def other_candidates(columns: Sequence[PersonColumn], taken: Container[str]) -> 
         Candidate((column,), "evidence", column.people)
         for column in columns
         if column.title not in taken and column.may_number
-        if column.look.kind == "text" or not _counts_only(column)
         if column.has_values(FEWEST) and column.repeats(FEWEST)
     ]
 
 
-def _counts_only(column: PersonColumn) -> bool:
+def counts_only(column: PersonColumn) -> bool:
     """Whether it is named as a count, and not written as what tells people apart."""
-    words = column.name.words
-    return len(words) > 1 and words[0] in meanings()["count"] and not column.look.token
+    words, look = column.name.words, column.look
+    is_count = len(words) > 1 and words[0] in meanings()["count"]
+    return is_count and not look.token and look.kind != "text"
 
 
 def _kind_of(column: PersonColumn) -> str:
     """A key of RANK, or nothing."""
     named, (written, token) = column.name.kind, column.look
     is_form = written not in NO_NUMBERS or column.name.numbers_people
-    if not column.varies or not is_form or named in NEVER:
-        return ""
-    if _counts_only(column) and written != "text":
+    if not column.varies or not is_form or named in NEVER or counts_only(column):
         return ""
     fewest = {"person": 2, "name": 2, "civil": FEWEST, "contact": FEWEST}
     if named in fewest:  # fewer are a flag
@@ -187,7 +185,7 @@ def _may_be_within(column: PersonColumn, judged: Sequence[Candidate]) -> bool:
     if kind not in ("person", "number", "event") or column.look.kind not in ("int", "text"):
         return False
     is_number = kind != "event" or (column.name.is_number and column.has_values(3))
-    if not column.varies or _counts_only(column) or not is_number:
+    if not column.varies or counts_only(column) or not is_number:
         return False
     is_open = any(one.parts == (column,) and not one.evidence.is_confirmed for one in judged)
     return is_open or not column.has_values(LARGEST_WITHIN + 1)

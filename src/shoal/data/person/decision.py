@@ -21,6 +21,7 @@ from shoal.data.person.candidates import (
     RANK,
     Candidate,
     by_name,
+    counts_only,
     other_candidates,
     single_candidates,
     within_groups,
@@ -224,6 +225,8 @@ def _may_be_people(one: Candidate, is_asked: bool) -> bool:
     found, (column,) = one.evidence, one.parts
     kind, token = column.name.kind, column.look.token
     if found.personal or kind not in ("", "staff") or one.people.distinct < MANY:
+        return False
+    if counts_only(column):
         return False
     if kind == "staff" and (token or column.name.is_number):
         return is_asked or bool(found.steady)

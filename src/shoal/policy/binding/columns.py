@@ -210,18 +210,19 @@ def written_alike(table: Table, policy: Policy) -> list[ReleaseWarning]:
     found = []
     for name, attribute in policy.model.attributes.items():
         is_text = attribute.type in (None, "category") and attribute.domain is None
-        if attribute.role not in _ALIKE or not is_text or name not in table.names:
+        role = "subject" if name in policy.model.subject_columns else attribute.role
+        if role not in _ALIKE or not is_text or name not in table.names:
             continue
-        values, texts = _counts(table.column(name), attribute.role, policy.model.missing_values)
+        values, texts = _counts(table.column(name), role, policy.model.missing_values)
         if values > texts:
-            what = "but records with them are taken to differ"
-            if attribute.role == "subject":
-                what = "and each of them counts as a person"
-            if attribute.role == "sensitive":
+            signs, what = "blanks", "but records with them are taken to differ"
+            if role == "subject":
+                signs, what = "zeros in front, '.0'", "and each of them counts as a person"
+            if role == "sensitive":
                 listed = attribute.hierarchy is not None
                 what = "but its hierarchy lists each" if listed else "and l counts them so"
             text = (
-                f"attribute '{name}': {values} of its values are only {texts} if capitals, blanks"
+                f"attribute '{name}': {values} of its values are only {texts} if capitals, {signs}"
                 f" and signs that nobody sees are left out of account, {what}; if they mean the"
                 " same, write them alike in the data, then publish"
             )
@@ -239,7 +240,8 @@ def _counts(column: Column, role: str, missing_values: list[str]) -> tuple[int, 
     used = pl.Series(column.name, column.cells, pl.String).filter(column.counts() > 0)
     shown = used.filter(~used.is_in(missing_values))
     if role == "subject":  # what names one person in any case
-        shown = names_of(shown).unique()
+        shown = names_of(shown).unique().str.replace(r"(\d)\.0+$", "${1}")
+        shown = shown.str.strip_chars_start("0")
     alike = alike_texts(shown)
     return sum(alike), len(alike)
 

@@ -13,8 +13,8 @@ from shoal.policy.policy import Policy
 def with_person(table: Table, policy: Policy) -> Table:
     """A table with its column of people, where several columns name them together.
 
-    Columns that it lacks are found by who binds it. Raises InputError where the data has a column
-    of that name.
+    The order in which the policy lists them does not matter. Columns that it lacks are found by who
+    binds it. Raises InputError where the data has a column of that name.
     """
     name, together = policy.model.person, policy.model.subject
     if name is None or together is None or not {*together} <= {*table.names}:
@@ -23,7 +23,7 @@ def with_person(table: Table, policy: Policy) -> Table:
         raise InputError(
             f"column '{name}': is what 'subject' names its combinations of columns; rename it"
         )
-    columns = [table.column(column) for column in together]
+    columns = [table.column(column) for column in sorted(together)]
     return table.with_column(named_together(name, columns, policy.model.missing_values, table.room))
 
 
