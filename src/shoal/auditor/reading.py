@@ -40,8 +40,8 @@ def read_cells(
     columns, unreadable = read_columns(released, problem.schema)
     sensitive, unfit = encode_sensitive_columns(released, problem.schema, problem.earlier)
     findings = [*unreadable, *unfit]
-    if policy.subject in released.names:
-        findings += without_subject(released.column(policy.subject), schema)
+    if problem.subject in released.names:
+        findings += without_subject(released.column(problem.subject), problem.schema)
     InputError.raise_for(findings)
     return columns, sensitive
 

@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from shoal.connectors import files
+from shoal.data.regular_files import require_regular
 from shoal.data.room import blocks
 from shoal.errors import InputError
 
@@ -33,6 +34,7 @@ def write_trace(rows: np.ndarray, path: str) -> None:
 
 def is_of_stream(path: str) -> bool:
     """Whether a trace says more than one of a table does; raises InputError where it is none."""
+    require_regular(path, "trace")
     try:
         with open(path, encoding="utf-8") as file:
             return len(json.loads(file.readline() or "{}")) > len(OF_TABLE)
@@ -42,6 +44,7 @@ def is_of_stream(path: str) -> bool:
 
 def read_trace(path: str, needed: Sequence[str] = OF_STREAM) -> pl.DataFrame:
     """The lines of a trace; raises InputError where they lack what is needed."""
+    require_regular(path, "trace")
     try:
         trace = pl.read_ndjson(path, infer_schema_length=None)
     except (OSError, pl.exceptions.PolarsError):

@@ -118,7 +118,14 @@ def test_devices_are_refused():
     assert refused.value.args[0] == expected
 
 
-@pytest.mark.parametrize("arguments", ["publish x.csv -p /dev/zero -o y.csv", "verify /dev/zero"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "publish x.csv -p /dev/zero -o y.csv",
+        "verify /dev/zero",
+        "audit x.csv -p y.yaml --original x.csv --trace /dev/zero",
+    ],
+)
 def test_no_command_reads_a_device(arguments, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert status_of(arguments.split()) == 2
