@@ -9,32 +9,31 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, cast
+from typing import Generic, cast
 
-from shoal.auditor.ledger import terms
 from shoal.auditor.ledger.export import check_outside, disagreements
 from shoal.auditor.ledger.history import refusal
-from shoal.auditor.ledger.terms import compared, with_table
+from shoal.auditor.ledger.terms import check_policy, check_same, policy_files
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.address import SQLITE, TableAddress, is_address, parse
 from shoal.connectors.database.release_tables import ListedRelease, ReleaseRows, TableState
 from shoal.connectors.frames import Frame, FrameT, like
-from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, ReleaseDraft, TableNote, sha256_of
+from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
 from shoal.connectors.ledger.identities import as_text, carry_over, write_originals
-from shoal.connectors.ledger.panel import PANEL_FILES
+from shoal.connectors.ledger.panel import PANEL_FILES, DeferredRecords
 from shoal.connectors.outputs import check_not_read
 from shoal.data.certificate import Certificate
 from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError, LedgerError
-from shoal.ledgers.increment import TRANSIENT_FILES, DeferredRecords, write_known
-from shoal.ledgers.next_release import AuditedDraft, plan, write_and_audit
+from shoal.ledgers.increment import TRANSIENT_FILES, Terms, write_known
+from shoal.ledgers.next_release import plan, write_and_audit
 from shoal.ledgers.planned_release import PlannedRelease
 from shoal.policy.binding.columns import check_columns, check_people, input_warnings
 from shoal.policy.binding.files import original_frame, read_original, table_given
@@ -138,14 +137,13 @@ def republish_source(
     check_table(output, ledger_path)
     policy.require_answers()
     policy = with_defaults(policy)
-    method = policy.build_method("republish")
     ledger = Ledger(ledger_path)
-    terms.check_policy(policy, method)
+    terms = Terms(policy, policy.build_method("republish"), ledger)
+    check_policy(policy, terms.method)
     check_increment(source, policy)
     progress("waiting for the ledger")
     with ledger.locked():
-        is_whole = method.covers == "table" or terms.returns_people(method)
-        check_ledger(ledger, policy, looks_back=is_whole or bool(compared(policy)))
+        check_ledger(ledger, policy, terms.looks_back)
         if output is not None:
             progress("reading the table of the ledger")
         table = LedgerTable(ledger, None if output is None else parse(output))
@@ -161,39 +159,40 @@ def republish_source(
                 reasons=("the increment is empty",) if repeated is None else (),
                 caught_up=caught_up,
             )
-        policy = with_table(policy, ledger, method)
-        remarks = (*source.remarks, *input_warnings(Table(source.frame), policy))
-        planned = plan(source.frame, policy, method, ledger, progress)
+        terms = terms.beside_the_table()
+        remarks = (*source.remarks, *input_warnings(Table(source.frame), terms.policy))
+        planned, waiting = plan(source.frame, terms, progress)
+        certificate, records = None, ledger.last_step().records
         with ledger.draft() as draft:
-            if isinstance(planned, DeferredRecords):
-                done = _defer(planned, policy, ledger, draft, source.sha256)
-                return replace(done, caught_up=caught_up)
-            audited = write_and_audit(
-                planned, policy, method, ledger, draft.published, source.sha256, progress
-            )
-            require_kept(audited.certificate, "the ledger is as it was")
-            if audited.violations and not allow_leaks:
-                raise refusal(audited.violations, method)
-            runs = _write_private_state(planned, audited, method, ledger, draft.private)
-            seconds = {"total": time.process_time() - started, "method": planned.seconds}
-            certificate = audited.certificate.extended(seconds=seconds).warned(*remarks)
-            (draft.published / CERTIFICATE).write_text(certificate.to_json())
-            with table.putting(draft.published):
+            if planned is not None:
+                audited = write_and_audit(
+                    planned, waiting.returning, terms, draft.published, source.sha256, progress
+                )
+                require_kept(audited.certificate, "the ledger is as it was")
+                if audited.violations and not allow_leaks:
+                    raise refusal(audited.violations, terms.method)
+                seconds = {"total": time.process_time() - started, "method": planned.seconds}
+                certificate = audited.certificate.extended(seconds=seconds).warned(*remarks)
+                (draft.published / CERTIFICATE).write_text(certificate.to_json())
+                records = max(records, int(planned.identities.records.max()) + 1)
+            runs = _write_private_state(planned, waiting, terms, draft.private)
+            with nullcontext() if planned is None else table.putting(draft.published):
                 if not ledger.exists:
-                    ledger.begin(terms.policy_files(policy))
-                table.bind()
+                    ledger.begin(policy_files(policy))
+                if planned is not None:
+                    table.bind()
                 step, refused = ledger.commit(
-                    draft, source.sha256, audited.records, REPLACED, runs, publishes=True
+                    draft, source.sha256, records, REPLACED, runs, publishes=planned is not None
                 )
     return Republication(
         step.release,
         certificate,
-        planned.waiting.records,
-        reasons=planned.waiting.reasons,
-        returning=planned.returning,
-        head=step.head,
-        unfinished=_unfinished(f"release {step.release:04d} is published", refused),
-        left_out=planned.waiting.left_out,
+        waiting.records,
+        reasons=waiting.reasons,
+        returning=waiting.returning,
+        head="" if planned is None else step.head,
+        unfinished=_unfinished(step.release, refused),
+        left_out=waiting.left_out,
         caught_up=caught_up,
     )
 
@@ -221,8 +220,7 @@ def increment_of(frame: Frame, policy: Policy) -> files.SourceFile:
 def check_increment(source: files.SourceFile, policy: Policy) -> None:
     """Raises InputError where columns are not the policy's, or people can't be recognized later."""
     findings = check_columns(source.frame.columns, policy) + check_people(source.frame, policy)
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
 
 
 def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:
@@ -236,36 +234,12 @@ def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:
             ledger.check_whole()
         else:
             ledger.check_end()
-        terms.check_same(policy, ledger)
+        check_same(policy, ledger)
     else:
         ledger.check_can_begin()
 
 
-def _defer(
-    waiting: DeferredRecords, policy: Policy, ledger: Ledger, draft: ReleaseDraft, digest: str
-) -> Republication[Frame]:
-    """The records wait in the private part; no release."""
-    waiting.write_pending(draft.private)
-    carry_over(ledger, draft.private)
-    if waiting.panel is not None:
-        waiting.panel.write(draft.private)
-    if not ledger.exists:
-        ledger.begin(terms.policy_files(policy))
-    last = ledger.last_step()
-    runs = tuple(number for number, _ in last.runs)
-    _, refused = ledger.commit(draft, digest, last.records, REPLACED, runs, publishes=False)
-    return Republication(
-        None,
-        None,
-        waiting.records,
-        reasons=waiting.reasons,
-        returning=waiting.returning,
-        unfinished=_unfinished("the increment was accepted", refused),
-        left_out=waiting.left_out,
-    )
-
-
-def _unfinished(done: str, refused: str) -> str:
+def _unfinished(release: int | None, refused: str) -> str:
     """What was kept although a later write failed; empty where none failed.
 
     Not an error: after a message that the append failed, nobody would expect the release that is
@@ -273,6 +247,9 @@ def _unfinished(done: str, refused: str) -> str:
     """
     if not refused:
         return ""
+    done = (
+        "the increment was accepted" if release is None else f"release {release:04d} is published"
+    )
     return (
         f"{done}, but not its last private file ({refused}); free some space or check the"
         " permissions, the next append writes it"
@@ -280,17 +257,19 @@ def _unfinished(done: str, refused: str) -> str:
 
 
 def _write_private_state(
-    planned: PlannedRelease, audited: AuditedDraft, method: Any, ledger: Ledger, folder: Path
+    planned: PlannedRelease | None, waiting: DeferredRecords, terms: Terms, folder: Path
 ) -> tuple[int, ...]:
-    """Writes what the private part keeps of a release; the earlier steps whose runs stay in use."""
-    audited.identities.write_rows(folder)
-    planned.waiting.write_pending(folder)
-    if method.needs == "originals":
-        write_originals(planned.originals, audited.identities, folder)
-    if planned.panel is not None:
-        release = ledger.last_step().releases + 1
-        planned.panel.after(release, audited.identities).write(folder)
-    return write_known(ledger, audited.identities, folder)
+    """Writes what the private part keeps of a step; the earlier steps whose runs stay in use."""
+    waiting.write_pending(folder)
+    if waiting.panel is not None:
+        waiting.panel.write(folder)
+    if planned is None:
+        carry_over(terms.ledger, folder)
+        return tuple(number for number, _ in terms.ledger.last_step().runs)
+    planned.identities.write_rows(folder)
+    if terms.method.needs == "originals":
+        write_originals(planned.originals, planned.identities, folder)
+    return write_known(terms.ledger, planned.identities, folder)
 
 
 # The table in a database that takes the releases of a ledger, too: in step with it, or refused.

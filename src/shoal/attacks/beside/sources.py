@@ -27,7 +27,7 @@ from shoal.attacks.beside.sharing import Links, fitting_pairs, profiles_of
 from shoal.auditor.audit import AuditResult, audit_file, audit_table
 from shoal.auditor.ledger import terms
 from shoal.auditor.ledger.history import audit_releases
-from shoal.auditor.ledger.release_view import read_as_published, rows_of_release
+from shoal.auditor.ledger.release_view import ReleaseReading
 from shoal.auditor.stream_trace import StreamSource, audit_stream, audit_traced
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
@@ -360,7 +360,7 @@ class _LedgerRows:
 
 
 def _rows_of(ledger: Ledger, number: int, policy: Policy) -> _LedgerRows:
-    reading = read_as_published(*rows_of_release(ledger, number, policy), policy)
+    reading = ReleaseReading.at(ledger, number, policy)
     assert reading.identities is not None
     assert reading.identities.subjects is not None
     classes = reading.release.classes

@@ -18,11 +18,7 @@ from shoal.attacks.run.earlier import ABSENT, Newer, by_row, published_classes, 
 from shoal.attacks.run.people import AttackedRelease, plain_columns
 from shoal.attacks.run.request import Asked, AttackRequest, asked_attacks
 from shoal.auditor.ledger.history import LedgerAudit, audit_releases, policy_with
-from shoal.auditor.ledger.release_view import (
-    ReleaseReading,
-    read_as_published,
-    rows_of_release,
-)
+from shoal.auditor.ledger.release_view import ReleaseReading, rows_of_release
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.identities import Identities, as_text, read_originals
 from shoal.data.attack_scene import (
@@ -86,7 +82,7 @@ def attack_ledger(
             "attacks on a ledger: need its private part, which knows whose row is whose; restore it"
         )
     *earlier, newest = ledger.releases()
-    own = read_as_published(*rows_of_release(ledger, newest, policy), policy)
+    own = ReleaseReading.at(ledger, newest, policy)
 
     def scene(attacks: list[Attack]) -> AttackScene:
         made = _scene(ledger, own, policy, request, attacks)

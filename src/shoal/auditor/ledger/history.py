@@ -28,14 +28,13 @@ from shoal.auditor.ledger.release_view import (
     ReleaseReading,
     ReleaseView,
     classes_shown,
-    read_as_published,
-    release_as_shown,
+    measured_as_published,
     rows_of_release,
 )
 from shoal.auditor.ledger.terms import Values, joined, values_of
 from shoal.connectors import files
 from shoal.connectors.ledger import Ledger
-from shoal.connectors.ledger.identities import Identities, count_known
+from shoal.connectors.ledger.identities import Identities
 from shoal.data.certificate import Certificate
 from shoal.data.known_people import KnownPeople
 from shoal.data.person_names import as_compared, same_value
@@ -271,63 +270,47 @@ class LedgerHistory:
         frame, identities = rows_of_release(self.ledger, number, self.policy)
         covers = stated.get("covers", "increment")
         earlier = self.values if covers == "increment" else {}
-        reading = read_as_published(frame, identities, replace(self.policy, earlier=earlier))
         own = values_of(frame, identities, self.policy)
         self.values = joined(earlier, own) if earlier else own
-        guards = stated.get("guards", CELLS)
+        compared = replace(self.policy, earlier=earlier)
+        reading, (certificate, _, figures) = measured_as_published(frame, identities, compared)
+        findings = self._take(number, stated, reading)
         if "panel" in stated:
-            findings = self._take_again(number, guards, reading.release, reading.identities)
-        else:
-            findings = self._published_twice(number, covers, reading.identities)
-        if number <= self.last_table:
-            least = int((stated.get("method") or {}).get("parameters", {}).get("m", 1))
-            findings += self._take(number, covers, guards, least, reading)
-        self.taken = number
-        certificate = reading.certificate
-        if "panel" in stated:
-            risk = {**certificate["risk"], "at_least_once": self.at_least_once(certificate)}
-            certificate = certificate.extended(panel=stated["panel"], risk=risk)
-        losses = reading.figures.losses
+            certificate = self.with_panel(certificate, stated["panel"])
         roles = column_roles(frame.columns, reading.schema, self.policy)
         certificate = certificate.extended(
             covers=covers,
-            columns=[column | {"loss": losses.get(column["name"])} for column in roles],
+            columns=[column | {"loss": figures.losses.get(column["name"])} for column in roles],
             counterfeits=stated.get("counterfeits"),
         )
         return ReleaseAudit(number, certificate, findings, returning_people_of(stated))
 
     def next(
-        self, number: int, method: Any, frame: pl.DataFrame, identities: Identities
+        self, number: int, stated: Mapping[str, Any], frame: pl.DataFrame, identities: Identities
     ) -> list[HistoryFinding]:
         """What a release that is not published yet gives away beside all earlier ones.
 
         An increment leaves the rest as it is: of the past, only the people have to be known.
+        stated: what its certificate will say of how it was made.
         """
-        if terms.returns_people(method):
-            while self.taken < number - 1:
-                self.taken += 1
-                earlier, people = rows_of_release(self.ledger, self.taken, self.policy)
-                self._remember(release_as_shown(earlier, self.policy), people)
-            guards = terms.guards_of(self.policy, method)
-            release = release_as_shown(frame, self.policy)
-            return self._take_again(number, guards, release, identities)
-        if method.covers == "increment":
-            if identities.subjects is None:
-                return []
-            people = identities.subjects[identities.is_real]
-            return [_known_people(number, count_known(self.ledger, people))]
-        self.last_table = number
-        while self.taken < number - 1:
-            self.audit(self.taken + 1)
+        if "panel" not in stated and stated["covers"] == "increment":
+            self.known = KnownPeople(list(self.ledger.runs().values()))
+            return self._published_twice(number, stated["covers"], identities)
+        self.last_table = 0 if "panel" in stated else number
+        for earlier in range(self.taken + 1, number):
+            reading = ReleaseReading.at(self.ledger, earlier, self.policy)
+            if "panel" in stated:
+                self._remember(reading)
+            else:
+                self._take(earlier, self.ledger.certificate(earlier), reading)
         # read as the earlier ones are, without what only the originals tell
-        reading = read_as_published(frame, identities, self.policy)
-        return self._take(number, method.covers, method.guards, getattr(method, "m", 1), reading)
+        return self._take(number, stated, ReleaseReading.of(frame, identities, self.policy))
 
     def _take_again(
-        self, number: int, guards: str, release: Release, identities: Identities | None
+        self, number: int, guards: str, reading: ReleaseReading
     ) -> list[HistoryFinding]:
         """What a release of people who may come again gives away beside all earlier ones."""
-        several = self._remember(release, identities)
+        several = self._remember(reading)
         if several is None:
             return []  # nobody knows who is who
         findings = self.returning.findings(number, self.policy.required_k or 2, guards)
@@ -335,11 +318,16 @@ class LedgerHistory:
             findings.append(HistoryFinding("records", (number, number), several, True))
         return findings
 
-    def _remember(self, release: Release, identities: Identities | None) -> int | None:
+    def _remember(self, reading: ReleaseReading) -> int | None:
         """Who is in which class of a release; how many have several rows, None if not known."""
-        if identities is None or identities.subjects is None:
+        if reading.identities is None or reading.identities.subjects is None:
             return None
-        return self.returning.take(identities.subjects, classes_shown(release)[0])
+        return self.returning.take(reading.identities.subjects, classes_shown(reading.release)[0])
+
+    def with_panel(self, certificate: Certificate, panel: Mapping[str, Any]) -> Certificate:
+        """The certificate with what is stated of people who come again, and their risk."""
+        risk = {**certificate["risk"], "at_least_once": self.at_least_once(certificate)}
+        return certificate.extended(panel=panel, risk=risk)
 
     def at_least_once(self, certificate: Certificate) -> float:
         """The chance to name somebody's row in one release at least, one guess for each of those
@@ -360,13 +348,24 @@ class LedgerHistory:
         return [_known_people(number, already_known)] if covers == "increment" else []
 
     def _take(
-        self, number: int, covers: str, guards: str, least: int, reading: ReleaseReading
+        self, number: int, stated: Mapping[str, Any], reading: ReleaseReading
     ) -> list[HistoryFinding]:
         """What a release gives away beside those taken in so far, which it then joins.
 
-        least: how many sensitive values a class must show where signatures guard the release.
+        stated: its certificate.
         """
-        findings = [_frequencies(number, reading, least)] if guards == SIGNATURES else []
+        self.taken = number
+        covers, guards = stated.get("covers", "increment"), stated.get("guards", CELLS)
+        if "panel" in stated:
+            findings = self._take_again(number, guards, reading)
+        else:
+            findings = self._published_twice(number, covers, reading.identities)
+        if number > self.last_table:
+            return findings
+        # how many sensitive values a class must show where signatures guard the release
+        least = int((stated.get("method") or {}).get("parameters", {}).get("m", 1))
+        if guards == SIGNATURES:
+            findings.append(_frequencies(number, reading, least))
         release = _release_view(number, reading, len(self.past.label))
         k = self.policy.required_k or 2
         if covers == "increment" or number == 1:

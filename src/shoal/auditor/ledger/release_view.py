@@ -10,19 +10,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.auditor.measure import measure
+from shoal.auditor.measure import Measured, measure
 from shoal.auditor.reading import read_release
 from shoal.connectors import files
 from shoal.connectors.ledger import DATA, Ledger
 from shoal.connectors.ledger.identities import Identities
-from shoal.data.certificate import Certificate
 from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.errors import InputError, LedgerError
 from shoal.policy.binding.table import bind_release
 from shoal.policy.policy import Policy
-from shoal.utility.gcp import ColumnFigures
 
 # Groups of equal keys as numbers, and how often each class shows each value.
 
@@ -285,14 +283,28 @@ def rows_of_release(
 
 @dataclass(frozen=True)
 class ReleaseReading:
-    """A published release as an audit reads it; the private part tells who is who."""
+    """A published release, or a whole table, as its readers see it; the private part tells who is
+    who, so that people are counted where it is there.
+    """
 
     frame: pl.DataFrame
     identities: Identities | None
-    certificate: Certificate
-    release: Release
-    figures: ColumnFigures
     schema: Schema
+    release: Release
+
+    @classmethod
+    def of(
+        cls, frame: pl.DataFrame, identities: Identities | None, policy: Policy
+    ) -> ReleaseReading:
+        """These rows; raises InputError where they do not fit the policy."""
+        table, schema = _bound(frame, identities, policy)
+        release = read_release(table, schema, policy, None)
+        return cls(table.frame, identities, schema, release)
+
+    @classmethod
+    def at(cls, ledger: Ledger, number: int, policy: Policy) -> ReleaseReading:
+        """The release of this number."""
+        return cls.of(*rows_of_release(ledger, number, policy), policy)
 
     @property
     def is_real(self) -> np.ndarray:
@@ -302,15 +314,27 @@ class ReleaseReading:
         return self.identities.is_real
 
 
-def read_as_published(
+def measured_as_published(
     frame: pl.DataFrame, identities: Identities | None, policy: Policy
-) -> ReleaseReading:
-    """A published release, measured; people are counted where the private part knows them."""
+) -> tuple[ReleaseReading, Measured]:
+    """A published release, and its measures as its readers find them."""
+    table, schema = _bound(frame, identities, policy)
+    measured = measure(table, schema, policy, None)
+    return ReleaseReading(table.frame, identities, schema, measured.release), measured
+
+
+def _bound(
+    frame: pl.DataFrame, identities: Identities | None, policy: Policy
+) -> tuple[Table, Schema]:
+    """A release with its people, and its schema."""
     subject = policy.subject
     if subject is not None and identities is not None and identities.subjects is not None:
         frame = frame.with_columns(pl.Series(subject, identities.subjects))
-    table, schema = _bound(frame, policy)
-    return ReleaseReading(frame, identities, *measure(table, schema, policy, None), schema)
+    table = Table(frame)
+    schema, findings = bind_release(table, policy)
+    if schema is None:
+        raise InputError.from_findings(findings)
+    return table, schema
 
 
 def classes_shown(release: Release) -> tuple[np.ndarray, int]:
@@ -321,18 +345,3 @@ def classes_shown(release: Release) -> tuple[np.ndarray, int]:
     labels, count = release.classes.labels, release.classes.count
     starred = labels < 0
     return (np.where(starred, count, labels), count + 1) if starred.any() else (labels, count)
-
-
-def release_as_shown(frame: pl.DataFrame, policy: Policy) -> Release:
-    """A release as it was published, without its measures."""
-    table, schema = _bound(frame, policy)
-    return read_release(table, schema, policy, None)
-
-
-def _bound(frame: pl.DataFrame, policy: Policy) -> tuple[Table, Schema]:
-    """A release and its schema; raises InputError where it does not fit the policy."""
-    table = Table(frame)
-    schema, findings = bind_release(table, policy)
-    if schema is None:
-        raise InputError.from_findings(findings)
-    return table, schema

@@ -49,12 +49,12 @@ class Identities:
         parts = (self.records, self.subjects, self.invented, self.changed)
         return Identities(*(None if part is None else part[rows] for part in parts))  # type: ignore[arg-type]
 
-    def numbered(self, following: int) -> tuple[Identities, int]:
-        """Identities, new records numbered from `following` on; and the number after the last."""
+    def numbered(self, following: int) -> Identities:
+        """The identities, new records numbered from `following` on."""
         new = (self.records < 0) & self.is_real
         records = self.records.copy()
         records[new] = following + np.arange(int(new.sum()))
-        return replace(self, records=records), following + int(new.sum())
+        return replace(self, records=records)
 
     @classmethod
     def joined(cls, parts: Sequence[Identities]) -> Identities:
@@ -103,7 +103,7 @@ _NUMBER = ""  # the column of record numbers: no data column has an empty name
 
 def read_originals(ledger: Ledger) -> tuple[pl.DataFrame, np.ndarray] | None:
     """The whole records behind the last release, with their numbers; None where none are kept."""
-    kept = read_table(ledger.step_folder(ledger.last_step().number) / ORIGINALS)
+    kept = read_table(ledger.last_folder / ORIGINALS)
     return None if kept is None else (kept.drop(_NUMBER), kept[_NUMBER].to_numpy())
 
 
@@ -115,9 +115,8 @@ def write_originals(records: pl.DataFrame, identities: Identities, folder: Path)
 
 def carry_over(ledger: Ledger, folder: Path) -> None:
     """What a step without a release leaves as it was."""
-    before = ledger.step_folder(ledger.last_step().number)
-    if (before / ORIGINALS).exists():
-        os.link(before / ORIGINALS, folder / ORIGINALS)
+    if (ledger.last_folder / ORIGINALS).exists():
+        os.link(ledger.last_folder / ORIGINALS, folder / ORIGINALS)
 
 
 # Who was ever published in a ledger, and by which token each person is known there.

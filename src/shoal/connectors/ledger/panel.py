@@ -139,6 +139,8 @@ def _with_room(rounds: np.ndarray, release: int) -> np.ndarray:
 
 
 PENDING, WAITED, ARRIVALS = "pending.parquet", "waited.parquet", "arrivals.parquet"
+LAST_INCREMENTS = 4
+"""Increments by which it is judged how many records the next one has."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ class DeferredRecords:
     @classmethod
     def of(cls, ledger: Ledger) -> DeferredRecords:
         """Those of the last step."""
-        folder = ledger.step_folder(ledger.last_step().number)
+        folder = ledger.last_folder
         waited, arrivals = read_table(folder / WAITED), read_table(folder / ARRIVALS)
         return cls(
             read_table(folder / PENDING),
@@ -178,6 +180,10 @@ class DeferredRecords:
     def increments_waited(self) -> np.ndarray:
         """(n,) int32; 0 where it was not counted."""
         return np.zeros(self.records, dtype=np.int32) if self.waited is None else self.waited
+
+    def arrivals_with(self, now: int) -> tuple[int, ...]:
+        """The records of this increment and of the last three before it."""
+        return (*self.arrivals, now)[-LAST_INCREMENTS:]
 
     def after(self, deadline: int, arrivals: tuple[int, ...]) -> DeferredRecords:
         """Who still waits once this increment is over: whoever waited to the deadline leaves."""

@@ -392,6 +392,11 @@ class Chain(Layout):
                 return self.step(number)
         return LedgerStep(head=sha256_of(self.genesis), inputs=sha256_of_names(()))
 
+    @property
+    def last_folder(self) -> Path:
+        """The folder of the last step that was committed; not there where none was."""
+        return self.step_folder(self.last_step().number)
+
     def is_committed(self, number: int) -> bool:
         """Whether a step counts: marked, its increment noted, or its release is there."""
         if (self.step_folder(number) / MARK).exists():
