@@ -19,13 +19,12 @@ from shoal.connectors.ledger import DATA, RUN, Ledger
 from shoal.connectors.ledger.identities import (
     ORIGINALS,
     Identities,
+    KnownPeople,
     as_text,
-    count_known,
     read_originals,
     token_of,
 )
 from shoal.connectors.ledger.panel import ARRIVALS, PENDING, WAITED, DeferredRecords
-from shoal.data.known_people import KnownPeople
 from shoal.data.ledger_view import TOGETHER
 from shoal.data.person_names import names_of_nobody, person_name
 from shoal.data.table import Table
@@ -251,7 +250,7 @@ def _published(columns: list[str], terms: Terms) -> CandidateRecords:
 
 def _refuse_known(people: np.ndarray | None, terms: Terms) -> None:
     """Raises PromiseError where people of the increment are published already."""
-    known = 0 if people is None else count_known(terms.ledger, people)
+    known = 0 if people is None else KnownPeople(terms.ledger).count(people)
     if known:
         raise PromiseError(
             f"history: people of the increment who are in earlier releases: {known}; somebody in"
@@ -310,21 +309,14 @@ TRANSIENT_FILES = (PENDING, ORIGINALS, WAITED, ARRIVALS)
 
 
 def write_known(ledger: Ledger, identities: Identities, folder: Path) -> tuple[int, ...]:
-    """Adds the release's people to those ever published; the steps whose runs stay in use.
-
-    A run is merged with later ones of no greater size, so that there are few and each token is
-    seldom written again: an increment writes the same however many people the ledger holds.
-    """
+    """Adds the release's people to those ever published; the steps whose runs stay in use."""
     if identities.subjects is None:
         return ()
-    runs = ledger.runs()
-    people = np.unique(identities.subjects[identities.is_real])
-    fresh = people[~KnownPeople(list(runs.values())).holds(people)]
-    stay = list(runs)
-    while stay and len(fresh) and len(runs[stay[-1]]) <= len(fresh):
-        fresh = np.sort(np.concatenate([runs[stay.pop()], fresh]), kind="stable")
-    if len(fresh):
-        fresh.astype("<u8", copy=False).tofile(folder / RUN)
+    known = KnownPeople(ledger)
+    known.add_and_count_known(identities.subjects[identities.is_real])
+    stay = [n for n, run in ledger.runs().items() if any(run is kept for kept in known.runs)]
+    if len(stay) < len(known.runs):
+        known.runs[-1].astype("<u8", copy=False).tofile(folder / RUN)
     return tuple(stay)
 
 

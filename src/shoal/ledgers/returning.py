@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.ledger.terms import mode_of, sensitive_names
-from shoal.connectors.ledger.identities import as_text, count_known
+from shoal.connectors.ledger.identities import KnownPeople, as_text
 from shoal.connectors.ledger.panel import DeferredRecords, PanelState, has_panel
 from shoal.data.ledger_view import (
     CARRIED,
@@ -255,7 +255,7 @@ def _check_one_record(arriving: pl.DataFrame, subject: str) -> None:
 def _refuse_strangers(people: ReturningRecords, terms: Terms) -> None:
     """Raises PromiseError where people were published of whom no group is known."""
     newcomers = as_numbers(people.table.frame[people.subject])[people.person < 0]
-    known = count_known(terms.ledger, newcomers)
+    known = KnownPeople(terms.ledger).count(newcomers)
     if known:
         raise PromiseError(
             f"history: people of the increment who were published without a group: {known};"

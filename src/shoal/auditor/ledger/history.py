@@ -34,9 +34,8 @@ from shoal.auditor.ledger.release_view import (
 from shoal.auditor.ledger.terms import Values, joined, values_of
 from shoal.connectors import files
 from shoal.connectors.ledger import Ledger
-from shoal.connectors.ledger.identities import Identities
+from shoal.connectors.ledger.identities import Identities, KnownPeople
 from shoal.data.certificate import Certificate
-from shoal.data.known_people import KnownPeople
 from shoal.data.person_names import as_compared, same_value
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
@@ -294,7 +293,7 @@ class LedgerHistory:
         stated: what its certificate will say of how it was made.
         """
         if "panel" not in stated and stated["covers"] == "increment":
-            self.known = KnownPeople(list(self.ledger.runs().values()))
+            self.known = KnownPeople(self.ledger)
             return self._published_twice(number, stated["covers"], identities)
         self.last_table = 0 if "panel" in stated else number
         for earlier in range(self.taken + 1, number):
@@ -344,8 +343,10 @@ class LedgerHistory:
         if identities is None or identities.subjects is None:
             return []
         people = identities.subjects[identities.is_real]
-        already_known = self.known.add_and_count_known(people)
-        return [_known_people(number, already_known)] if covers == "increment" else []
+        known = self.known.add_and_count_known(people)
+        if covers != "increment":
+            return []
+        return [HistoryFinding("known people", (1, number), known, known > 0)]
 
     def _take(
         self, number: int, stated: Mapping[str, Any], reading: ReleaseReading
@@ -422,11 +423,6 @@ def returning_people_of(certificate: Mapping[str, Any]) -> int:
     """People whose earlier records waited; `came_again` was the key in version 0.1."""
     stated = certificate.get("ledger", {})
     return int(stated.get("returning_people", stated.get("came_again", 0)))
-
-
-def _known_people(number: int, people: int) -> HistoryFinding:
-    """How many people an increment publishes a second time."""
-    return HistoryFinding("known people", (1, number), people, people > 0)
 
 
 def _frequencies(number: int, reading: ReleaseReading, least: int) -> HistoryFinding:

@@ -26,30 +26,14 @@ however long the ledger is. `verify` checks every byte.
 
 from __future__ import annotations
 
-from shoal.connectors.ledger.commit import Ledger
-from shoal.connectors.ledger.layout import (
-    CERTIFICATE,
-    DATA,
-    GENESIS,
-    HIERARCHIES,
-    POLICY,
-    RUN,
-    PolicyFiles,
-    ReleaseDraft,
-    TableNote,
-    sha256_of,
-)
-
-__all__ = [
-    "CERTIFICATE",
-    "DATA",
-    "GENESIS",
-    "HIERARCHIES",
-    "POLICY",
-    "RUN",
-    "Ledger",
-    "PolicyFiles",
-    "ReleaseDraft",
-    "TableNote",
-    "sha256_of",
-]
+from shoal.connectors.ledger.commit import Ledger as Ledger
+from shoal.connectors.ledger.layout import CERTIFICATE as CERTIFICATE
+from shoal.connectors.ledger.layout import DATA as DATA
+from shoal.connectors.ledger.layout import GENESIS as GENESIS
+from shoal.connectors.ledger.layout import HIERARCHIES as HIERARCHIES
+from shoal.connectors.ledger.layout import POLICY as POLICY
+from shoal.connectors.ledger.layout import RUN as RUN
+from shoal.connectors.ledger.layout import PolicyFiles as PolicyFiles
+from shoal.connectors.ledger.layout import ReleaseDraft as ReleaseDraft
+from shoal.connectors.ledger.layout import TableNote as TableNote
+from shoal.connectors.ledger.layout import sha256_of as sha256_of

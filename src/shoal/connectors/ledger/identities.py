@@ -13,7 +13,6 @@ import polars as pl
 
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.panel import read_table, write_table
-from shoal.data.known_people import KnownPeople
 from shoal.errors import LedgerError
 
 ROWS = "rows.parquet"
@@ -122,9 +121,40 @@ def carry_over(ledger: Ledger, folder: Path) -> None:
 # Who was ever published in a ledger, and by which token each person is known there.
 
 
-def count_known(ledger: Ledger, people: np.ndarray) -> int:
-    """How many different tokens of these were ever published."""
-    return int(KnownPeople(list(ledger.runs().values())).holds(np.unique(people)).sum())
+class KnownPeople:
+    """Everybody published so far.
+
+    In sorted runs of tokens that are merged when they are of like size, so that looking up stays
+    cheap, and each token is seldom written again: an increment writes the same however many people
+    a ledger holds.
+    """
+
+    def __init__(self, ledger: Ledger | None = None) -> None:
+        """ledger: whose people are known already; under its lock only."""
+        self.runs = [] if ledger is None else list(ledger.runs().values())
+
+    def holds(self, people: np.ndarray) -> np.ndarray:
+        """Which of these tokens are known; (n,) bool."""
+        known = np.zeros(len(people), dtype=bool)
+        for run in self.runs:
+            index = np.minimum(np.searchsorted(run, people), len(run) - 1)
+            known |= run[index] == people
+        return known
+
+    def count(self, people: np.ndarray) -> int:
+        """How many different tokens of these are known."""
+        return int(self.holds(np.unique(people)).sum())
+
+    def add_and_count_known(self, subjects: np.ndarray) -> int:
+        """Add these tokens; how many of them were known before."""
+        people = np.unique(subjects)
+        is_known = self.holds(people)
+        fresh = people[~is_known]
+        while self.runs and len(self.runs[-1]) <= len(fresh):
+            fresh = np.sort(np.concatenate([self.runs.pop(), fresh]), kind="stable")
+        if len(fresh):
+            self.runs.append(fresh)
+        return int(is_known.sum())
 
 
 def token_of(name: str, key: bytes) -> str:
