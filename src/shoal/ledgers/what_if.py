@@ -35,7 +35,6 @@ from shoal.ledgers.republish import (
     check_increment,
     check_ledger,
     increment_of,
-    read_increment,
     republish_source,
     with_defaults,
 )
@@ -104,24 +103,13 @@ def what_if(
     The policy's own method has the parameters that it has there. Raises InputError or LedgerError.
     """
     policy = Policy.of(policy)
-    return _prospects(increment_of(frame, policy), policy, Path(ledger), progress)
+    return prospects(increment_of(frame, policy), policy, Path(ledger), progress)
 
 
-def what_if_file(
-    increment_path: str,
-    policy: Policy,
-    ledger_path: str | Path,
-    *,
-    progress: Progress = no_progress,
-) -> list[Prospect]:
-    """What each method of re-publication would do with the records of a file."""
-    progress("reading the increment")
-    return _prospects(read_increment(increment_path, policy), policy, Path(ledger_path), progress)
-
-
-def _prospects(
+def prospects(
     source: SourceFile, policy: Policy, ledger_path: Path, progress: Progress
 ) -> list[Prospect]:
+    """What each method of re-publication would do with records that were read already."""
     policy = with_defaults(policy)
     check_increment(source, policy)
     with tempfile.TemporaryDirectory(prefix="shoal-what-if-") as folder:
@@ -229,19 +217,13 @@ def rehearse(
     values over time; plain columns are left out. Raises InputError.
     """
     policy = Policy.of(policy)
-    return _rehearsed([increment_of(frame, policy) for frame in frames], policy, progress)
+    return rehearsals([increment_of(frame, policy) for frame in frames], policy, progress)
 
 
-def rehearse_files(
-    paths: Sequence[str], policy: Policy, *, progress: Progress = no_progress
-) -> list[Rehearsal]:
-    """What `sticky` would have published of increments in files."""
-    return _rehearsed([read_increment(path, policy) for path in paths], policy, progress)
-
-
-def _rehearsed(
+def rehearsals(
     sources: Sequence[SourceFile], policy: Policy, progress: Progress
 ) -> list[Rehearsal]:
+    """What `sticky` would have published of increments that were read already."""
     if policy.subject is None:
         raise InputError("rehearsal: needs a subject, by which people are recognized")
     policy = with_defaults(policy).with_method(METHOD)
