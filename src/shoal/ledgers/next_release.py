@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.description import described
-from shoal.auditor.ledger.history import LedgerHistory, ReleaseAudit, stated
+from shoal.auditor.ledger.history import LedgerHistory, ReleaseAudit
 from shoal.auditor.ledger.release_view import ReleaseReading, measured_as_published
 from shoal.auditor.ledger.terms import policy_files
 from shoal.auditor.measure import measure
@@ -289,8 +289,13 @@ def write_and_audit(
     if planned.counterfeits is not None:  # how many rows of each class are invented
         planned.counterfeits.write_csv(folder / COUNTERFEITS)
         digests = {COUNTERFEITS: files.file_sha256(folder / COUNTERFEITS)}
+    breaks = any(finding.is_violation for finding in findings)
     certificate = certificate.extended(
-        history=stated(findings, allowed=any(finding.is_violation for finding in findings)),
+        history={
+            "holds": not breaks,
+            "allowed": breaks,  # else it is withheld
+            "findings": [finding.report() for finding in findings],
+        },
         ledger={
             "release": number,
             "previous": last.head if ledger.exists else policy_files(policy).head,

@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Generic, cast
 
 from shoal.auditor.ledger.export import check_outside, disagreements
-from shoal.auditor.ledger.history import refusal
 from shoal.auditor.ledger.terms import check_policy, check_same, policy_files
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.address import SQLITE, TableAddress, is_address, parse
-from shoal.connectors.database.release_tables import ListedRelease, ReleaseRows, TableState
+from shoal.connectors.database.release_tables import ListedRelease, ReleaseRows
 from shoal.connectors.frames import Frame, FrameT, like
 from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
 from shoal.connectors.ledger.identities import as_text, carry_over, write_originals
@@ -31,7 +30,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
-from shoal.errors import InputError, LedgerError
+from shoal.errors import InputError, LedgerError, PromiseError
 from shoal.ledgers.increment import TRANSIENT_FILES, Terms, write_known
 from shoal.ledgers.next_release import plan, write_and_audit
 from shoal.ledgers.planned_release import PlannedRelease
@@ -144,10 +143,13 @@ def republish_source(
     progress("waiting for the ledger")
     with ledger.locked():
         check_ledger(ledger, policy, terms.looks_back)
-        if output is not None:
+        if output is None:
+            require_no_table(ledger)
+            table, caught_up = None, 0
+        else:
             progress("reading the table of the ledger")
-        table = LedgerTable(ledger, None if output is None else parse(output))
-        caught_up = table.catch_up()
+            table = LedgerTable(ledger, parse(output))
+            caught_up = table.catch_up()
         repeated = ledger.step_for(source.sha256)
         if repeated is not None or not source.frame.height:
             release = None if repeated is None else repeated.release
@@ -170,17 +172,23 @@ def republish_source(
                 )
                 require_kept(audited.certificate, "the ledger is as it was")
                 if audited.violations and not allow_leaks:
-                    raise refusal(audited.violations, terms.method)
+                    first, *more = map(str, audited.violations)
+                    raise PromiseError(
+                        f"{first}; the release is withheld, the ledger is as it was."
+                        f" {terms.method.remedy}",
+                        more,
+                    )
                 seconds = {"total": time.process_time() - started, "method": planned.seconds}
                 certificate = audited.certificate.extended(seconds=seconds).warned(*remarks)
                 (draft.published / CERTIFICATE).write_text(certificate.to_json())
                 records = max(records, int(planned.identities.records.max()) + 1)
             runs = _write_private_state(planned, waiting, terms, draft.private)
-            with nullcontext() if planned is None else table.putting(draft.published):
+            takes = None if planned is None else table
+            with nullcontext() if takes is None else takes.putting(draft.published):
                 if not ledger.exists:
                     ledger.begin(policy_files(policy))
-                if planned is not None:
-                    table.bind()
+                if takes is not None:
+                    takes.bind()
                 step, refused = ledger.commit(
                     draft, source.sha256, records, REPLACED, runs, publishes=planned is not None
                 )
@@ -297,15 +305,38 @@ def check_table(output: str | None, ledger: Path, increment: str | None = None) 
         check_not_read(output, increment, [])
 
 
+def require_no_table(ledger: Ledger) -> None:
+    """Raises InputError where the releases of a ledger go into a table, and none is named."""
+    note = _note_of(ledger)
+    if note is None:
+        return
+    if not ledger.releases():  # what was begun there was never appended
+        TableNote.remove(ledger.private)
+        return
+    raise InputError(
+        f"ledger '{ledger.path}': its releases go into a table, too; name it with -o '{note.table}'"
+    )
+
+
+def _note_of(ledger: Ledger) -> TableNote | None:
+    note = TableNote.read(ledger.private)
+    if note is None and TableNote.is_in(ledger.private):
+        raise LedgerError(
+            f"ledger '{ledger.path}': the note about its table is damaged; restore the private"
+            " part, nothing was appended"
+        )
+    return note
+
+
 @dataclass
 class LedgerTable:
-    """The table that a ledger writes, under the ledger's lock. address: None where none is named.
+    """The table that a ledger writes, under the ledger's lock.
 
     last: the last release that the table holds.
     """
 
     ledger: Ledger
-    address: TableAddress | None
+    address: TableAddress
     last: ListedRelease | None = None
 
     def catch_up(self) -> int:
@@ -314,15 +345,16 @@ class LedgerTable:
         Raises InputError or LedgerError where the two don't belong together, or one of them is an
         older copy, or the table was changed.
         """
-        note = self._note()
-        if self.address is None:
-            self._require_none(note)
-            return 0
+        note = _note_of(self.ledger)
         state = release_tables.state_of(self.address, writing=True)
         if note is None or not (state.releases or note.releases):
             release_tables.check_begin(self.address)
-        else:
-            self._require_own(state, note)
+        elif findings := disagreements(self.ledger, state, note):
+            raise LedgerError(
+                f"output '{self.address.shown}': {findings[0]}; nothing was appended. The ledger's"
+                f" table was '{note.table}'",
+                findings[1:],
+            )
         self.last = state.releases[-1] if state.releases else None
         missing = self.ledger.releases()[len(state.releases) :]
         self._require_same_columns(missing)
@@ -339,9 +371,6 @@ class LedgerTable:
 
         folder: of the release. The block appends it to the ledger.
         """
-        if self.address is None:
-            yield
-            return
         frame = files.read_as(folder / DATA, ".csv").frame
         rows = ReleaseRows(frame, (folder / CERTIFICATE).read_bytes().decode())
         with release_tables.putting(self.address, self.last, rows) as line:
@@ -351,50 +380,16 @@ class LedgerTable:
 
     def bind(self) -> None:
         """Notes that releases go into the table from now on, so that none is appended without."""
-        if self.address is not None and self._note() is None:
+        if _note_of(self.ledger) is None:
             self._confirm(0)
 
     def _confirm(self, releases: int) -> None:
         """Notes up to which release it is certain that the table holds them."""
-        assert self.address is not None
         head = sha256_of(self.ledger.predecessor(releases + 1))
         TableNote(self.address.shown, releases, head).write(self.ledger.private)
 
-    def _note(self) -> TableNote | None:
-        note = TableNote.read(self.ledger.private)
-        if note is None and TableNote.is_in(self.ledger.private):
-            raise LedgerError(
-                f"ledger '{self.ledger.path}': the note about its table is damaged; restore the"
-                " private part, nothing was appended"
-            )
-        return note
-
-    def _require_none(self, note: TableNote | None) -> None:
-        if note is None:
-            return
-        if not self.ledger.releases():  # what was begun there was never appended
-            TableNote.remove(self.ledger.private)
-            return
-        raise InputError(
-            f"ledger '{self.ledger.path}': its releases go into a table, too; name it with"
-            f" -o '{note.table}'"
-        )
-
-    def _require_own(self, state: TableState, note: TableNote) -> None:
-        findings = disagreements(self.ledger, state, note)
-        if findings:
-            assert self.address is not None
-            raise LedgerError(
-                f"output '{self.address.shown}': {findings[0]}; nothing was appended. The ledger's"
-                f" table was '{note.table}'",
-                findings[1:],
-            )
-
     def _require_same_columns(self, releases: Sequence[int]) -> None:
         """Of a ledger that gets a table: else the table would stay behind at some release."""
-        if len(releases) < 2:
-            return
-        assert self.address is not None
         names = {
             frozenset(files.read_as(self.ledger.folder(number) / DATA, ".csv").frame.columns)
             for number in releases

@@ -40,7 +40,6 @@ from shoal.data.person_names import as_compared, same_value
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.schema import Missing, Role, Schema
-from shoal.errors import PromiseError
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
 
@@ -226,7 +225,7 @@ def audit_releases(
     for number in ledger.releases():
         progress(f"release {number}: auditing")
         audits.append(history.audit(number))
-    return LedgerAudit(audits, (), history.knows_people)
+    return LedgerAudit(audits, (), bool(ledger.steps()))
 
 
 def policy_with(ledger: Ledger, k: int | None) -> Policy:
@@ -245,7 +244,7 @@ def write_audit(audit: LedgerAudit, output: str) -> None:
 class LedgerHistory:
     """The releases of a ledger, taken in one after the other.
 
-    taken: how many so far. last_table: the last release of the whole table; later rows need not be
+    last_table: the last release of the whole table; later rows need not be
     remembered. returning: of people who come again. values: of the table so far, where a promise
     compares with it.
     """
@@ -255,13 +254,8 @@ class LedgerHistory:
     past: RecordHistory = field(default_factory=RecordHistory)
     known: KnownPeople = field(default_factory=KnownPeople)
     returning: PeopleHistory = field(default_factory=PeopleHistory)
-    taken: int = 0
     last_table: int = 0
     values: Values = field(default_factory=dict)
-
-    @property
-    def knows_people(self) -> bool:
-        return bool(self.ledger.steps())
 
     def audit(self, number: int) -> ReleaseAudit:
         """The next release by itself and against those before it."""
@@ -296,7 +290,7 @@ class LedgerHistory:
             self.known = KnownPeople(self.ledger)
             return self._published_twice(number, stated["covers"], identities)
         self.last_table = 0 if "panel" in stated else number
-        for earlier in range(self.taken + 1, number):
+        for earlier in range(1, number):
             reading = ReleaseReading.at(self.ledger, earlier, self.policy)
             if "panel" in stated:
                 self._remember(reading)
@@ -355,7 +349,6 @@ class LedgerHistory:
 
         stated: its certificate.
         """
-        self.taken = number
         covers, guards = stated.get("covers", "increment"), stated.get("guards", CELLS)
         if "panel" in stated:
             findings = self._take_again(number, guards, reading)
@@ -452,20 +445,3 @@ def _hashes(frame: pl.DataFrame, names: list[str]) -> np.ndarray:
     if not names:
         return np.zeros(frame.height, dtype=np.uint64)
     return frame.select(pl.col(names).cast(pl.String).fill_null("")).hash_rows().to_numpy()
-
-
-def stated(findings: Sequence[HistoryFinding], allowed: bool) -> dict[str, Any]:
-    """The history as a certificate states it. allowed: published although the history breaks."""
-    return {
-        "holds": not any(f.is_violation for f in findings),
-        "allowed": allowed,
-        "findings": [f.report() for f in findings],
-    }
-
-
-def refusal(violations: Sequence[HistoryFinding], method: Any) -> PromiseError:
-    """Why a release is withheld, and the nearest way that is safe."""
-    first, *more = map(str, violations)
-    return PromiseError(
-        f"{first}; the release is withheld, the ledger is as it was. {method.remedy}", more
-    )
