@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -15,16 +14,15 @@ from shoal.auditor.ledger.export import parts_of
 from shoal.auditor.ledger.release_view import COMPANY
 from shoal.auditor.ledger.terms import Values, compared, joined, mode_of, returns_people, values_of
 from shoal.connectors import files
-from shoal.connectors.ledger import DATA, RUN, Ledger
-from shoal.connectors.ledger.identities import (
-    ORIGINALS,
+from shoal.connectors.ledger import DATA, Ledger
+from shoal.connectors.ledger.private import (
+    DeferredRecords,
     Identities,
     KnownPeople,
     as_text,
     read_originals,
     token_of,
 )
-from shoal.connectors.ledger.panel import ARRIVALS, PENDING, WAITED, DeferredRecords
 from shoal.data.ledger_view import TOGETHER
 from shoal.data.person_names import names_of_nobody, person_name
 from shoal.data.table import Table
@@ -299,25 +297,7 @@ def _after(
     return CandidateRecords.joined([before.only(stays), replace(updated, changed=numbers >= 0)])
 
 
-# What each step of a ledger writes about people: keyed tokens, never names.
-#
-# Whole records are kept only while they wait, and by methods that publish the whole table anew.
-
-
-TRANSIENT_FILES = (PENDING, ORIGINALS, WAITED, ARRIVALS)
-"""The files that each step replaces; those of the step before are removed."""
-
-
-def write_known(ledger: Ledger, identities: Identities, folder: Path) -> tuple[int, ...]:
-    """Adds the release's people to those ever published; the steps whose runs stay in use."""
-    if identities.subjects is None:
-        return ()
-    known = KnownPeople(ledger)
-    known.add_and_count_known(identities.subjects[identities.is_real])
-    stay = [n for n, run in ledger.runs().items() if any(run is kept for kept in known.runs)]
-    if len(stay) < len(known.runs):
-        known.runs[-1].astype("<u8", copy=False).tofile(folder / RUN)
-    return tuple(stay)
+# People, by keyed tokens and never by name.
 
 
 def with_tokens(frame: pl.DataFrame, terms: Terms) -> pl.DataFrame:

@@ -22,8 +22,7 @@ from shoal.auditor.measure import measure
 from shoal.auditor.reading import read_release
 from shoal.connectors import files
 from shoal.connectors.ledger import DATA
-from shoal.connectors.ledger.identities import Identities
-from shoal.connectors.ledger.panel import DeferredRecords
+from shoal.connectors.ledger.private import DeferredRecords, Identities
 from shoal.connectors.outputs import describe_file
 from shoal.data.certificate import Certificate
 from shoal.data.faults import faults

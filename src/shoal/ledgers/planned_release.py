@@ -12,7 +12,7 @@ import polars as pl
 
 from shoal.auditor.ledger.export import parts_of, table_as_of
 from shoal.auditor.ledger.release_view import ReleaseReading
-from shoal.connectors.ledger.identities import Identities
+from shoal.connectors.ledger.private import Identities
 from shoal.data.classes import Classes
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix

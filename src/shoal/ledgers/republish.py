@@ -23,15 +23,21 @@ from shoal.connectors.database.address import SQLITE, TableAddress, is_address, 
 from shoal.connectors.database.release_tables import ListedRelease, ReleaseRows
 from shoal.connectors.frames import Frame, FrameT, like
 from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
-from shoal.connectors.ledger.identities import as_text, carry_over, write_originals
-from shoal.connectors.ledger.panel import PANEL_FILES, DeferredRecords
+from shoal.connectors.ledger.private import (
+    REPLACED,
+    DeferredRecords,
+    as_text,
+    carry_over,
+    write_known,
+    write_originals,
+)
 from shoal.connectors.outputs import check_not_read
 from shoal.data.certificate import Certificate
 from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError, LedgerError, PromiseError
-from shoal.ledgers.increment import TRANSIENT_FILES, Terms, write_known
+from shoal.ledgers.increment import Terms
 from shoal.ledgers.next_release import plan, write_and_audit
 from shoal.ledgers.planned_release import PlannedRelease
 from shoal.policy.binding.columns import check_columns, check_people, input_warnings
@@ -39,8 +45,6 @@ from shoal.policy.binding.files import original_frame, read_original, table_give
 from shoal.policy.policy import Policy, PolicyLike
 
 DEFAULT_METHOD = "crp"
-REPLACED = (*TRANSIENT_FILES, *PANEL_FILES)
-"""The private files of which each step has its own."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +194,12 @@ def republish_source(
                 if takes is not None:
                     takes.bind()
                 step, refused = ledger.commit(
-                    draft, source.sha256, records, REPLACED, runs, publishes=planned is not None
+                    draft,
+                    source.sha256,
+                    records,
+                    REPLACED,
+                    runs,
+                    publishes=planned is not None,
                 )
     return Republication(
         step.release,

@@ -15,8 +15,13 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.ledger.terms import mode_of, sensitive_names
-from shoal.connectors.ledger.identities import KnownPeople, as_text
-from shoal.connectors.ledger.panel import DeferredRecords, PanelState, has_panel
+from shoal.connectors.ledger.private import (
+    DeferredRecords,
+    KnownPeople,
+    PanelState,
+    as_text,
+    has_panel,
+)
 from shoal.data.ledger_view import (
     CARRIED,
     CLOSED,

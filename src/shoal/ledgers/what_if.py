@@ -21,7 +21,7 @@ from shoal.auditor.ledger.terms import check_policy, sensitive_names
 from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame
 from shoal.connectors.ledger import Ledger
-from shoal.connectors.ledger.panel import DeferredRecords, PanelState
+from shoal.connectors.ledger.private import DeferredRecords, PanelState
 from shoal.data.certificate import Certificate
 from shoal.data.ledger_view import CARRIED, LOCKSTEP, TOGETHER, Panel
 from shoal.data.partition import Partition

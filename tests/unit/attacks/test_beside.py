@@ -304,7 +304,7 @@ def test_a_ledger_is_one_release_by_the_classes_of_all_its_increments(tmp_path):
 def ledger_classes(folder):
     """Token -> class, from the published files and the private rows; names by their tokens."""
     from shoal.connectors.ledger import Ledger
-    from shoal.connectors.ledger.identities import Identities, token_of
+    from shoal.connectors.ledger.private import Identities, token_of
 
     ledger = Ledger.at(folder)
     name_of = {

@@ -28,7 +28,7 @@ from shoal.auditor.ledger.release_view import (
     ReleaseView,
     numbered,
 )
-from shoal.connectors.ledger.identities import KnownPeople
+from shoal.connectors.ledger.private import KnownPeople
 
 MOST = 8  # records of the second release: every mapping is enumerated
 

@@ -32,7 +32,7 @@ from shoal.auditor.stream_trace import StreamSource, audit_stream, audit_traced
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.ledger import Ledger
-from shoal.connectors.ledger.identities import token_of
+from shoal.connectors.ledger.private import token_of
 from shoal.connectors.traces import is_of_stream, read_trace, rows_given
 from shoal.data.person_names import same_value
 from shoal.data.progress import Progress, no_progress

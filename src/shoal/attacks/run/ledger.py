@@ -20,7 +20,7 @@ from shoal.attacks.run.request import Asked, AttackRequest, asked_attacks
 from shoal.auditor.ledger.history import LedgerAudit, audit_releases, policy_with
 from shoal.auditor.ledger.release_view import ReleaseReading, rows_of_release
 from shoal.connectors.ledger import Ledger
-from shoal.connectors.ledger.identities import Identities, as_text, read_originals
+from shoal.connectors.ledger.private import Identities, as_text, read_originals
 from shoal.data.attack_scene import (
     AttackScene,
     Control,

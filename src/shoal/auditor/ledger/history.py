@@ -34,7 +34,7 @@ from shoal.auditor.ledger.release_view import (
 from shoal.auditor.ledger.terms import Values, joined, values_of
 from shoal.connectors import files
 from shoal.connectors.ledger import Ledger
-from shoal.connectors.ledger.identities import Identities, KnownPeople
+from shoal.connectors.ledger.private import Identities, KnownPeople
 from shoal.data.certificate import Certificate
 from shoal.data.person_names import as_compared, same_value
 from shoal.data.progress import Progress, no_progress

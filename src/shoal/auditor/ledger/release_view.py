@@ -14,7 +14,7 @@ from shoal.auditor.measure import Measured, measure
 from shoal.auditor.reading import read_release
 from shoal.connectors import files
 from shoal.connectors.ledger import DATA, Ledger
-from shoal.connectors.ledger.identities import Identities
+from shoal.connectors.ledger.private import Identities
 from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.table import Table

@@ -13,7 +13,7 @@ import polars as pl
 
 from shoal.auditor.description import FREE
 from shoal.connectors.ledger import HIERARCHIES, POLICY, Ledger, PolicyFiles
-from shoal.connectors.ledger.identities import Identities
+from shoal.connectors.ledger.private import Identities
 from shoal.data.ledger_view import CARRIED, LOCKSTEP, TOGETHER
 from shoal.data.regular_files import readable
 from shoal.data.release import is_withheld
