@@ -183,8 +183,8 @@ def collect_candidates(
     arriving = CandidateRecords.of(frame.filter(is_new), subject)
     published = _published(frame.columns, terms)
     _refuse_known(arriving.subjects, terms)
-    pending = frame.clear() if deferred.frame is None else deferred.frame.select(frame.columns)
-    waiting = replace(CandidateRecords.of(pending, subject), waited=deferred.increments_waited)
+    waiting = CandidateRecords.of(deferred.frame_like(frame), subject)
+    waiting = replace(waiting, waited=deferred.increments_waited)
     deleted = returning = 0
     if not is_new.all():
         assert subject is not None  # checked with the policy

@@ -200,40 +200,27 @@ def records_of(
     subject = policy.subject
     assert subject is not None
     _check_one_record(arriving, subject)
-    superseded, waiting = 0, deferred.frame
-    waited = np.zeros(arriving.height, dtype=np.int32)
-    if waiting is not None:
-        stays = ~waiting[subject].is_in(arriving[subject].to_list())
-        superseded = int((~stays).sum())
-        # a newer record is as old as the one that it replaces: it is people who wait
-        since = dict(zip(waiting[subject].to_list(), deferred.increments_waited, strict=True))
-        arriving = pl.concat([waiting.filter(stays).select(arriving.columns), arriving])
-        waited = np.array([since.get(p, 0) for p in arriving[subject].to_list()], dtype=np.int32)
-    everybody = arriving.height
-    person = state.places(as_numbers(arriving[subject]))
-    may_show = _may_show(arriving, person, state, policy)
-    waited = np.where(person < 0, waited, 0).astype(np.int32)[may_show]
-    arriving, person = arriving.filter(may_show), person[may_show]
-    withheld = everybody - arriving.height
-    is_carried = np.zeros(len(person), dtype=bool)
-    if state.panel.mode == CARRIED:
-        rows, absent = _for_the_absent(arriving, person, state, subject)
-        arriving = pl.concat([arriving, rows])
-        person = np.concatenate([person, absent])
-        is_carried = np.arange(len(person)) >= len(is_carried)
-        waited = np.concatenate([waited, np.zeros(len(absent), dtype=np.int32)])
-    records = np.full(len(person), -1, dtype=np.int64)
-    records[person >= 0] = state.records[person[person >= 0]]
+    waiting = deferred.frame_like(arriving)
+    stays = ~waiting[subject].is_in(arriving[subject].to_list())
+    # a newer record is as old as the one that it replaces: it is people who wait
+    since = dict(zip(waiting[subject].to_list(), deferred.increments_waited.tolist(), strict=True))
+    everybody = pl.concat([waiting.filter(stays), arriving])
+    person = state.places(as_numbers(everybody[subject]))
+    may_show = _may_show(everybody, person, state, policy)
+    here, person = everybody.filter(may_show), person[may_show]
+    rows, absent = _for_the_absent(here, person, state, subject)
+    shown, person = pl.concat([here, rows]), np.concatenate([person, absent])
+    waited = np.array([since.get(p, 0) for p in shown[subject].to_list()], dtype=np.int32)
     people = ReturningRecords(
-        table=Table(arriving),
-        records=records,
+        table=Table(shown),
+        records=np.append(state.records, -1)[person],
         subject=subject,
         changed=np.zeros(len(person), dtype=bool),
-        waited=waited,
+        waited=np.where(person < 0, waited, np.int32(0)),
         person=person,
-        is_carried=is_carried,
-        superseded=superseded,
-        withheld=withheld,
+        is_carried=np.arange(len(person)) >= here.height,
+        superseded=int((~stays).sum()),
+        withheld=everybody.height - here.height,
     )
     # by quasi-identifiers alone: an order by values would make groups depend on them where people
     # are alike

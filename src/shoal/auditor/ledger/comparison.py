@@ -143,10 +143,8 @@ def common_values(step: Transition, least: int) -> HistoryFinding:
 def values_shown(labels: np.ndarray, values: np.ndarray, count: int) -> list[frozenset[int]]:
     """The set of values that each class shows. labels, values: (n,) class and hashed value."""
     kept = labels >= 0
-    classes, shown, _ = counts_by_class(labels[kept], values[kept])
-    ends = np.searchsorted(classes, np.arange(count), side="right").tolist()
-    values_of = shown.tolist()
-    return [frozenset(values_of[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
+    shown = values_by_class(labels[kept], values[kept])
+    return [frozenset(shown.get(label, ())) for label in range(count)]
 
 
 def too_frequent(labels: np.ndarray, values: np.ndarray, count: int, least: int) -> np.ndarray:

@@ -349,6 +349,10 @@ class DeferredRecords:
     def records(self) -> int:
         return 0 if self.frame is None else self.frame.height
 
+    def frame_like(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The records in the columns of a frame; no rows where none wait."""
+        return frame.clear() if self.frame is None else self.frame.select(frame.columns)
+
     @property
     def increments_waited(self) -> np.ndarray:
         """(n,) int32; 0 where it was not counted."""
