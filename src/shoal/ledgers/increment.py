@@ -137,11 +137,11 @@ class CandidateRecords:
             frame, without_ways_out(reasons), self.returning, waited=self.waited[new]
         )
 
-    def placed(self, kept: np.ndarray) -> tuple[Self, DeferredRecords]:
-        """The records that are in a class, and those that wait for one; kept: (n,) bool."""
+    def waiting(self, kept: np.ndarray) -> DeferredRecords:
+        """The records that are in no class wait for one; kept: (n,) bool, those that are."""
         if kept.all():
-            return self, DeferredRecords(returning=self.returning)
-        return self.only(kept), self.only(~kept).defer(NO_ROOM)
+            return DeferredRecords(returning=self.returning)
+        return self.only(~kept).defer(NO_ROOM)
 
     def only(self, kept: np.ndarray) -> Self:
         """Some of the records; kept: (n,) bool."""

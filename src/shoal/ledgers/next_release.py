@@ -98,11 +98,10 @@ def _plan_new_classes(
         return None, candidates.defer("no class can be made of it yet")
     if not candidates.shows_new(kept):
         return None, candidates.defer(NO_ROOM)
-    shown, waiting = candidates.placed(kept)
-    if not kept.all():
-        bound = bound_table(shown.table, terms.policy)
+    waiting = candidates.waiting(kept)
     progress("recoding")
-    return recoded(shown, bound, placed, seconds, terms, values), waiting
+    planned = recoded(candidates, bound, kept, placed, terms, values)
+    return replace(planned, seconds=seconds), waiting
 
 
 # New records placed in published classes, whose boxes grow to cover them.
@@ -141,7 +140,7 @@ def plan_into_boxes(
     kept = placed.labels >= 0
     if not kept.any():
         return None, candidates.defer(NO_ROOM)
-    shown, waiting = candidates.placed(kept)
+    waiting = candidates.waiting(kept)
     progress("recoding")
     labels = np.concatenate([np.repeat(np.arange(count, dtype=np.int32), 2), placed.labels])
     recoding = Recoding.of(labels, placed.count, bound.encoded.attributes)
@@ -152,11 +151,11 @@ def plan_into_boxes(
     order = published_order(frame, policy.quasi, bound.schema.render)
     known = np.flatnonzero(order >= old)
     assert current.identities is not None
-    identities = Identities.joined([current.identities, shown.identities()]).take(order)
+    people = [current.identities, candidates.only(kept).identities()]
     planned = PlannedRelease(
         frame[order],
         bound.schema,
-        identities.numbered(terms.ledger.last_step().records),
+        Identities.joined(people).take(order).numbered(terms.ledger.last_step().records),
         originals=new.frame.clear(),
         truth=Truth(table, bound.encoded, np.flatnonzero(kept)[order[known] - old] + 2 * count),
         seconds=seconds,

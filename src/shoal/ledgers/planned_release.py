@@ -50,7 +50,7 @@ class PlannedRelease:
     identities: Identities
     originals: pl.DataFrame
     truth: Truth
-    seconds: float
+    seconds: float = 0.0
     known: np.ndarray | None = None
     counterfeits: pl.DataFrame | None = None
     panel: Mapping[str, Any] | None = None
@@ -185,17 +185,20 @@ def _sensitive_attribute(policy: Policy, candidates: CandidateRecords) -> str:
 def recoded(
     candidates: CandidateRecords,
     bound: BoundTable,
+    kept: np.ndarray,
     placed: Placement,
-    seconds: float,
     terms: Terms,
     values: list[str] | None = None,
 ) -> PlannedRelease:
-    """The rows of all these records and of invented ones, in the order that the policy asks for.
+    """The rows of the records that are kept and of invented ones, in the order that the policy asks
+    for.
 
-    seconds: that the method took. values: the text of each sensitive value, where the method
-    invents rows.
+    kept: (n,) bool. values: the text of each sensitive value, where the method invents rows.
     """
     policy = terms.policy
+    if not kept.all():
+        candidates = candidates.only(kept)
+        bound = bound_table(candidates.table, policy)
     partition = Partition(placed.labels[placed.labels >= 0], placed.count)
     in_input_order = replace(bound.schema, render=replace(bound.schema.render, order="input"))
     # a method that invents rows suppresses none, and classes are whole only with those rows
@@ -225,7 +228,6 @@ def recoded(
         identities.take(order).numbered(terms.ledger.last_step().records),
         originals=candidates.table.frame[real],
         truth=replace(found.truth, rows=real),
-        seconds=seconds,
         known=None if is_real.all() else np.flatnonzero(is_real),
         counterfeits=counterfeits,
     )

@@ -103,8 +103,14 @@ def republish(
     ledger.
     """
     policy = Policy.of(policy)
-    source = increment_of(frame, policy)
-    done = republish_source(source, policy, Path(ledger), allow_leaks, progress, output)
+    done = republish_file(
+        increment_of(frame, policy),
+        policy,
+        ledger,
+        output=output,
+        allow_leaks=allow_leaks,
+        progress=progress,
+    )
     if done.release is None or done.repeated:
         return cast(Republication[FrameT], done)
     written = files.read_as(Ledger(Path(ledger)).folder(done.release) / DATA, ".csv").frame
@@ -112,7 +118,7 @@ def republish(
 
 
 def republish_file(
-    increment_path: str,
+    increment: str | files.SourceFile,
     policy: Policy,
     ledger_path: str | Path,
     *,
@@ -120,27 +126,19 @@ def republish_file(
     allow_leaks: bool = False,
     progress: Progress = no_progress,
 ) -> Republication[Frame]:
-    """Append the records of a file as the next release; a file is not published twice."""
-    check_table(output, Path(ledger_path), increment_path)
-    progress("reading the increment")
-    source = read_increment(increment_path, policy)
-    return republish_source(source, policy, Path(ledger_path), allow_leaks, progress, output)
+    """Append the records of a file as the next release; a file is not published twice.
 
-
-def republish_source(
-    source: files.SourceFile,
-    policy: Policy,
-    ledger_path: Path,
-    allow_leaks: bool,
-    progress: Progress = no_progress,
-    output: str | None = None,
-) -> Republication[Frame]:
-    """Append records that were read already; a hash is not published twice."""
+    increment: its path, or what was read already.
+    """
+    ledger = Ledger(Path(ledger_path))
+    check_table(output, ledger, increment)
+    source = increment
+    if isinstance(source, str):
+        progress("reading the increment")
+        source = read_increment(source, policy)
     started = time.process_time()
-    check_table(output, ledger_path)
     policy.require_answers()
     policy = with_defaults(policy)
-    ledger = Ledger(ledger_path)
     terms = Terms(policy, policy.build_method("republish"), ledger)
     check_policy(policy, terms.method)
     check_increment(source, policy)
@@ -298,7 +296,7 @@ def _write_private_state(
 # than the ledger shows that the ledger is: nothing is appended beside either.
 
 
-def check_table(output: str | None, ledger: Path, increment: str | None = None) -> None:
+def check_table(output: str | None, ledger: Ledger, increment: str | files.SourceFile) -> None:
     """Raises InputError where releases can't go there; looks at no database yet."""
     if output is None:
         return
@@ -309,8 +307,8 @@ def check_table(output: str | None, ledger: Path, increment: str | None = None) 
         )
     address = parse(output)
     if address.kind == SQLITE:
-        check_outside(ledger, address.location)
-    if increment is not None:
+        check_outside(ledger.path, address.location)
+    if isinstance(increment, str):
         check_not_read(output, increment, [])
 
 

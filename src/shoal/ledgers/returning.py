@@ -16,11 +16,11 @@ import polars as pl
 
 from shoal.auditor.ledger.terms import mode_of, sensitive_names
 from shoal.connectors.ledger.private import (
+    MEMBERS,
     DeferredRecords,
     KnownPeople,
     PanelState,
     as_text,
-    has_panel,
 )
 from shoal.data.ledger_view import (
     CARRIED,
@@ -32,7 +32,7 @@ from shoal.data.ledger_view import (
     PanelChange,
     Placement,
 )
-from shoal.data.progress import Progress
+from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError
 from shoal.ledgers.increment import (
@@ -112,11 +112,8 @@ def plan_returning(
     operations_of(arriving, terms)  # nothing but new records
     people = records_of(arriving, deferred, state, terms.policy)
     _refuse_strangers(people, terms)
-    if not len(people.person):
-        return None, DeferredRecords(None, (NOBODY,), panel=state)
-    progress(f"finding classes by {terms.policy.method_name}")
     arrivals = deferred.arrivals_with(frame.height)
-    found, waiting = place_returning(people, state, arrivals, terms)
+    found, waiting = place_returning(people, state, arrivals, terms, progress)
     if found is None:
         return None, waiting
     progress("recoding")
@@ -124,12 +121,19 @@ def plan_returning(
 
 
 def place_returning(
-    people: ReturningRecords, state: PanelState, arrivals: tuple[int, ...], terms: Terms
+    people: ReturningRecords,
+    state: PanelState,
+    arrivals: tuple[int, ...],
+    terms: Terms,
+    progress: Progress = no_progress,
 ) -> tuple[ReturningPlan | None, DeferredRecords]:
     """Which of these records are published, None where none are; and those that wait.
 
     arrivals: records of the last increments. Raises InputError for bad records.
     """
+    if not len(people.person):
+        return None, DeferredRecords(None, (NOBODY,), panel=state)
+    progress(f"finding classes by {terms.policy.method_name}")
     bound = bound_table(people.table, terms.policy)
     obstacles = nearest_feasible(terms.policy.build_promises(), bound.whole_table)
     if obstacles:
@@ -158,7 +162,7 @@ def place_returning(
 
 def refuse_panel(terms: Terms) -> None:
     """Raises InputError where a ledger of people who come again would lose their groups."""
-    if has_panel(terms.ledger.last_folder):
+    if (terms.ledger.last_folder / MEMBERS).exists():
         raise InputError(
             f"method '{terms.method.name}': publishes each person once, and the ledger's people"
             " come again; go on with its method, or begin another ledger"
@@ -327,9 +331,7 @@ def _released(
     with the groups as they are then.
     """
     kept = found.placed.labels >= 0
-    shown = found.people.only(kept)
-    bound = found.bound if kept.all() else bound_table(shown.table, terms.policy)
-    planned = recoded(shown, bound, found.placed, found.seconds, terms)
+    planned = recoded(found.people, found.bound, kept, found.placed, terms)
     names, is_carried = sensitive_names(terms.policy), found.state.panel.mode == CARRIED
     values = planned.originals.select(names) if is_carried else None
     founded = found.founded[kept][planned.truth.rows]
@@ -337,4 +339,5 @@ def _released(
     assert tokens is not None  # checked with the policy
     release = terms.ledger.last_step().releases + 1
     panel = found.state.published(release, tokens, records, founded, values)
-    return replace(planned, panel=found.stated), replace(waiting, panel=panel)
+    planned = replace(planned, seconds=found.seconds, panel=found.stated)
+    return planned, replace(waiting, panel=panel)

@@ -35,7 +35,7 @@ from shoal.ledgers.republish import (
     check_increment,
     check_ledger,
     increment_of,
-    republish_source,
+    republish_file,
     with_defaults,
 )
 from shoal.ledgers.returning import (
@@ -142,7 +142,7 @@ def _warm_up(source: SourceFile, policy: Policy, folder: Path) -> None:
     )
     with always(compiled=True), suppress(ShoalError):
         for turn, frame in enumerate((some, others)):
-            republish_source(SourceFile(frame, f"{turn}"), policy, folder, allow_leaks=True)
+            republish_file(SourceFile(frame, f"{turn}"), policy, folder, allow_leaks=True)
 
 
 def _prospect(
@@ -296,13 +296,10 @@ class Run:
         people = records_of(frame, self._waiting, self.state, terms.policy)
         self.served = 0.0
         arrivals = self._waiting.arrivals_with(frame.height)
-        if not len(people.person):
-            self._waiting = DeferredRecords(arrivals=arrivals)
-            return
         found, waiting = place_returning(people, self.state, arrivals, terms)
         if terms.is_priced:
             waiting = waiting.after(terms.method.deadline, arrivals)
-        self._waiting = replace(waiting, arrivals=arrivals)
+        self._waiting = waiting
         assert waiting.panel is not None
         self.state = waiting.panel
         if found is not None:

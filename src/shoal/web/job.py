@@ -343,14 +343,14 @@ def _republish(asked: Asked, tell: Tell, line: Line) -> Asked:
     from shoal.auditor.ledger.terms import policy_of
     from shoal.connectors.ledger import Ledger
     from shoal.errors import InputError
-    from shoal.ledgers.republish import read_increment, republish_source
+    from shoal.ledgers.republish import read_increment, republish_file
 
     folder = Path(asked["folder"])
     policy = policy_of(Ledger(folder)).with_method(asked["method"], {})
     source = read_increment(asked["increment"], policy)
     if source.sha256 != asked["sha256"]:
         raise InputError("increment: is not the one that was signed off; try it again")
-    done = republish_source(source, policy, folder, allow_leaks=False, progress=tell)
+    done = republish_file(source, policy, folder, progress=tell)
     return {"release": done.release, "waiting": done.waiting, "head": done.head}
 
 

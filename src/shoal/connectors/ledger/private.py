@@ -209,11 +209,6 @@ _WORD = "rounds{}"
 _BITS = 64
 
 
-def has_panel(step: Path) -> bool:
-    """Whether a private step remembers groups of people."""
-    return (step / MEMBERS).exists()
-
-
 @dataclass(frozen=True)
 class PanelState:
     """A panel with its people.
