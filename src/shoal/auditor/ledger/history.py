@@ -80,10 +80,15 @@ class PeopleHistory:
     def findings(self, release: int, k: int, guards: str) -> list[HistoryFinding]:
         """What the releases so far give away together. guards: what the last one rests on."""
         histories, people = np.unique(self.classes, axis=0, return_counts=True)
-        found = [_finding("atoms", release, people, people, k, guards == CELLS)]
+        # among how many people those of each history are, and whether less than k breaks it
+        checks = {"atoms": (people, guards == CELLS)}
         if guards == COMPANY:
-            company = company_of(histories, people)
-            found.append(_finding("company", release, company, people, k, True))
+            checks["company"] = company_of(histories, people), True
+        found = []
+        for check, (sizes, breaks) in checks.items():
+            few = int(people[sizes < k].sum())
+            least = {"least": int(sizes.min(initial=len(self.tokens)))}
+            found.append(HistoryFinding(check, (1, release), few, breaks and few > 0, least))
         return found
 
 
@@ -111,15 +116,6 @@ def company_of(histories: np.ndarray, people: np.ndarray) -> np.ndarray:
                 shares = (histories[theirs][:, at] == histories[i, at]).all(axis=1)
                 company[i] = people[theirs[shares]].sum()
     return company
-
-
-def _finding(
-    check: str, release: int, sizes: np.ndarray, people: np.ndarray, k: int, breaks: bool
-) -> HistoryFinding:
-    """sizes: (m,) among how many people those of each history are; people: (m,) how many."""
-    few = int(people[sizes < k].sum())
-    least = {"least": int(sizes.min()) if len(sizes) else 0}
-    return HistoryFinding(check, (1, release), few, breaks and few > 0, least)
 
 
 @dataclass(frozen=True)

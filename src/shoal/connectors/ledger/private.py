@@ -37,6 +37,8 @@ def read_table(path: Path) -> pl.DataFrame | None:
 
 
 ROWS = "rows.parquet"
+_COLUMNS = {"records": "record", "subjects": "subject"}
+"""Of its fields, those with a name of their own in the file."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +63,17 @@ class Identities:
         return np.ones(len(self.records), dtype=bool) if self.invented is None else ~self.invented
 
     @property
+    def _known(self) -> dict[str, np.ndarray]:
+        """What is known of every row, by field."""
+        return {name: part for name, part in vars(self).items() if part is not None}
+
+    @property
     def is_changed(self) -> np.ndarray:
         return np.zeros(len(self.records), dtype=bool) if self.changed is None else self.changed
 
     def take(self, rows: np.ndarray) -> Identities:
         """The identities of some of the rows, in that order."""
-        parts = (self.records, self.subjects, self.invented, self.changed)
-        return Identities(*(None if part is None else part[rows] for part in parts))  # type: ignore[arg-type]
+        return replace(self, **{name: part[rows] for name, part in self._known.items()})
 
     def numbered(self, following: int) -> Identities:
         """The identities, new records numbered from `following` on."""
@@ -88,14 +94,8 @@ class Identities:
         )
 
     def write_rows(self, folder: Path) -> None:
-        columns = {
-            "record": self.records,
-            "subject": self.subjects,
-            "invented": self.invented,
-            "changed": self.changed,
-        }
-        present = {name: column for name, column in columns.items() if column is not None}
-        write_table(pl.DataFrame(present), folder / ROWS)
+        columns = {_COLUMNS.get(name, name): part for name, part in self._known.items()}
+        write_table(pl.DataFrame(columns), folder / ROWS)
 
     @classmethod
     def read(cls, folder: Path) -> Identities:
@@ -105,13 +105,8 @@ class Identities:
             raise LedgerError(
                 f"private step {folder.name}: {ROWS} is missing; restore the private part"
             )
-        columns = {name: frame[name].to_numpy() for name in frame.columns}
-        return cls(
-            columns["record"],
-            columns.get("subject"),
-            columns.get("invented"),
-            columns.get("changed"),
-        )
+        fields = {column: name for name, column in _COLUMNS.items()}
+        return cls(**{fields.get(name, name): frame[name].to_numpy() for name in frame.columns})
 
 
 # Whole records behind a release, which methods keep that publish the whole table anew.
