@@ -182,11 +182,8 @@ def _rows_of(own: Identities, earlier: Identities) -> np.ndarray:
 
 def _persons(own: Identities, release: ShownRelease, earlier: Identities) -> np.ndarray:
     """(m,) the person of each earlier row, in the newest release's numbers."""
-    one, other = (
-        part.records if part.subjects is None else part.subjects for part in (own, earlier)
-    )
-    known, first = np.unique(one, return_index=True)
-    others, number = np.unique(other, return_inverse=True)
+    known, first = np.unique(own.people, return_index=True)
+    others, number = np.unique(earlier.people, return_inverse=True)
     at = places_among(known, others)
     strangers = release.records + np.arange(len(others))
     person = np.where(at >= 0, release.persons[first[at]], strangers)

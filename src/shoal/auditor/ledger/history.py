@@ -381,7 +381,6 @@ def _release_view(number: int, reading: ReleaseReading, following: int) -> Relea
     rest = _hashes(reading.frame, [a.name for a in schema.published if a.role is not Role.QUASI])
     values, is_value = _sensitive_values(reading.frame, schema)
     identities = reading.identities or Identities(following + np.arange(len(labels)))
-    subjects = identities.subjects
     return ReleaseView(
         number,
         identities.records[real],
@@ -390,9 +389,9 @@ def _release_view(number: int, reading: ReleaseReading, following: int) -> Relea
         hi,
         rest[real],
         values_shown(labels, values, count),
-        subjects=None if subjects is None else subjects[real],
-        changed=None if reading.identities is None else identities.is_changed[real],
-        no_value=frozenset(values[~is_value].tolist()),
+        identities.is_changed[real],
+        identities.people[real],
+        frozenset(values[~is_value].tolist()),
     )
 
 

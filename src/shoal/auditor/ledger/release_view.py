@@ -70,11 +70,9 @@ def lists_by_key(keys: np.ndarray, items: np.ndarray) -> dict[int, list[int]]:
     return lists
 
 
-def people_per(groups: np.ndarray, count: int, subjects: np.ndarray | None) -> np.ndarray:
-    """Distinct subjects of each group, (count,) int64."""
-    if subjects is None:
-        return np.bincount(groups, minlength=count)
-    number, many = numbered(groups, subjects)
+def people_per(groups: np.ndarray, count: int, people: np.ndarray) -> np.ndarray:
+    """Distinct people of each group, (count,) int64."""
+    number, many = numbered(groups, people)
     of_pair = np.zeros(many, dtype=np.int64)
     of_pair[number] = groups
     return np.bincount(of_pair, minlength=count)
@@ -145,8 +143,8 @@ class ReleaseView:
     lo, hi: (classes, d) float64, what each class shows, in numbers, ranks or leaves.
     rest: (n,) uint64, everything else that a row shows.
     shown: the sensitive values (hashed) that each class shows.
-    subjects: (n,) uint64 tokens, None where every record is its own person.
-    changed: (n,) bool, records that are updates of published ones; None where there are none.
+    changed: (n,) bool, records that are updates of published ones.
+    people: (n,) uint64, as in `Identities`.
     no_value: of the values in `shown`, those that stand for none, which count as one.
     """
 
@@ -157,8 +155,8 @@ class ReleaseView:
     hi: np.ndarray
     rest: np.ndarray
     shown: Sequence[frozenset[int]]
-    subjects: np.ndarray | None = None
-    changed: np.ndarray | None = None
+    changed: np.ndarray
+    people: np.ndarray
     no_value: frozenset[int] = frozenset()
 
     @property
@@ -187,9 +185,8 @@ class RecordHistory:
     """All that the releases so far say of every record, by its running number.
 
     label: class in the current table, -1 for records that left or are suppressed. cell: number of
-    the cell. rest: as in `ReleaseView`. people: its subject. lo, hi: of the classes of the current
-    table. signature: index in `sets` of the sensitive values that all classes of the record had in
-    common.
+    the cell. rest, people: as in `ReleaseView`. lo, hi: of the classes of the current table.
+    signature: index in `sets` of the sensitive values that all classes of the record had in common.
     """
 
     label: np.ndarray = field(default_factory=_no_numbers)
@@ -258,8 +255,7 @@ class RecordHistory:
         self.label[release.records] = np.where(is_kept, release.labels + classes, -1)
         self.cell[release.records] = np.where(is_kept, cells + self.cells, -1)
         self.rest[release.records] = release.rest
-        if release.subjects is not None:
-            self.people[release.records] = release.subjects
+        self.people[release.records] = release.people
 
 
 # A published release of a ledger as an audit reads it, and who stands behind its rows.

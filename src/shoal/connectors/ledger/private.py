@@ -58,6 +58,11 @@ class Identities:
     changed: np.ndarray | None = None
 
     @property
+    def people(self) -> np.ndarray:
+        """(n,) the token of each row's person; its number where every record is its own person."""
+        return self.records if self.subjects is None else self.subjects
+
+    @property
     def is_real(self) -> np.ndarray:
         """(n,) bool; all rows but the invented ones."""
         return np.ones(len(self.records), dtype=bool) if self.invented is None else ~self.invented
