@@ -150,7 +150,6 @@ def plan_into_boxes(
     frame = _recoded_table(current.frame, new, of_rows, bound).filter(stays)
     order = published_order(frame, policy.quasi, bound.schema.render)
     known = np.flatnonzero(order >= old)
-    assert current.identities is not None
     people = [current.identities, candidates.only(kept).identities()]
     planned = PlannedRelease(
         frame[order],

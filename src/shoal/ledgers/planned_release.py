@@ -142,7 +142,6 @@ def view_of_records(
 
 def _signatures(current: ReleaseReading, values: list[int]) -> dict[int, tuple[int, ...]]:
     """By record number, the values that its class shows. values: the one of each row."""
-    assert current.identities is not None
     labels, shown = current.release.classes.labels.tolist(), dict[int, set[int]]()
     for label, value in zip(labels, values, strict=True):
         shown.setdefault(label, set()).add(value)

@@ -361,10 +361,9 @@ class _LedgerRows:
 
 def _rows_of(ledger: Ledger, number: int, policy: Policy) -> _LedgerRows:
     reading = ReleaseReading.at(ledger, number, policy)
-    assert reading.identities is not None
     assert reading.identities.subjects is not None
     classes = reading.release.classes
-    kept = (classes.labels >= 0) & reading.is_real
+    kept = (classes.labels >= 0) & reading.identities.is_real
     labels = classes.labels.astype(np.int64)
     return _LedgerRows(
         reading.identities.records[kept],

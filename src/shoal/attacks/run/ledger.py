@@ -103,10 +103,9 @@ def _scene(
     attacks: list[Attack],
 ) -> AttackScene:
     """The newest release by itself, with its people where the ledger knows their records."""
-    if not own.is_real.all():
+    if not own.identities.is_real.all():
         return _without_originals(own, policy, INVENTED)
     kept = read_originals(ledger)
-    assert own.identities is not None
     if kept is None or not np.array_equal(kept[1], own.identities.records):
         return _without_originals(own, policy, NO_ORIGINALS)
     original = Table(as_text(kept[0]))
@@ -133,7 +132,7 @@ def _without_originals(own: ReleaseReading, policy: Policy, why: str) -> AttackS
         classes.subjects,
         dict(classes.sensitive),
         plain_columns(Table(own.frame), own.schema),
-        None if own.is_real.all() else own.is_real,
+        None if own.identities.is_real.all() else own.identities.is_real,
     )
     nothing = np.zeros((shown.records, 0), dtype=np.int32)
     values = {name: column.codes.astype(np.int64) for name, column in shown.sensitive.items()}
@@ -154,8 +153,6 @@ def _aligned(
 ) -> EarlierRelease:
     """An earlier release, record by record: an attacker knows who came only later."""
     frame, identities = rows_of_release(ledger, number, policy)
-    assert identities is not None
-    assert own.identities is not None
     table, now = Table(frame), Table(own.frame)
     newer = Newer(now, release, own.schema)
     persons = _persons(own.identities, release, identities)

@@ -309,9 +309,10 @@ class LedgerHistory:
 
     def _remember(self, reading: ReleaseReading) -> int | None:
         """Who is in which class of a release; how many have several rows, None if not known."""
-        if reading.identities is None or reading.identities.subjects is None:
+        subjects = reading.identities.subjects
+        if subjects is None:
             return None
-        return self.returning.take(reading.identities.subjects, classes_shown(reading.release)[0])
+        return self.returning.take(subjects, classes_shown(reading.release)[0])
 
     def with_panel(self, certificate: Certificate, panel: Mapping[str, Any]) -> Certificate:
         """The certificate with what is stated of people who come again, and their risk."""
@@ -327,10 +328,10 @@ class LedgerHistory:
         return 1 - (1 - alone) ** int(releases.max(initial=0))
 
     def _published_twice(
-        self, number: int, covers: str, identities: Identities | None
+        self, number: int, covers: str, identities: Identities
     ) -> list[HistoryFinding]:
         """Whether an increment publishes people a second time."""
-        if identities is None or identities.subjects is None:
+        if identities.subjects is None:
             return []
         people = identities.subjects[identities.is_real]
         known = self.known.add_and_count_known(people)
@@ -361,9 +362,9 @@ class LedgerHistory:
         if covers == "increment" or number == 1:
             self.past.append(release)
             return findings
-        if reading.identities is None:
+        if not reading.identities.are_known:
             return [*findings, *compare_boxes(self.past, release, k)]
-        classes, real = reading.release.classes, reading.is_real
+        classes, real = reading.release.classes, reading.identities.is_real
         if not real.all():
             subjects = None if classes.subjects is None else classes.subjects[real]
             classes = classes.only(real, subjects)
@@ -373,14 +374,16 @@ class LedgerHistory:
 
 def _release_view(number: int, reading: ReleaseReading, following: int) -> ReleaseView:
     """following: the number of the first record of a release whose people are not known."""
-    release, schema, real = reading.release, reading.schema, reading.is_real
+    release, schema, real = reading.release, reading.schema, reading.identities.is_real
     labels, count = release.classes.labels, release.classes.count
     if schema.missing is not Missing.SUPPRESS:
         labels, count = classes_shown(release)
     lo, hi = _boxes(release, labels, count)
     rest = _hashes(reading.frame, [a.name for a in schema.published if a.role is not Role.QUASI])
     values, is_value = _sensitive_values(reading.frame, schema)
-    identities = reading.identities or Identities(following + np.arange(len(labels)))
+    identities = reading.identities
+    if not identities.are_known:
+        identities = Identities(following + np.arange(len(labels)))
     return ReleaseView(
         number,
         identities.records[real],
@@ -419,7 +422,7 @@ def _frequencies(number: int, reading: ReleaseReading, least: int) -> HistoryFin
     values, is_value = _sensitive_values(reading.frame, reading.schema)
     values = np.where(is_value, values, np.uint64(0))  # all texts for no value are one
     bad = too_frequent(labels, values, reading.release.classes.count, least)
-    people = int((bad[labels] & (labels >= 0) & reading.is_real).sum())
+    people = int((bad[labels] & (labels >= 0) & reading.identities.is_real).sum())
     counts = {"classes": int(bad.sum())}
     return HistoryFinding("frequencies", (number, number), people, people > 0, counts)
 

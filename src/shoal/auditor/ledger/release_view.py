@@ -261,14 +261,12 @@ class RecordHistory:
 # A published release of a ledger as an audit reads it, and who stands behind its rows.
 
 
-def rows_of_release(
-    ledger: Ledger, number: int, policy: Policy
-) -> tuple[pl.DataFrame, Identities | None]:
-    """The rows of a release, and whose they are; None without a private part."""
+def rows_of_release(ledger: Ledger, number: int, policy: Policy) -> tuple[pl.DataFrame, Identities]:
+    """The rows of a release, and whose they are, which nobody knows without a private part."""
     path = ledger.folder(number) / DATA
     frame = files.read_as(path, ".csv", policy.audited_columns).frame
     if not ledger.steps():
-        return frame, None
+        return frame, Identities.unknown(frame.height)
     identities = Identities.read(ledger.step_of(number))
     if len(identities.records) != frame.height:
         raise LedgerError(
@@ -284,14 +282,12 @@ class ReleaseReading:
     """
 
     frame: pl.DataFrame
-    identities: Identities | None
+    identities: Identities
     schema: Schema
     release: Release
 
     @classmethod
-    def of(
-        cls, frame: pl.DataFrame, identities: Identities | None, policy: Policy
-    ) -> ReleaseReading:
+    def of(cls, frame: pl.DataFrame, identities: Identities, policy: Policy) -> ReleaseReading:
         """These rows; raises InputError where they do not fit the policy."""
         table, schema = _bound(frame, identities, policy)
         release = read_release(table, schema, policy, None)
@@ -302,16 +298,9 @@ class ReleaseReading:
         """The release of this number."""
         return cls.of(*rows_of_release(ledger, number, policy), policy)
 
-    @property
-    def is_real(self) -> np.ndarray:
-        """(n,) bool; all rows but invented ones, which only the owner can tell."""
-        if self.identities is None:
-            return np.ones(self.frame.height, dtype=bool)
-        return self.identities.is_real
-
 
 def measured_as_published(
-    frame: pl.DataFrame, identities: Identities | None, policy: Policy
+    frame: pl.DataFrame, identities: Identities, policy: Policy
 ) -> tuple[ReleaseReading, Measured]:
     """A published release, and its measures as its readers find them."""
     table, schema = _bound(frame, identities, policy)
@@ -319,12 +308,10 @@ def measured_as_published(
     return ReleaseReading(table.frame, identities, schema, measured.release), measured
 
 
-def _bound(
-    frame: pl.DataFrame, identities: Identities | None, policy: Policy
-) -> tuple[Table, Schema]:
+def _bound(frame: pl.DataFrame, identities: Identities, policy: Policy) -> tuple[Table, Schema]:
     """A release with its people, and its schema."""
     subject = policy.subject
-    if subject is not None and identities is not None and identities.subjects is not None:
+    if subject is not None and identities.subjects is not None:
         frame = frame.with_columns(pl.Series(subject, identities.subjects))
     table = Table(frame)
     schema, findings = bind_release(table, policy)

@@ -190,7 +190,7 @@ def compared(policy: Policy) -> tuple[str, ...]:
     return tuple(sorted({name for model in asked for name in model.attributes}))
 
 
-def values_of(frame: pl.DataFrame, identities: Identities | None, policy: Policy) -> Values:
+def values_of(frame: pl.DataFrame, identities: Identities, policy: Policy) -> Values:
     """The values of one release, without withheld records.
 
     A person counts once for each value, where the person is known.
@@ -200,7 +200,7 @@ def values_of(frame: pl.DataFrame, identities: Identities | None, policy: Policy
         return {}
     kept = _in_a_class(frame, policy)
     people = pl.arange(frame.height, eager=True)
-    if identities is not None and identities.subjects is not None:
+    if identities.subjects is not None:
         people = pl.Series(identities.subjects)
     counts = {}
     for name in names:

@@ -57,6 +57,15 @@ class Identities:
     invented: np.ndarray | None = None
     changed: np.ndarray | None = None
 
+    @classmethod
+    def unknown(cls, rows: int) -> Identities:
+        """Those of a release whose private part is missing."""
+        return cls(np.full(rows, -1, dtype=np.int64))
+
+    @property
+    def are_known(self) -> bool:
+        return bool((self.records[self.is_real] >= 0).all())
+
     @property
     def people(self) -> np.ndarray:
         """(n,) the token of each row's person; its number where every record is its own person."""
