@@ -73,33 +73,6 @@ def around_far_centres(points, subject_ids, k, first):
     return labels
 
 
-@outer
-def join_nearest(points, left, person, labels, means, people, is_in, most):
-    """Puts each record of `left`, one by one, into the class of the nearest mean that has room;
-    labels in place.
-
-    Room: fewer than `most` people, or the record's own person. person: (len(left),) row of `is_in`,
-    (persons, classes) bool, who is in which class already; people: (classes,) how many are in each.
-    Both are kept up to date.
-    """
-    for at in range(len(left)):
-        best = -1
-        least = np.inf
-        for c in range(means.shape[1]):
-            if people[c] >= most and not is_in[person[at], c]:
-                continue
-            distance = 0.0
-            for j in range(means.shape[0]):
-                apart = points[j, left[at]] - means[j, c]
-                distance += apart * apart
-            if distance < least:
-                best = c
-                least = distance
-        labels[left[at]] = best
-        people[best] += not is_in[person[at], best]
-        is_in[person[at], best] = True
-
-
 @inner
 def _measure(points, origin, left, distance):
     """Squared distances of the first `left` points to the origin, tile by tile."""
@@ -216,8 +189,10 @@ def join_with_room(codes, left, person, labels, lo, hi, sizes, people, is_in, mo
     """Puts each record of `left`, one by one, into the class with room to which it adds least;
     labels in place.
 
-    Ties go to the lower class. Room, person, people, is_in: as in `farthest_first.join_nearest`.
-    lo, hi, sizes: the boxes of the classes, kept up to date.
+    Ties go to the lower class. Room: fewer than `most` people, or the record's own person. person:
+    (len(left),) row of `is_in`, (persons, classes) bool, who is in which class already; people:
+    (classes,) how many are in each. lo, hi, sizes: the boxes of the classes. All are kept up to
+    date.
     """
     count = lo.shape[0]
     cost = costs_of_boxes(lo, hi, costs)

@@ -163,7 +163,12 @@ def with_leftovers(
     else:
         sizes = np.bincount(labels[kept], minlength=count)
         means = np.stack([np.bincount(labels[kept], row[kept], count) for row in points]) / sizes
-        farthest_first.join_nearest(points, left, person, labels, means, people, is_in, 2 * k - 1)
+        for i, own in zip(left.tolist(), person.tolist(), strict=True):
+            distance = ((points[:, i, None] - means) ** 2).sum(axis=0)
+            nearest = int(np.where((people < 2 * k - 1) | is_in[own], distance, np.inf).argmin())
+            labels[i] = nearest
+            people[nearest] += not is_in[own, nearest]
+            is_in[own, nearest] = True
     return labels
 
 
