@@ -265,30 +265,22 @@ class Ledger(Chain):
         content = json.loads(json.dumps(vars(step)))
         content = {"schema": PRIVATE_SCHEMA, **content, "sha256": sha256_of_state(content)}
         (draft.private / STATE).write_text(json_text(content))
+        # there as soon as the step counts: a release, or else the step itself
+        place = self.folder(step.release) if step.release else self.state_file(number)
         refused = ""
         with signals_deferred():
             try:
-                self._place(draft, step)
+                move_into_place(draft.private, self.step_folder(number))
+                if publishes:
+                    open_to_readers(draft.published)
+                    move_into_place(draft.published, place)
                 self._finish(step)
             except OSError as failed:
-                if not self._is_placed(step):
+                if not place.exists():
                     raise
                 refused = failed.strerror or "no space or no permission"
         self._last = step
         return step, refused
-
-    def _place(self, draft: ReleaseDraft, step: LedgerStep) -> None:
-        """The private step first; the release is published by the rename behind it."""
-        move_into_place(draft.private, self.step_folder(step.number))
-        if step.release is not None:
-            open_to_readers(draft.published)
-            move_into_place(draft.published, self.folder(step.release))
-
-    def _is_placed(self, step: LedgerStep) -> bool:
-        """Whether the rename that a step is committed by was done."""
-        if step.release is None:
-            return self.state_file(step.number).is_file()
-        return self.folder(step.release).is_dir()
 
     def _finish(self, step: LedgerStep) -> None:
         """Note and mark a committed step, and remove the files that it replaces."""
