@@ -231,10 +231,16 @@ def rehearsals(
         check_increment(source, policy)
     key = secrets.token_bytes(32)  # people are as good by any name
     frames = [tokens_of(in_order_of_names(source.frame, policy), policy, key) for source in sources]
+    arrived = sum(frame.height for frame in frames)
     found = []
     for mode, method, asked in _settings(policy):
         progress(f"rehearsing {mode}, size {method.size}")
-        found.append(_rehearsal(frames, mode, method, asked))
+        run = Run(asked, method, mode)
+        for frame in frames:
+            run.step(frame)
+        patience = method.patience if mode == LOCKSTEP else None
+        outcome = run.published, run.served, run.gcp
+        found.append(Rehearsal(mode, method.size, patience, arrived, *outcome))
     return found
 
 
@@ -265,18 +271,6 @@ def _policy_of_mode(policy: Policy, mode: str) -> Policy:
     asked = Policy.from_dict(content, policy.base)
     check_policy(asked, asked.build_method("republish"))
     return asked
-
-
-def _rehearsal(
-    frames: Sequence[pl.DataFrame], mode: str, method: Sticky, policy: Policy
-) -> Rehearsal:
-    """One setting, from the first increment to the last."""
-    run = Run(policy, method, mode)
-    for frame in frames:
-        run.step(frame)
-    patience = method.patience if mode == LOCKSTEP else None
-    arrived = sum(frame.height for frame in frames)
-    return Rehearsal(mode, method.size, patience, arrived, run.published, run.served, run.gcp)
 
 
 class Run:
