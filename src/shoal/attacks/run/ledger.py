@@ -17,8 +17,9 @@ from shoal.attacks.run.attack import in_boxes, scene_of, tried
 from shoal.attacks.run.earlier import ABSENT, Newer, by_row, published_classes, row_order
 from shoal.attacks.run.people import AttackedRelease, plain_columns
 from shoal.attacks.run.request import Asked, AttackRequest, asked_attacks
-from shoal.auditor.ledger.history import LedgerAudit, audit_releases, policy_with
+from shoal.auditor.ledger.history import LedgerAudit, audit_releases
 from shoal.auditor.ledger.release_view import ReleaseReading, rows_of_release
+from shoal.auditor.ledger.terms import policy_of
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.private import Identities, as_text, read_originals
 from shoal.data.attack_scene import (
@@ -65,7 +66,7 @@ def audit_ledger(
     if not attack or not audit.releases:
         return audit
     ledger = Ledger.at(path)
-    found = attack_ledger(ledger, policy_with(ledger, k), request, progress)
+    found = attack_ledger(ledger, policy_of(ledger, k), request, progress)
     return replace(audit, attacks=found)
 
 

@@ -16,7 +16,6 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.description import column_roles
-from shoal.auditor.ledger import terms
 from shoal.auditor.ledger.comparison import compare, compare_boxes, too_frequent, values_shown
 from shoal.auditor.ledger.export import table_damage
 from shoal.auditor.ledger.release_view import (
@@ -31,7 +30,7 @@ from shoal.auditor.ledger.release_view import (
     measured_as_published,
     rows_of_release,
 )
-from shoal.auditor.ledger.terms import Values, joined, values_of
+from shoal.auditor.ledger.terms import Values, joined, policy_of, values_of
 from shoal.connectors import files
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.private import Identities, KnownPeople
@@ -214,7 +213,7 @@ def audit_releases(
         damage = [f"table: {finding}" for finding in table_damage(ledger, table)]
     if damage:
         return LedgerAudit([], damage)
-    policy = policy_with(ledger, k)
+    policy = policy_of(ledger, k)
     tables = [n for n in ledger.releases() if ledger.certificate(n).get("covers") == "table"]
     history = LedgerHistory(ledger, policy, last_table=max(tables, default=0))
     audits = []
@@ -222,12 +221,6 @@ def audit_releases(
         progress(f"release {number}: auditing")
         audits.append(history.audit(number))
     return LedgerAudit(audits, (), bool(ledger.steps()))
-
-
-def policy_with(ledger: Ledger, k: int | None) -> Policy:
-    """The policy that a ledger records, with another k where one is asked for."""
-    policy = terms.policy_of(ledger)
-    return policy if k is None else policy.with_k(k)
 
 
 def write_audit(audit: LedgerAudit, output: str) -> None:

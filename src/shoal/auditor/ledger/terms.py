@@ -81,9 +81,10 @@ def policy_files(policy: Policy) -> PolicyFiles:
     return PolicyFiles({POLICY: text.encode(), **tables})
 
 
-def policy_of(ledger: Ledger) -> Policy:
-    """The policy that a ledger was begun under."""
-    return Policy.load(ledger.path / POLICY)
+def policy_of(ledger: Ledger, k: int | None = None) -> Policy:
+    """The policy that a ledger was begun under, with another k where one is asked for."""
+    policy = Policy.load(ledger.path / POLICY)
+    return policy if k is None else policy.with_k(k)
 
 
 def check_same(policy: Policy, ledger: Ledger) -> None:

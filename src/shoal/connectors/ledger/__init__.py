@@ -19,9 +19,10 @@ An append lists both folders, and reads the end of the chain and every list of p
 people up in: it hashes 8 bytes for everybody who was ever published, and costs the same otherwise,
 however long the ledger is. `verify` checks every byte.
 
-    layout.py    where everything lies, how small files are read and drafts moved into their place
+    layout.py    where everything lies, the chain as it is read, and small files
     verify.py    what is damaged, missing, added or out of order
     commit.py    the ledger: lock, draft, commit
+    private.py   what the private part remembers of people
 """
 
 from __future__ import annotations
