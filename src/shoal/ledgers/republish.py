@@ -185,12 +185,12 @@ def republish_file(
                 (draft.published / CERTIFICATE).write_text(certificate.to_json())
                 records = max(records, int(planned.identities.records.max()) + 1)
             runs = _write_private_state(planned, waiting, terms, draft.private)
-            takes = None if planned is None else table
-            with nullcontext() if takes is None else takes.putting(draft.published):
+            target = None if planned is None else table  # which waiting records never see
+            with nullcontext() if target is None else target.putting(draft.published):
                 if not ledger.exists:
                     ledger.begin(policy_files(policy))
-                if takes is not None:
-                    takes.bind()
+                if target is not None:
+                    target.bind()
                 step, refused = ledger.commit(
                     draft,
                     source.sha256,

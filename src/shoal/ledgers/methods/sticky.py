@@ -108,8 +108,11 @@ class Sticky(Republisher):
         """A class for each group that can be published, united where promises fail."""
         k = max(promises.k, 2)  # nobody is published alone
         size = self.size_for(view.panel.mode, k)
-        groups, panel = self._rounds(increment, view, k)
-        groups, panel = self._parted(increment, view, promises, k, (groups, panel))
+        if view.panel.mode == LOCKSTEP:
+            published = _in_lockstep(increment, view, k, self.patience)
+        else:
+            published = _without_waiting(view, k), view.panel
+        groups, panel = self._parted(increment, view, promises, k, published)
         new = self._new_groups(increment, view, promises, (k, size), rng)
         if self.waiting == PRICED:
             due = is_due(increment, new, view, self.price, self.deadline)
@@ -139,12 +142,6 @@ class Sticky(Republisher):
                 f" {k} or more"
             )
         return self.size
-
-    def _rounds(self, increment: Matrix, view: LedgerView, k: int) -> Round:
-        """Which groups are published again, and who of each."""
-        if view.panel.mode == LOCKSTEP:
-            return _in_lockstep(increment, view, k, self.patience)
-        return _without_waiting(view, k), view.panel
 
     def _parted(
         self, increment: Matrix, view: LedgerView, promises: Promises, k: int, published: Round
