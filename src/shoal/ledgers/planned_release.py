@@ -258,13 +258,9 @@ def with_counterfeits(
     invented = invented.with_columns(
         pl.col(name).cast(dtype) for name, dtype in frame.schema.items()
     )
-    real, more = len(identities.records), len(models)
-    return pl.concat([frame, invented]), Identities(
-        records=np.concatenate([identities.records, np.full(more, -1, dtype=np.int64)]),
-        subjects=np.concatenate([identities.subjects, identities.subjects[models]]),
-        invented=np.arange(real + more) >= real,
-        changed=np.concatenate([identities.is_changed, np.zeros(more, dtype=bool)]),
-    )
+    more = len(models)
+    people = Identities(np.full(more, -1), identities.subjects[models], np.ones(more, dtype=bool))
+    return pl.concat([frame, invented]), Identities.joined([identities, people])
 
 
 def counterfeits_by_class(frame: pl.DataFrame, real: int, schema: Schema) -> pl.DataFrame:
