@@ -11,8 +11,7 @@ import polars as pl
 import yaml
 from measure import Asked, Figure, Result, settings
 
-from shoal.connectors.ledger.panel import PanelState
-from shoal.data.ledger_view import CARRIED, LIVE, LOCKSTEP, TOGETHER, Panel
+from shoal.data.ledger_view import CARRIED, LIVE, LOCKSTEP, TOGETHER
 from shoal.ledgers.increment import tokens_of
 from shoal.ledgers.methods.sticky import Sticky
 from shoal.ledgers.returning import in_order_of_names
@@ -93,7 +92,7 @@ def _run(
     frames: Sequence[pl.DataFrame], policy: Policy, mode: str, method: Sticky
 ) -> tuple[Run, list[float]]:
     """All months under one setting; and the loss of each release."""
-    run, losses = Run(policy, method, PanelState(Panel(mode))), []
+    run, losses = Run(policy, method, mode), []
     for frame in frames:
         run.step(tokens_of(in_order_of_names(frame, policy), policy, bytes(32)))
         losses.append(run.gcp or 0.0)

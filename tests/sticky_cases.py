@@ -10,8 +10,7 @@ import polars as pl
 
 from republish_cases import POLICY
 from shoal.connectors.ledger import DATA, Ledger
-from shoal.connectors.ledger.identities import Identities
-from shoal.connectors.ledger.panel import PanelState
+from shoal.connectors.ledger.private import Identities, PanelState
 from shoal.data.ledger_view import CARRIED, LIVE, LedgerView, Panel
 from shoal.data.matrix import Matrix
 from shoal.ledgers.methods.sticky import Sticky

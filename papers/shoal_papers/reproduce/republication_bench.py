@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from shoal.connectors.ledger import DATA, Ledger
-from shoal.connectors.ledger.identities import Identities
+from shoal.connectors.ledger.private import Identities
 from shoal.ledgers.republish import republish_file
 from shoal.policy.policy import Policy
 from shoal_papers.reproduce import returning_bench, wearer_tables

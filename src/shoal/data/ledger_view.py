@@ -22,8 +22,8 @@ LIVE, RETIRED, CLOSED = 0, 1, 2
 """Published with the group; left behind by it; in a group that is published no more."""
 
 
-def _no_numbers() -> np.ndarray:
-    return np.zeros(0, dtype=np.int32)
+def _none(*shape: int) -> np.ndarray:
+    return np.zeros(shape, dtype=np.int32)
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Panel:
     """
 
     mode: str = LOCKSTEP
-    group: np.ndarray = field(default_factory=_no_numbers)
+    group: np.ndarray = field(default_factory=lambda: _none(0))
     status: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int8))
     rounds: np.ndarray = field(default_factory=lambda: np.zeros((0, 1), dtype=np.uint64))
-    silent: np.ndarray = field(default_factory=_no_numbers)
+    silent: np.ndarray = field(default_factory=lambda: _none(0))
     loss: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @property
@@ -72,10 +72,6 @@ class PanelChange:
 
     after: Panel
     founded: np.ndarray
-
-
-def _none(*shape: int) -> np.ndarray:
-    return np.zeros(shape, dtype=np.int32)
 
 
 class TablePartition(Protocol):

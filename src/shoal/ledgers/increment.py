@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
 import polars as pl
 
-from shoal.connectors.ledger import RUN, Ledger
-from shoal.connectors.ledger.identities import (
-    ORIGINALS,
+from shoal.auditor.ledger.export import parts_of
+from shoal.auditor.ledger.release_view import COMPANY
+from shoal.auditor.ledger.terms import Values, compared, joined, mode_of, returns_people, values_of
+from shoal.connectors import files
+from shoal.connectors.ledger import DATA, Ledger
+from shoal.connectors.ledger.private import (
+    DeferredRecords,
     Identities,
+    KnownPeople,
     as_text,
-    count_known,
     read_originals,
     token_of,
 )
-from shoal.connectors.ledger.panel import ARRIVALS, PENDING, WAITED
-from shoal.connectors.ledger.panel import DeferredRecords as DeferredRecords
-from shoal.data.known_people import KnownPeople
+from shoal.data.ledger_view import TOGETHER
 from shoal.data.person_names import (
     names_of,
     names_of_nobody,
@@ -34,11 +36,54 @@ from shoal.errors import InfeasibleError, InputError, PromiseError
 from shoal.ledgers.methods.waiting import PRICED
 from shoal.policy.policy import Policy
 
-LAST_INCREMENTS = 4
-"""Increments by which it is judged how many records the next one has."""
 LOOKED_AT = 200
 """Names of an increment that are looked for under other spellings."""
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
+NO_ROOM = "no class has room for them yet"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the next release of a ledger is made under: the policy, its method, the ledger."""
+
+    policy: Policy
+    method: Any
+    ledger: Ledger
+
+    @property
+    def returns_people(self) -> bool:
+        return returns_people(self.method)
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether new records may wait although a class could be made of them."""
+        return getattr(self.method, "waiting", None) == PRICED
+
+    @property
+    def guards(self) -> str:
+        """What keeps the releases safe together, as their certificates state it."""
+        is_company = self.returns_people and mode_of(self.policy) == TOGETHER
+        return COMPANY if is_company else str(self.method.guards)
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether a release is made from all earlier ones, and not from the last alone."""
+        is_whole = self.method.covers == "table" or self.returns_people
+        return is_whole or bool(compared(self.policy))
+
+    def beside_the_table(self) -> Terms:
+        """The terms of the next release; of an increment, with the values of what it joins."""
+        ledger = self.ledger
+        names = compared(self.policy) if self.method.covers == "increment" else ()
+        releases = ledger.releases() if names else []
+        if not releases:
+            return self
+        table: Values = {name: Counter() for name in names}
+        for part in parts_of(ledger, releases[-1]):
+            frame = files.read_as(ledger.folder(part) / DATA, ".csv").frame
+            own = values_of(frame, Identities.read(ledger.step_of(part)), self.policy)
+            table = joined(table, own)
+        return replace(self, policy=replace(self.policy, earlier=table))
 
 
 @dataclass(frozen=True)
@@ -46,20 +91,42 @@ class CandidateRecords:
     """The records that the next release may hold.
 
     records: (n,) int64, the number of each record that is published already, -1 for new ones.
-    subjects: (n,) uint64 tokens, None where every record is its own person.
+    subject: the column of people's tokens, None where every record is its own person.
     changed: (n,) bool, updates of published records. deleted: how many published records are.
     returning: people of the increment whose earlier records wait already: they have the records of
-    both, and count once. waited: (n,) int32, how many increments each has waited through; None with
-    methods that don't ask.
+    both, and count once. waited: (n,) int32, how many increments each has waited through.
     """
 
     table: Table
     records: np.ndarray
-    subjects: np.ndarray | None
+    subject: str | None
     changed: np.ndarray
+    waited: np.ndarray
     deleted: int = 0
     returning: int = 0
-    waited: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, subject: str | None, records: np.ndarray | int = -1) -> Self:
+        """Records that are no updates and have not waited. records: their numbers."""
+        numbers = np.broadcast_to(np.asarray(records, dtype=np.int64), frame.height)
+        none = np.zeros(frame.height, dtype=np.int32)
+        return cls(Table(frame), numbers, subject, none.astype(bool), none)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """All records of these parts, one part after the other."""
+        return replace(
+            parts[0],
+            table=Table(pl.concat([part.table.frame for part in parts])),
+            records=np.concatenate([part.records for part in parts]),
+            changed=np.concatenate([part.changed for part in parts]),
+            waited=np.concatenate([part.waited for part in parts]),
+        )
+
+    @property
+    def subjects(self) -> np.ndarray | None:
+        """(n,) uint64 tokens, None where every record is its own person."""
+        return None if self.subject is None else as_numbers(self.table.frame[self.subject])
 
     def shows_new(self, kept: np.ndarray | slice = slice(None)) -> bool:
         """Whether a release of these records shows anything new; kept: (n,) bool."""
@@ -72,11 +139,17 @@ class CandidateRecords:
                 f"increment: updates ({int(self.changed.sum())}) and deletions ({self.deleted})"
                 f" can't wait, and no release is possible: {reasons[0]}; add records"
             )
-        new = self.table.frame.filter(pl.Series(self.records < 0))
-        # they need no other promise, only more people
-        reasons = tuple(reason.partition("; ")[0] for reason in reasons)
-        waited = None if self.waited is None else self.waited[self.records < 0]
-        return DeferredRecords(new, reasons, self.returning, waited=waited)
+        new = self.records < 0
+        frame = self.table.frame.filter(pl.Series(new))
+        return DeferredRecords(
+            frame, without_ways_out(reasons), self.returning, waited=self.waited[new]
+        )
+
+    def waiting(self, kept: np.ndarray) -> DeferredRecords:
+        """The records that are in no class wait for one; kept: (n,) bool, those that are."""
+        if kept.all():
+            return DeferredRecords(returning=self.returning)
+        return self.only(~kept).defer(NO_ROOM)
 
     def only(self, kept: np.ndarray) -> Self:
         """Some of the records; kept: (n,) bool."""
@@ -84,8 +157,14 @@ class CandidateRecords:
 
     def take(self, rows: np.ndarray) -> Self:
         """These records, in this order."""
-        columns = {n: v[rows] for n, v in vars(self).items() if isinstance(v, np.ndarray)}
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        columns = {n: v[rows] for n, v in named.items() if isinstance(v, np.ndarray)}
         return replace(self, table=Table(self.table.frame[rows]), **columns)
+
+    def ordered_by(self, columns: list[str]) -> Self:
+        """The records in the order of these columns."""
+        order = self.table.frame.select(pl.arg_sort_by(columns, maintain_order=True)).to_series()
+        return self.take(order.to_numpy())
 
     def identities(self) -> Identities:
         """Who stands behind each record."""
@@ -93,77 +172,60 @@ class CandidateRecords:
         return Identities(self.records, self.subjects, None, changed)
 
 
+def without_ways_out(reasons: Sequence[str]) -> tuple[str, ...]:
+    """Why records wait: they need no other promise, only more people."""
+    return tuple(reason.partition("; ")[0] for reason in reasons)
+
+
 def collect_candidates(
-    frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger
+    frame: pl.DataFrame, deferred: DeferredRecords, terms: Terms
 ) -> CandidateRecords:
     """The increment with the deferred records and, for methods that need them, all published ones.
 
     People are tokens. Raises InputError for operations that the method can't do, PromiseError for
     people whom it has published before.
     """
-    frame = with_tokens(as_text(frame), policy, ledger)
-    operations = operations_of(frame, policy, method)
-    arriving = frame.filter(pl.Series(operations == INSERT))
-    published = _published(method, ledger)
-    _refuse_known(arriving, policy, method, ledger)
-    deferred = DeferredRecords.of(ledger) if ledger.exists else DeferredRecords()
-    waiting = deferred.frame
-    deleted = 0
-    if (operations != INSERT).any():
-        _check_changes(frame, operations, policy, published, waiting)
-        changes = frame.filter(pl.Series(operations != INSERT))
-        updates = frame.filter(pl.Series(operations == UPDATE))
-        if waiting is not None:
-            waiting = _waiting_after(changes, updates, policy, waiting)
-        if published is not None:
-            before = published.table.frame.height
-            published = _published_after(changes, updates, policy, published)
-            deleted = before - published.table.frame.height
-    new = [part.select(frame.columns) for part in (waiting, arriving) if part is not None]
-    table, records, changed = _joined(published, new, frame.columns)
-    waited = np.zeros(table.height, dtype=np.int32)
-    if waits_for_a_price(method):  # knows no published records, so those that wait are in front
-        waited[: deferred.records] = deferred.increments_waited
-    candidates = CandidateRecords(
-        Table(table),
-        records,
-        None if policy.subject is None else as_numbers(table[policy.subject]),
-        changed,
-        deleted,
-        _count_returning(arriving, waiting, policy),
-        waited,
-    )
-    if policy.model.render.order == "input":
+    frame, subject = with_tokens(as_text(frame), terms), terms.policy.subject
+    operations = operations_of(frame, terms)
+    is_new = pl.Series(operations == INSERT)
+    arriving = CandidateRecords.of(frame.filter(is_new), subject)
+    published = _published(frame.columns, terms)
+    _refuse_known(arriving.subjects, terms)
+    waiting = CandidateRecords.of(deferred.frame_like(frame), subject)
+    waiting = replace(waiting, waited=deferred.increments_waited)
+    deleted = returning = 0
+    if not is_new.all():
+        assert subject is not None  # checked with the policy
+        changes, updates = frame.filter(~is_new), frame.filter(pl.Series(operations == UPDATE))
+        _check_changes(frame[subject], changes[subject], [waiting, published])
+        waiting = _after(changes, updates, subject, waiting)
+        before = len(published.records)
+        published = _after(changes, updates, subject, published)
+        deleted = before - len(published.records)
+    if subject is not None:
+        people = arriving.table.frame[subject].drop_nulls().unique()
+        returning = int(people.is_in(waiting.table.frame[subject].to_list()).sum())
+    joined = CandidateRecords.joined([published, waiting, arriving])
+    candidates = replace(joined, deleted=deleted, returning=returning)
+    if terms.policy.model.render.order == "input":
         return candidates
     # methods see the records by content, which hides the input's order
-    columns = [name for name in table.columns if name != policy.subject]
-    order = table.select(pl.arg_sort_by(columns, maintain_order=True)).to_series()
-    return candidates.take(order.to_numpy())
+    return candidates.ordered_by([name for name in frame.columns if name != subject])
 
 
-def last_arrivals(ledger: Ledger, now: int) -> tuple[int, ...]:
-    """The records of this increment and of the last three before it."""
-    before = DeferredRecords.of(ledger).arrivals if ledger.exists else ()
-    return (*before, now)[-LAST_INCREMENTS:]
-
-
-def waits_for_a_price(method: Any) -> bool:
-    """Whether new records may wait although a class could be made of them."""
-    return getattr(method, "waiting", None) == PRICED
-
-
-def operations_of(frame: pl.DataFrame, policy: Policy, method: Any) -> np.ndarray:
+def operations_of(frame: pl.DataFrame, terms: Terms) -> np.ndarray:
     """insert, update or delete for every record of the increment.
 
     Raises InputError for others, and where the method can't do them.
     """
-    if policy.operation is None:
+    name, method = terms.policy.operation, terms.method
+    if name is None:
         return np.full(frame.height, INSERT, dtype=object)
-    cells = frame[policy.operation].fill_null(INSERT)
+    cells = frame[name].fill_null(INSERT)
     unknown = int((~cells.is_in([INSERT, UPDATE, DELETE])).sum())
     if unknown:
         raise InputError(
-            f"attribute '{policy.operation}': records whose operation is not insert, update or"
+            f"attribute '{name}': records whose operation is not insert, update or"
             f" delete: {unknown}; correct them"
         )
     changes = int((cells != INSERT).sum())
@@ -176,163 +238,82 @@ def operations_of(frame: pl.DataFrame, policy: Policy, method: Any) -> np.ndarra
     return cells.to_numpy()
 
 
-def _published(method: Any, ledger: Ledger) -> CandidateRecords | None:
-    """The whole records of the last release, where the method needs them and there are any."""
-    if method.needs != "originals" or not ledger.exists:
-        return None
-    originals = read_originals(ledger)
+def _published(columns: list[str], terms: Terms) -> CandidateRecords:
+    """The whole records of the last release, where the method needs them; else none."""
+    ledger, subject = terms.ledger, terms.policy.subject
+    originals = read_originals(ledger) if terms.method.needs == "originals" else None
     if originals is not None:
         frame, records = originals
-        return CandidateRecords(Table(frame), records, None, np.zeros(frame.height, dtype=bool))
-    if ledger.releases():
+        return CandidateRecords.of(frame.select(columns), subject, records)
+    if terms.method.needs == "originals" and ledger.releases():
         raise InputError(
-            f"method '{method.name}': needs the records of all earlier releases, which methods that"
-            " publish increments don't keep; stay with such a method, or begin another ledger"
+            f"method '{terms.method.name}': needs the records of all earlier releases, which"
+            " methods that publish increments don't keep; stay with such a method, or begin"
+            " another ledger"
         )
-    return None
+    return CandidateRecords.of(pl.DataFrame(schema=dict.fromkeys(columns, pl.String)), subject)
 
 
-def _refuse_known(arriving: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger) -> None:
+def _refuse_known(people: np.ndarray | None, terms: Terms) -> None:
     """Raises PromiseError where people of the increment are published already."""
-    if policy.subject is None or not ledger.exists:
-        return
-    known = count_known(ledger, as_numbers(arriving[policy.subject]))
+    known = 0 if people is None else KnownPeople(terms.ledger).count(people)
     if known:
         raise PromiseError(
             f"history: people of the increment who are in earlier releases: {known}; somebody in"
             " two releases can be found where they overlap, so the release is withheld."
-            f" '{method.name}' publishes each person once: leave their records out, or begin a"
-            " ledger by sticky, which publishes people again, or by m-invariance"
+            f" '{terms.method.name}' publishes each person once: leave their records out, or begin"
+            " a ledger by sticky, which publishes people again, or by m-invariance"
         )
-
-
-def _count_returning(arriving: pl.DataFrame, waiting: pl.DataFrame | None, policy: Policy) -> int:
-    """How many people of the increment wait already."""
-    if policy.subject is None or waiting is None:
-        return 0
-    people = arriving[policy.subject].drop_nulls().unique()
-    return int(people.is_in(waiting[policy.subject].to_list()).sum())
 
 
 # Updates and deletions
 
 
 def _check_changes(
-    frame: pl.DataFrame,
-    operations: np.ndarray,
-    policy: Policy,
-    published: CandidateRecords | None,
-    waiting: pl.DataFrame | None,
+    people: pl.Series, changed: pl.Series, known: Sequence[CandidateRecords]
 ) -> None:
-    """Raises InputError where an update or deletion does not name one person of the table."""
-    assert policy.subject is not None
-    people = frame[policy.subject].fill_null("").to_numpy()
+    """Raises InputError where an update or deletion does not name one person of the table.
+
+    people: of the increment. changed: those who leave or change. known: who may.
+    """
     findings = []
-    if len(np.unique(people)) < len(people):
+    if people.fill_null("").n_unique() < len(people):
         findings.append(
             "increment: some people have several records; with updates or deletions, give everybody"
             " one record"
         )
-    known = set() if published is None else set(published.table.frame[policy.subject].to_list())
-    known |= set() if waiting is None else set(waiting[policy.subject].to_list())
-    strangers = sum(person not in known for person in people[operations != INSERT].tolist())
+    known_people = {p for part in known for p in part.table.frame[people.name].to_list()}
+    strangers = sum(person not in known_people for person in changed.fill_null("").to_list())
     if strangers:
         findings.append(
             f"increment: updates or deletions of people who are not in the table: {strangers};"
             " leave them out"
         )
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
 
 
-def _waiting_after(
-    changes: pl.DataFrame, updates: pl.DataFrame, policy: Policy, waiting: pl.DataFrame
-) -> pl.DataFrame:
-    """The waiting records after updates and deletions."""
-    subject = policy.subject
-    assert subject is not None
-    stays = ~_is_one_of(waiting[subject], changes[subject])
-    newer = updates.filter(_is_one_of(updates[subject], waiting[subject]))
-    return pl.concat([waiting.filter(stays), newer.select(waiting.columns)])
-
-
-def _published_after(
-    changes: pl.DataFrame, updates: pl.DataFrame, policy: Policy, published: CandidateRecords
+def _after(
+    changes: pl.DataFrame, updates: pl.DataFrame, subject: str, before: CandidateRecords
 ) -> CandidateRecords:
-    """The published records after updates and deletions."""
-    subject = policy.subject
-    assert subject is not None
-    person = published.table.frame[subject]
-    stays = ~_is_one_of(person, changes[subject])
-    newer = updates.filter(_is_one_of(updates[subject], person))
-    number = dict(zip(person.to_list(), published.records.tolist(), strict=True))
-    kept = published.records[stays.to_numpy()]
-    updated = np.array([number[name] for name in newer[subject].to_list()], dtype=np.int64)
-    frame = published.table.frame
-    return CandidateRecords(
-        Table(pl.concat([frame.filter(stays), newer.select(frame.columns)])),
-        np.concatenate([kept, updated]),
-        None,
-        np.concatenate([np.zeros(len(kept), dtype=bool), np.ones(len(updated), dtype=bool)]),
-    )
+    """Some records of the table after updates and deletions; updated ones come last."""
+    people = before.table.frame[subject]
+    stays = ~people.is_in(changes[subject].to_list()).fill_null(False).to_numpy()
+    newer = updates.filter(updates[subject].is_in(people.to_list()))
+    number = dict(zip(people.to_list(), before.records.tolist(), strict=True))
+    numbers = np.array([number[name] for name in newer[subject].to_list()], dtype=np.int64)
+    updated = CandidateRecords.of(newer, subject, numbers)
+    return CandidateRecords.joined([before.only(stays), replace(updated, changed=numbers >= 0)])
 
 
-def _is_one_of(people: pl.Series, others: pl.Series) -> pl.Series:
-    return people.is_in(others.to_list())
+# People, by keyed tokens and never by name.
 
 
-# One table
-
-
-def _joined(
-    published: CandidateRecords | None, new: Sequence[pl.DataFrame], columns: list[str]
-) -> tuple[pl.DataFrame, np.ndarray, np.ndarray]:
-    """Published records and behind them new ones; the number of each, and which are updates."""
-    if published is None:
-        table = pl.concat(new)
-        return table, np.full(table.height, -1), np.zeros(table.height, dtype=bool)
-    table = pl.concat([published.table.frame.select(columns), *new])
-    fresh = table.height - published.table.frame.height
-    records = np.concatenate([published.records, np.full(fresh, -1)]).astype(np.int64)
-    changed = np.concatenate([published.changed, np.zeros(fresh, dtype=bool)])
-    return table, records, changed
-
-
-# What each step of a ledger writes about people: keyed tokens, never names.
-#
-# Whole records are kept only while they wait, and by methods that publish the whole table anew.
-
-
-TRANSIENT_FILES = (PENDING, ORIGINALS, WAITED, ARRIVALS)
-"""The files that each step replaces; those of the step before are removed."""
-
-
-def write_known(ledger: Ledger, identities: Identities, folder: Path) -> tuple[int, ...]:
-    """Adds the release's people to those ever published; the steps whose runs stay in use.
-
-    A run is merged with later ones of no greater size, so that there are few and each token is
-    seldom written again: an increment writes the same however many people the ledger holds.
-    """
-    if identities.subjects is None:
-        return ()
-    runs = ledger.runs()
-    people = np.unique(identities.subjects[identities.is_real])
-    fresh = people[~KnownPeople(list(runs.values())).holds(people)]
-    stay = list(runs)
-    while stay and len(fresh) and len(runs[stay[-1]]) <= len(fresh):
-        fresh = np.sort(np.concatenate([runs[stay.pop()], fresh]), kind="stable")
-    if len(fresh):
-        fresh.astype("<u8", copy=False).tofile(folder / RUN)
-    return tuple(stay)
-
-
-def with_tokens(frame: pl.DataFrame, policy: Policy, ledger: Ledger) -> pl.DataFrame:
+def with_tokens(frame: pl.DataFrame, terms: Terms) -> pl.DataFrame:
     """The subject column, which is text, as tokens under the ledger's key."""
-    if policy.subject is None or not frame.height:
+    if terms.policy.subject is None or not frame.height:
         return frame
-    if ledger.exists:
-        _refuse_other_spellings(frame[policy.subject], ledger)
-    return tokens_of(frame, policy, ledger.key)
+    _refuse_other_spellings(frame[terms.policy.subject], terms.ledger)
+    return tokens_of(frame, terms.policy, terms.ledger.key)
 
 
 def _refuse_other_spellings(names: pl.Series, ledger: Ledger) -> None:
@@ -340,7 +321,7 @@ def _refuse_other_spellings(names: pl.Series, ledger: Ledger) -> None:
 
     A few names are looked at: a program that writes ids otherwise does so in all of them.
     """
-    known = KnownPeople(list(ledger.runs().values()))
+    known = KnownPeople(ledger)
 
     def is_known(name: str) -> bool:
         token = int(token_of(name, ledger.key), 16)

@@ -1,14 +1,13 @@
 """The next release as it would be published: which records it holds, and in which classes.
 
 In one of three ways, by what a method needs of published records: nothing or their originals
-(here), or the boxes of their classes (`published_boxes`). People who come again are planned
+(here), or the boxes of their classes (`plan_into_boxes`). People who come again are planned
 elsewhere (`returning`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,14 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.description import described
-from shoal.auditor.ledger import terms
-from shoal.auditor.ledger.history import LedgerHistory, stated
-from shoal.auditor.ledger.release_view import HistoryFinding, read_as_published
+from shoal.auditor.ledger.history import LedgerHistory, ReleaseAudit
+from shoal.auditor.ledger.release_view import ReleaseReading, measured_as_published
+from shoal.auditor.ledger.terms import policy_files
 from shoal.auditor.measure import measure
 from shoal.auditor.reading import read_release
 from shoal.connectors import files
-from shoal.connectors.ledger import DATA, Ledger
-from shoal.connectors.ledger.identities import Identities
+from shoal.connectors.ledger import DATA
+from shoal.connectors.ledger.private import DeferredRecords, Identities
 from shoal.connectors.outputs import describe_file
 from shoal.data.certificate import Certificate
 from shoal.data.faults import faults
@@ -35,24 +34,17 @@ from shoal.data.row_order import published_order
 from shoal.data.schema import Attribute, Role, Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
-from shoal.ledgers.increment import (
-    CandidateRecords,
-    DeferredRecords,
-    collect_candidates,
-    last_arrivals,
-    waits_for_a_price,
-)
+from shoal.ledgers.increment import NO_ROOM, CandidateRecords, Terms, collect_candidates
 from shoal.ledgers.planned_release import (
-    NO_ROOM,
-    CurrentRelease,
     PlannedRelease,
     bound_table,
+    current_table,
     partition_table,
     place,
     recoded,
     view_of_records,
 )
-from shoal.ledgers.returning import plan_again, refuse_panel
+from shoal.ledgers.returning import plan_returning, refuse_panel
 from shoal.policy.binding.table import BoundTable
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
@@ -60,89 +52,73 @@ from shoal.privacy.promises import nearest_feasible
 
 
 def plan(
-    frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger, progress: Progress
-) -> PlannedRelease | DeferredRecords:
-    """The next release; only the deferred records where there is none.
+    frame: pl.DataFrame, terms: Terms, progress: Progress
+) -> tuple[PlannedRelease | None, DeferredRecords]:
+    """The next release, None where there is none; and the records that wait.
 
     Raises InputError, PromiseError or InfeasibleError.
     """
-    planned = _plan(frame, policy, method, ledger, progress)
-    if not waits_for_a_price(method):
-        return planned
-    arrivals = last_arrivals(ledger, frame.height)
-    if isinstance(planned, DeferredRecords):
-        return planned.after(method.deadline, arrivals)
-    return replace(planned, waiting=planned.waiting.after(method.deadline, arrivals))
-
-
-def _plan(
-    frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger, progress: Progress
-) -> PlannedRelease | DeferredRecords:
-    if terms.returns_people(method):
-        return plan_again(frame, policy, method, ledger, progress)
+    deferred = DeferredRecords.of(terms.ledger)
+    arrivals = deferred.arrivals_with(frame.height)
     progress("checking the data against the policy")
-    refuse_panel(method, ledger)
-    candidates = collect_candidates(frame, policy, method, ledger)
-    if not candidates.shows_new():
-        return candidates.defer("the increment holds nothing new")
-    if method.needs == "boxes" and ledger.exists and ledger.releases():
-        return plan_into_boxes(candidates, policy, method, ledger, progress)
-    return _plan_new_classes(candidates, frame.height, policy, method, ledger, progress)
+    if terms.returns_people:
+        planned, waiting = plan_returning(frame, deferred, terms, progress)
+    else:
+        refuse_panel(terms)
+        candidates = collect_candidates(frame, deferred, terms)
+        if not candidates.shows_new():
+            planned, waiting = None, candidates.defer("the increment holds nothing new")
+        elif terms.method.needs == "boxes" and terms.ledger.releases():
+            planned, waiting = plan_into_boxes(candidates, terms, progress)
+        else:
+            planned, waiting = _plan_new_classes(candidates, arrivals, terms, progress)
+    if terms.is_priced:
+        waiting = waiting.after(terms.method.deadline, arrivals)
+    return planned, waiting
 
 
 def _plan_new_classes(
-    candidates: CandidateRecords,
-    arrived: int,
-    policy: Policy,
-    method: Any,
-    ledger: Ledger,
-    progress: Progress,
-) -> PlannedRelease | DeferredRecords:
+    candidates: CandidateRecords, arrivals: tuple[int, ...], terms: Terms, progress: Progress
+) -> tuple[PlannedRelease | None, DeferredRecords]:
     """All candidates in new classes; those for which the method finds none wait.
 
-    arrived: records of the increment.
+    arrivals: records of the last increments.
     """
-    bound = bound_table(candidates.table, policy)
+    bound = bound_table(candidates.table, terms.policy)
     matrix, whole_table = bound.method_input()
-    obstacles = nearest_feasible(policy.build_promises(), whole_table)
+    obstacles = nearest_feasible(terms.policy.build_promises(), whole_table)
     if obstacles:
-        return candidates.defer(*obstacles)
-    progress(f"finding classes by {policy.method_name}")
-    view, values = view_of_records(candidates, bound, policy, method, ledger)
-    if waits_for_a_price(method) and candidates.waited is not None:
-        waited = candidates.waited[~bound.encoded.suppressed]
-        recent = last_arrivals(ledger, arrived)
-        view = replace(view, waited=waited, arrivals=sum(recent) / len(recent))
-    placed, seconds = place(matrix, view, whole_table, policy, method)
+        return None, candidates.defer(*obstacles)
+    progress(f"finding classes by {terms.policy.method_name}")
+    view, values = view_of_records(candidates, bound, terms)
+    view = replace(view, arrivals=sum(arrivals) / len(arrivals))
+    placed, seconds = place(matrix, view, whole_table, terms)
     kept = np.ones(candidates.table.records, dtype=bool)
     kept[~bound.encoded.suppressed] = placed.labels >= 0
     if not kept.any():
-        return candidates.defer("no class can be made of it yet")
+        return None, candidates.defer("no class can be made of it yet")
     if not candidates.shows_new(kept):
-        return candidates.defer(NO_ROOM)
-    waiting = DeferredRecords()
-    if not kept.all():
-        waiting = candidates.only(~kept).defer(NO_ROOM)
-        candidates = candidates.only(kept)
-        bound = bound_table(candidates.table, policy)
+        return None, candidates.defer(NO_ROOM)
+    waiting = candidates.waiting(kept)
     progress("recoding")
-    planned = recoded(candidates, bound, placed, values, policy)
-    return replace(planned, waiting=waiting, seconds=seconds)
+    planned = recoded(candidates, bound, kept, placed, terms, values)
+    return replace(planned, seconds=seconds), waiting
 
 
 # New records placed in published classes, whose boxes grow to cover them.
 
 
 def plan_into_boxes(
-    candidates: CandidateRecords, policy: Policy, method: Any, ledger: Ledger, progress: Progress
-) -> PlannedRelease | DeferredRecords:
+    candidates: CandidateRecords, terms: Terms, progress: Progress
+) -> tuple[PlannedRelease | None, DeferredRecords]:
     """The next release of the whole table, in its published classes.
 
     Each class is bound as two corners of its box, in front of the new records, so that old and new
     are read in the same codes.
     """
-    current = CurrentRelease.of(ledger, policy)
-    count = current.classes.count
+    policy, current = terms.policy, current_table(terms)
+    classes = current.release.classes
+    count = classes.count
     new = candidates.table
     table = Table(pl.concat([_corners(current, new.frame), new.frame]))
     bound = bound_table(table, policy)
@@ -152,77 +128,76 @@ def plan_into_boxes(
     whole_table = bound.whole_table.only(is_new, increment.subjects)
     obstacles = nearest_feasible(policy.build_promises(), whole_table)
     if obstacles:
-        return candidates.defer(*obstacles)
+        return None, candidates.defer(*obstacles)
     progress(f"finding classes by {policy.method_name}")
     corners = matrix.codes[: 2 * count]
     view = LedgerView(
         lo=np.minimum(corners[::2], corners[1::2]),
         hi=np.maximum(corners[::2], corners[1::2]),
-        people=current.classes.people(),
+        people=classes.people(),
         partition=partition_table,
     )
-    placed, seconds = place(increment, view, whole_table, policy, method)
+    placed, seconds = place(increment, view, whole_table, terms)
     kept = placed.labels >= 0
     if not kept.any():
-        return candidates.defer(NO_ROOM)
-    shown, waiting = candidates, DeferredRecords()
-    if not kept.all():
-        shown, waiting = candidates.only(kept), candidates.only(~kept).defer(NO_ROOM)
+        return None, candidates.defer(NO_ROOM)
+    waiting = candidates.waiting(kept)
     progress("recoding")
     labels = np.concatenate([np.repeat(np.arange(count, dtype=np.int32), 2), placed.labels])
     recoding = Recoding.of(labels, placed.count, bound.encoded.attributes)
-    of_rows = replace(recoding, labels=np.concatenate([current.labels, placed.labels]))
+    of_rows = replace(recoding, labels=np.concatenate([classes.labels, placed.labels]))
     old = current.frame.height
     stays = np.concatenate([np.ones(old, dtype=bool), kept])
-    frame = _recoded_table(current, new, of_rows, bound).filter(stays)
+    frame = _recoded_table(current.frame, new, of_rows, bound).filter(stays)
     order = published_order(frame, policy.quasi, bound.schema.render)
     known = np.flatnonzero(order >= old)
-    return PlannedRelease(
+    people = [current.identities, candidates.only(kept).identities()]
+    planned = PlannedRelease(
         frame[order],
         bound.schema,
-        Identities.joined([current.identities, shown.identities()]).take(order),
+        Identities.joined(people).take(order).numbered(terms.ledger.last_step().records),
         originals=new.frame.clear(),
         truth=Truth(table, bound.encoded, np.flatnonzero(kept)[order[known] - old] + 2 * count),
-        waiting=waiting,
         seconds=seconds,
         known=known,
-        returning=candidates.returning,
     )
+    return planned, waiting
 
 
 def _recoded_table(
-    current: CurrentRelease, new: Table, recoding: Recoding, bound: BoundTable
+    published: pl.DataFrame, new: Table, recoding: Recoding, bound: BoundTable
 ) -> pl.DataFrame:
     """Published rows and new ones, with the cells of their classes as they are now."""
     index = {e.attribute.name: j for j, e in enumerate(bound.encoded.attributes)}
     columns = []
     for attribute in bound.schema.published:
+        name = attribute.name
         if attribute.role is Role.QUASI:
-            j = index[attribute.name]
+            j = index[name]
             columns.append(recoding.column(j, bound.encoded.attributes[j], bound.schema.render))
         else:
-            published = current.frame[attribute.name].cast(pl.String)
-            columns.append(pl.concat([published, new.frame[attribute.name]]))
+            columns.append(pl.concat([published[name].cast(pl.String), new.frame[name]]))
     return pl.DataFrame(columns)
 
 
-def _corners(current: CurrentRelease, new: pl.DataFrame) -> pl.DataFrame:
+def _corners(current: ReleaseReading, new: pl.DataFrame) -> pl.DataFrame:
     """Two invented records for every class: least and greatest in every quasi-identifier.
 
     In all other columns they are as some member is.
     """
-    member = np.zeros(current.classes.count, dtype=np.int64)
-    kept = np.flatnonzero(current.labels >= 0)
-    member[current.labels[kept]] = kept
+    classes = current.release.classes
+    member = np.zeros(classes.count, dtype=np.int64)
+    kept = np.flatnonzero(classes.labels >= 0)
+    member[classes.labels[kept]] = kept
     twice = np.repeat(member, 2)
     columns = []
-    published = {column.name: column for column in current.columns}
+    published = {column.name: column for column in current.release.columns}
     for name in new.columns:
         cells: list[Any]
         if name in published:
-            column, attribute = published[name], current.schema[name]
+            column, attribute = published[name], current.problem.schema[name]
             ends = [
-                _ends(attribute, column, i, current.schema, new[name])
+                _ends(attribute, column, i, current.problem.schema, new[name])
                 for i in range(len(column.cells))
             ]
             cells = [ends[code][side] for code in column.codes[member].tolist() for side in (0, 1)]
@@ -275,83 +250,68 @@ COUNTERFEITS = "counterfeits.csv"
 VERB = "republish"
 
 
-@dataclass(frozen=True)
-class AuditedDraft:
-    """A planned release that was written and audited.
-
-    records: how many the ledger has published with it.
-    """
-
-    certificate: Certificate
-    findings: Sequence[HistoryFinding]
-    identities: Identities
-    records: int
-
-    @property
-    def violations(self) -> list[HistoryFinding]:
-        """The findings that break the history."""
-        return [finding for finding in self.findings if finding.is_violation]
-
-
 def write_and_audit(
     planned: PlannedRelease,
-    policy: Policy,
-    method: Any,
-    ledger: Ledger,
+    returning: int,
+    terms: Terms,
     folder: Path,
     digest: str,
     progress: Progress,
-) -> AuditedDraft:
-    """Writes the release into a folder, reads it back and audits it and the history."""
+) -> ReleaseAudit:
+    """Writes the release into a folder, reads it back and audits it and the history.
+
+    returning: people of the increment whose earlier records waited already.
+    """
+    ledger, policy = terms.ledger, terms.policy
     progress("writing the release")
     files.write(planned.frame, folder / DATA, ".csv")
     progress("reading the release back")
     written = files.read_as(folder / DATA, ".csv", policy.audited_columns)
     last = ledger.last_step()
-    head = last.head if ledger.exists else terms.policy_files(policy).head
-    identities, records = planned.identities.numbered(last.records)
-    certificate = _measured(written.frame, planned, identities, policy, progress)
-    progress("auditing the history")
     number = last.releases + 1
+    made: dict[str, Any] = {
+        "method": {"name": policy.method_name, "parameters": policy.parameters_for(VERB)},
+        "seed": policy.model.seed,
+        "seconds": {"total": None, "method": planned.seconds},
+        "input": {"sha256": digest},
+        "output": describe_file(folder / DATA, DATA, written.sha256, planned.schema.render),
+        "covers": terms.method.covers,
+        "guards": terms.guards,
+    }
+    certificate = _measured(written.frame, planned, policy, progress).extended(**made)
+    progress("auditing the history")
     history = LedgerHistory(ledger, policy)
-    findings = history.next(number, method, written.frame, identities)
+    panel = {} if planned.panel is None else {"panel": planned.panel}
+    findings = history.next(number, made | panel, written.frame, planned.identities)
+    digests = {}
+    if planned.counterfeits is not None:  # how many rows of each class are invented
+        planned.counterfeits.write_csv(folder / COUNTERFEITS)
+        digests = {COUNTERFEITS: files.file_sha256(folder / COUNTERFEITS)}
+    breaks = any(finding.is_violation for finding in findings)
     certificate = certificate.extended(
-        method={"name": policy.method_name, "parameters": policy.parameters_for("republish")},
-        seed=policy.model.seed,
-        seconds={"total": None, "method": planned.seconds},
-        input={"sha256": digest},
-        output=describe_file(folder / DATA, DATA, written.sha256, planned.schema.render),
-        covers=method.covers,
-        guards=terms.guards_of(policy, method),
-        history=stated(findings, allowed=any(finding.is_violation for finding in findings)),
+        history={
+            "holds": not breaks,
+            "allowed": breaks,  # else it is withheld
+            "findings": [finding.report() for finding in findings],
+        },
         ledger={
             "release": number,
-            "previous": head,
-            "files": {},
-            "returning_people": planned.returning,
+            "previous": last.head if ledger.exists else policy_files(policy).head,
+            "files": digests,
+            "returning_people": returning,
         },
     )
-    if planned.counterfeits is not None:  # how many rows of each class are invented
-        by_class = planned.counterfeits
-        by_class.write_csv(folder / COUNTERFEITS)
-        digests = {COUNTERFEITS: files.file_sha256(folder / COUNTERFEITS)}
-        invented = int(by_class["counterfeits"].sum())
-        certificate = certificate.extended(
-            ledger={**certificate["ledger"], "files": digests},
-            counterfeits={"records": invented, "classes": by_class.height},
-        )
+    if planned.counterfeits is not None:
+        invented = int(planned.counterfeits["counterfeits"].sum())
+        shown = {"records": invented, "classes": planned.counterfeits.height}
+        certificate = certificate.extended(counterfeits=shown)
     if planned.panel is not None:
-        risk = {**certificate["risk"], "at_least_once": history.at_least_once(certificate)}
-        certificate = certificate.extended(panel=planned.panel.stated, risk=risk)
-    return AuditedDraft(certificate, findings, identities, records)
+        certificate = history.with_panel(certificate, planned.panel)
+    return ReleaseAudit(number, certificate, findings, returning)
 
 
 def _measured(
-    frame: pl.DataFrame,
-    planned: PlannedRelease,
-    identities: Identities,
-    policy: Policy,
-    progress: Progress,
+    frame: pl.DataFrame, planned: PlannedRelease, policy: Policy, progress: Progress
 ) -> Certificate:
     """The certificate of the rows that were written, compared with the truth where it is known."""
     table, problem = Table(frame), Problem(planned.schema, policy)
@@ -359,9 +319,9 @@ def _measured(
         certificate, _, figures = measure(table, problem, planned.truth, progress)
         certificate = certificate.extended(verb=VERB)
         return described(certificate, table, figures, problem, planned.truth)
-    reading = read_as_published(frame, identities, policy)
-    certificate = reading.certificate.extended(verb=VERB)
-    certificate = described(certificate, table, reading.figures, problem, None)
+    _, measured = measured_as_published(frame, planned.identities, policy)
+    certificate = measured.certificate.extended(verb=VERB)
+    certificate = described(certificate, table, measured.figures, problem, None)
     known = Table(frame[planned.known])
     release = read_release(known, problem, planned.truth)
     known_faults = faults(known, release, problem.schema, planned.truth)

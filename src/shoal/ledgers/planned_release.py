@@ -4,72 +4,45 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 import polars as pl
 
 from shoal.auditor.ledger.export import parts_of, table_as_of
-from shoal.auditor.reading import read_release
-from shoal.connectors.ledger import Ledger
-from shoal.connectors.ledger.identities import Identities
-from shoal.connectors.ledger.panel import PanelState
+from shoal.auditor.ledger.release_view import ReleaseReading
+from shoal.connectors.ledger.private import Identities
 from shoal.data.classes import Classes
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.person_names import same_value
-from shoal.data.release import PublishedColumn
 from shoal.data.row_order import published_order
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
-from shoal.ledgers.increment import CandidateRecords, DeferredRecords
+from shoal.ledgers.increment import CandidateRecords, Terms
 from shoal.policy import registry
-from shoal.policy.binding.table import BoundTable, bind, bound_release
+from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
 from shoal.protocols import Partitioner
 from shoal.recoding.recode import recode
-
-NO_ROOM = "no class has room for them yet"
-
-
-@dataclass(frozen=True)
-class PlannedPanel:
-    """What a planned release makes of the panel.
-
-    state: with the groups as they are afterwards, without the new people.
-    founded: (n,) the new group of the person of each planned row, -1 for people who have one.
-    values: the sensitive cells of each row, where they are carried.
-    stated: what the certificate says of it.
-    """
-
-    state: PanelState
-    founded: np.ndarray
-    values: pl.DataFrame | None
-    stated: Mapping[str, Any]
-
-    def after(self, release: int, identities: Identities) -> PanelState:
-        """identities: of the planned rows, in their order, numbered."""
-        assert identities.subjects is not None  # checked with the policy
-        people = identities.subjects, identities.records
-        return self.state.published(release, *people, self.founded, self.values)
 
 
 @dataclass(frozen=True)
 class PlannedRelease:
     """The rows of a release, and what the owner knows of them.
 
-    identities: who stands behind each row.
+    identities: who stands behind each row, every record numbered.
     originals: the records that the private part keeps of it, in the order of its real rows.
     truth: what the owner knows of the rows that `known` counts, None for all of them.
     counterfeits: how many rows of each published class are invented; None where the method
     invents none.
-    returning: people of the increment whose earlier records waited already.
-    panel: what becomes of people who come again; None with methods that publish everybody once.
+    panel: what the certificate says of people who come again; None with methods that publish
+    everybody once.
     """
 
     frame: pl.DataFrame
@@ -77,44 +50,20 @@ class PlannedRelease:
     identities: Identities
     originals: pl.DataFrame
     truth: Truth
-    waiting: DeferredRecords = field(default_factory=DeferredRecords)
     seconds: float = 0.0
     known: np.ndarray | None = None
     counterfeits: pl.DataFrame | None = None
-    returning: int = 0
-    panel: PlannedPanel | None = None
+    panel: Mapping[str, Any] | None = None
 
 
-# The published table as it is now: its rows, who stands behind them, and its classes.
-
-
-@dataclass(frozen=True)
-class CurrentRelease:
-    """The whole table as of the last release. frame: its rows as text."""
-
-    frame: pl.DataFrame
-    identities: Identities
-    schema: Schema
-    columns: tuple[PublishedColumn, ...]
-    classes: Classes
-
-    @classmethod
-    def of(cls, ledger: Ledger, policy: Policy) -> CurrentRelease:
-        number = ledger.releases()[-1]
-        frame = table_as_of(ledger, number)
-        identities = Identities.joined(
-            [Identities.read(ledger.step_of(part)) for part in parts_of(ledger, number)]
-        )
-        if policy.subject is not None and identities.subjects is not None:
-            frame = frame.with_columns(pl.Series(policy.subject, identities.subjects))
-        table = Table(frame)
-        problem = bound_release(table, policy)
-        release = read_release(table, problem, None)
-        return cls(frame, identities, problem.schema, release.columns, release.classes)
-
-    @property
-    def labels(self) -> np.ndarray:
-        return self.classes.labels
+def current_table(terms: Terms) -> ReleaseReading:
+    """The whole published table as of the last release."""
+    ledger = terms.ledger
+    number = ledger.releases()[-1]
+    identities = Identities.joined(
+        [Identities.read(ledger.step_of(part)) for part in parts_of(ledger, number)]
+    )
+    return ReleaseReading.of(table_as_of(ledger, number), identities, terms.policy)
 
 
 # Where a method places the records of the next release, and what it may know of earlier ones.
@@ -129,14 +78,15 @@ def bound_table(table: Table, policy: Policy) -> BoundTable:
 
 
 def place(
-    matrix: Matrix, view: LedgerView, whole_table: Classes, policy: Policy, method: Any
+    matrix: Matrix, view: LedgerView, whole_table: Classes, terms: Terms
 ) -> tuple[Placement, float]:
     """The class of every record of the matrix, as the method finds it, -1 where it waits; and the
     seconds that this took.
     """
-    promises = BoundPromises(policy.build_promises(), whole_table)
+    promises = BoundPromises(terms.policy.build_promises(), whole_table)
     began = time.process_time()
-    placed = method.publish(matrix, view, promises, np.random.default_rng(policy.model.seed))
+    rng = np.random.default_rng(terms.policy.model.seed)
+    placed = terms.method.publish(matrix, view, promises, rng)
     return placed, time.process_time() - began
 
 
@@ -149,7 +99,7 @@ def partition_table(
 
 
 def view_of_records(
-    candidates: CandidateRecords, bound: BoundTable, policy: Policy, method: Any, ledger: Ledger
+    candidates: CandidateRecords, bound: BoundTable, terms: Terms
 ) -> tuple[LedgerView, list[str] | None]:
     """What a method may know of earlier releases, and the text of each sensitive value.
 
@@ -157,42 +107,47 @@ def view_of_records(
     """
     is_placed = ~bound.encoded.suppressed
     records = candidates.records[is_placed]
-    earlier = records >= 0
-    if method.guards != "signatures":
-        return LedgerView(earlier=earlier, partition=partition_table), None
-    name = _sensitive_attribute(policy, candidates)
+    view = LedgerView(
+        earlier=records >= 0, waited=candidates.waited[is_placed], partition=partition_table
+    )
+    if terms.method.guards != "signatures":
+        return view, None
+    name = _sensitive_attribute(terms.policy, candidates)
     column = candidates.table.column(name)
-    shown = _signatures_shown(ledger, policy, name) if earlier.any() else {}
-    every_text = sorted({*column.cells, *(value for values in shown.values() for value in values)})
+    current = current_table(terms) if view.earlier.any() else None
+    shown = [] if current is None else current.frame[name].fill_null("").to_list()
+    every_text = sorted({*column.cells, *shown})
     text_of: dict[str, str] = {}  # of several ways to write a value, one
     for text in every_text:
         text_of.setdefault(same_value(text), text)
     place, texts = {value: i for i, value in enumerate(text_of)}, list(text_of.values())
     code = {text: place[same_value(text)] for text in every_text}
-    signatures, index = _numbered_signatures(shown, code)
+    signature_of = {} if current is None else _signatures(current, [code[text] for text in shown])
+    signatures = tuple(sorted(set(signature_of.values())))
+    index = {signature: i for i, signature in enumerate(signatures)}
     cells = np.array([code[cell] for cell in column.cells], dtype=np.int32)
-    view = LedgerView(
-        earlier=earlier,
-        signature=np.array([index.get(r, -1) for r in records.tolist()], dtype=np.int32),
+    view = replace(
+        view,
+        signature=np.array(
+            [index[signature_of[r]] if r in signature_of else -1 for r in records.tolist()],
+            dtype=np.int32,
+        ),
         signatures=signatures,
         sensitive=cells[column.codes][is_placed],
         values=len(texts),
-        no_value=frozenset(place[one] for one in policy.no_values & place.keys()),
-        partition=partition_table,
+        no_value=frozenset(place[one] for one in terms.policy.no_values & place.keys()),
     )
     return view, texts
 
 
-def _numbered_signatures(
-    shown: Mapping[int, tuple[str, ...]], code: Mapping[str, int]
-) -> tuple[tuple[tuple[int, ...], ...], dict[int, int]]:
-    """Every set of values that occurs, by codes; and which of them each record has."""
-    of_record = {
-        record: tuple(sorted({code[value] for value in values})) for record, values in shown.items()
-    }
-    signatures = tuple(sorted(set(of_record.values())))
-    index = {signature: i for i, signature in enumerate(signatures)}
-    return signatures, {record: index[signature] for record, signature in of_record.items()}
+def _signatures(current: ReleaseReading, values: list[int]) -> dict[int, tuple[int, ...]]:
+    """By record number, the values that its class shows. values: the one of each row."""
+    labels, shown = current.release.classes.labels.tolist(), dict[int, set[int]]()
+    for label, value in zip(labels, values, strict=True):
+        shown.setdefault(label, set()).add(value)
+    of_class = {label: tuple(sorted(values)) for label, values in shown.items()}
+    records = current.identities.records.tolist()
+    return {r: of_class[label] for r, label in zip(records, labels, strict=True) if r >= 0}
 
 
 def _sensitive_attribute(policy: Policy, candidates: CandidateRecords) -> str:
@@ -200,7 +155,7 @@ def _sensitive_attribute(policy: Policy, candidates: CandidateRecords) -> str:
     roles: dict[str, list[str]] = {}
     for name, attribute in policy.model.attributes.items():
         roles.setdefault(attribute.role, []).append(name)
-    findings = []
+    findings, people = [], candidates.subjects
     if len(roles.get("sensitive", [])) != 1:
         findings.append(
             "policy: signatures need exactly one sensitive attribute; give the others the role"
@@ -210,30 +165,17 @@ def _sensitive_attribute(policy: Policy, candidates: CandidateRecords) -> str:
         findings.append(
             "policy: a plain column would show which rows are invented; give it the role 'drop'"
         )
-    if candidates.subjects is None:
+    if people is None:
         findings.append(
             "policy: signatures need a subject, by which a person is recognized in later releases"
         )
-    elif len(np.unique(candidates.subjects)) < len(candidates.subjects):
+    elif len(np.unique(people)) < len(people):
         findings.append(
             "increment: some people have several records, including those that wait; signatures"
             " need one record a person"
         )
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
     return roles["sensitive"][0]
-
-
-def _signatures_shown(ledger: Ledger, policy: Policy, name: str) -> dict[int, tuple[str, ...]]:
-    """By record number, the sensitive values that its class shows in the last release."""
-    current = CurrentRelease.of(ledger, policy)
-    labels = current.labels.tolist()
-    values_of_class: dict[int, set[str]] = {}
-    for label, value in zip(labels, current.frame[name].fill_null("").to_list(), strict=True):
-        values_of_class.setdefault(label, set()).add(value)
-    signatures = {label: tuple(sorted(values)) for label, values in values_of_class.items()}
-    records = current.identities.records.tolist()
-    return {r: signatures[label] for r, label in zip(records, labels, strict=True) if r >= 0}
 
 
 # The rows of a planned release: the cells of classes, and rows that a method invents.
@@ -242,14 +184,20 @@ def _signatures_shown(ledger: Ledger, policy: Policy, name: str) -> dict[int, tu
 def recoded(
     candidates: CandidateRecords,
     bound: BoundTable,
+    kept: np.ndarray,
     placed: Placement,
-    values: list[str] | None,
-    policy: Policy,
+    terms: Terms,
+    values: list[str] | None = None,
 ) -> PlannedRelease:
-    """The rows of all these records and of invented ones, in the order that the policy asks for.
+    """The rows of the records that are kept and of invented ones, in the order that the policy asks
+    for.
 
-    values: the text of each sensitive value, where the method invents rows.
+    kept: (n,) bool. values: the text of each sensitive value, where the method invents rows.
     """
+    policy = terms.policy
+    if not kept.all():
+        candidates = candidates.only(kept)
+        bound = bound_table(candidates.table, policy)
     partition = Partition(placed.labels[placed.labels >= 0], placed.count)
     in_input_order = replace(bound.schema, render=replace(bound.schema.render, order="input"))
     # a method that invents rows suppresses none, and classes are whole only with those rows
@@ -275,12 +223,11 @@ def recoded(
     return PlannedRelease(
         frame[order],
         bound.schema,
-        identities.take(order),
+        identities.take(order).numbered(terms.ledger.last_step().records),
         originals=candidates.table.frame[real],
         truth=replace(found.truth, rows=real),
         known=None if is_real.all() else np.flatnonzero(is_real),
         counterfeits=counterfeits,
-        returning=candidates.returning,
     )
 
 
@@ -310,13 +257,9 @@ def with_counterfeits(
     invented = invented.with_columns(
         pl.col(name).cast(dtype) for name, dtype in frame.schema.items()
     )
-    real, more = len(identities.records), len(models)
-    return pl.concat([frame, invented]), Identities(
-        records=np.concatenate([identities.records, np.full(more, -1, dtype=np.int64)]),
-        subjects=np.concatenate([identities.subjects, identities.subjects[models]]),
-        invented=np.arange(real + more) >= real,
-        changed=np.concatenate([identities.is_changed, np.zeros(more, dtype=bool)]),
-    )
+    more = len(models)
+    people = Identities(np.full(more, -1), identities.subjects[models], np.ones(more, dtype=bool))
+    return pl.concat([frame, invented]), Identities.joined([identities, people])
 
 
 def counterfeits_by_class(frame: pl.DataFrame, real: int, schema: Schema) -> pl.DataFrame:

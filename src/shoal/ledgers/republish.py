@@ -9,40 +9,42 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, cast
+from typing import Generic, cast
 
-from shoal.auditor.ledger import terms
 from shoal.auditor.ledger.export import check_outside, disagreements
-from shoal.auditor.ledger.history import refusal
-from shoal.auditor.ledger.terms import compared, with_table
+from shoal.auditor.ledger.terms import check_policy, check_same, policy_files
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.address import SQLITE, TableAddress, is_address, parse
-from shoal.connectors.database.release_tables import ListedRelease, ReleaseRows, TableState
+from shoal.connectors.database.release_tables import ListedRelease, ReleaseRows
 from shoal.connectors.frames import Frame, FrameT, like
-from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, ReleaseDraft, TableNote, sha256_of
-from shoal.connectors.ledger.identities import as_text, carry_over, write_originals
-from shoal.connectors.ledger.panel import PANEL_FILES
+from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
+from shoal.connectors.ledger.private import (
+    REPLACED,
+    DeferredRecords,
+    as_text,
+    carry_over,
+    write_known,
+    write_originals,
+)
 from shoal.connectors.outputs import check_not_read
 from shoal.data.certificate import Certificate
 from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
-from shoal.errors import InputError, LedgerError
-from shoal.ledgers.increment import TRANSIENT_FILES, DeferredRecords, write_known
-from shoal.ledgers.next_release import AuditedDraft, plan, write_and_audit
+from shoal.errors import InputError, LedgerError, PromiseError
+from shoal.ledgers.increment import Terms
+from shoal.ledgers.next_release import plan, write_and_audit
 from shoal.ledgers.planned_release import PlannedRelease
 from shoal.policy.binding.columns import check_columns, check_people, input_warnings
 from shoal.policy.binding.files import original_frame, read_original, table_given
 from shoal.policy.policy import Policy, PolicyLike
 
 DEFAULT_METHOD = "crp"
-REPLACED = (*TRANSIENT_FILES, *PANEL_FILES)
-"""The private files of which each step has its own."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,14 @@ def republish(
     ledger.
     """
     policy = Policy.of(policy)
-    source = increment_of(frame, policy)
-    done = republish_source(source, policy, Path(ledger), allow_leaks, progress, output)
+    done = republish_file(
+        increment_of(frame, policy),
+        policy,
+        ledger,
+        output=output,
+        allow_leaks=allow_leaks,
+        progress=progress,
+    )
     if done.release is None or done.repeated:
         return cast(Republication[FrameT], done)
     written = files.read_as(Ledger(Path(ledger)).folder(done.release) / DATA, ".csv").frame
@@ -110,7 +118,7 @@ def republish(
 
 
 def republish_file(
-    increment_path: str,
+    increment: str | files.SourceFile,
     policy: Policy,
     ledger_path: str | Path,
     *,
@@ -118,38 +126,32 @@ def republish_file(
     allow_leaks: bool = False,
     progress: Progress = no_progress,
 ) -> Republication[Frame]:
-    """Append the records of a file as the next release; a file is not published twice."""
-    check_table(output, Path(ledger_path), increment_path)
-    progress("reading the increment")
-    source = read_increment(increment_path, policy)
-    return republish_source(source, policy, Path(ledger_path), allow_leaks, progress, output)
+    """Append the records of a file as the next release; a file is not published twice.
 
-
-def republish_source(
-    source: files.SourceFile,
-    policy: Policy,
-    ledger_path: Path,
-    allow_leaks: bool,
-    progress: Progress = no_progress,
-    output: str | None = None,
-) -> Republication[Frame]:
-    """Append records that were read already; a hash is not published twice."""
+    increment: its path, or what was read already.
+    """
+    ledger = Ledger(Path(ledger_path))
+    check_table(output, ledger, increment)
+    source = increment
+    if isinstance(source, str):
+        progress("reading the increment")
+        source = read_increment(source, policy)
     started = time.process_time()
-    check_table(output, ledger_path)
     policy.require_answers()
     policy = with_defaults(policy)
-    method = policy.build_method("republish")
-    ledger = Ledger(ledger_path)
-    terms.check_policy(policy, method)
+    terms = Terms(policy, policy.build_method("republish"), ledger)
+    check_policy(policy, terms.method)
     check_increment(source, policy)
     progress("waiting for the ledger")
     with ledger.locked():
-        is_whole = method.covers == "table" or terms.returns_people(method)
-        check_ledger(ledger, policy, looks_back=is_whole or bool(compared(policy)))
-        if output is not None:
+        check_ledger(ledger, policy, terms.looks_back)
+        if output is None:
+            require_no_table(ledger)
+            table, caught_up = None, 0
+        else:
             progress("reading the table of the ledger")
-        table = LedgerTable(ledger, None if output is None else parse(output))
-        caught_up = table.catch_up()
+            table = LedgerTable(ledger, parse(output))
+            caught_up = table.catch_up()
         repeated = ledger.step_for(source.sha256)
         if repeated is not None or not source.frame.height:
             release = None if repeated is None else repeated.release
@@ -161,39 +163,51 @@ def republish_source(
                 reasons=("the increment is empty",) if repeated is None else (),
                 caught_up=caught_up,
             )
-        policy = with_table(policy, ledger, method)
-        remarks = (*source.remarks, *input_warnings(Table(source.frame), policy))
-        planned = plan(source.frame, policy, method, ledger, progress)
+        terms = terms.beside_the_table()
+        remarks = (*source.remarks, *input_warnings(Table(source.frame), terms.policy))
+        planned, waiting = plan(source.frame, terms, progress)
+        certificate, records = None, ledger.last_step().records
         with ledger.draft() as draft:
-            if isinstance(planned, DeferredRecords):
-                done = _defer(planned, policy, ledger, draft, source.sha256)
-                return replace(done, caught_up=caught_up)
-            audited = write_and_audit(
-                planned, policy, method, ledger, draft.published, source.sha256, progress
-            )
-            require_kept(audited.certificate, "the ledger is as it was")
-            if audited.violations and not allow_leaks:
-                raise refusal(audited.violations, method)
-            runs = _write_private_state(planned, audited, method, ledger, draft.private)
-            seconds = {"total": time.process_time() - started, "method": planned.seconds}
-            certificate = audited.certificate.extended(seconds=seconds).warned(*remarks)
-            (draft.published / CERTIFICATE).write_text(certificate.to_json())
-            with table.putting(draft.published):
+            if planned is not None:
+                audited = write_and_audit(
+                    planned, waiting.returning, terms, draft.published, source.sha256, progress
+                )
+                require_kept(audited.certificate, "the ledger is as it was")
+                if audited.violations and not allow_leaks:
+                    first, *more = map(str, audited.violations)
+                    raise PromiseError(
+                        f"{first}; the release is withheld, the ledger is as it was."
+                        f" {terms.method.remedy}",
+                        more,
+                    )
+                seconds = {"total": time.process_time() - started, "method": planned.seconds}
+                certificate = audited.certificate.extended(seconds=seconds).warned(*remarks)
+                (draft.published / CERTIFICATE).write_text(certificate.to_json())
+                records = max(records, int(planned.identities.records.max()) + 1)
+            runs = _write_private_state(planned, waiting, terms, draft.private)
+            target = None if planned is None else table  # which waiting records never see
+            with nullcontext() if target is None else target.putting(draft.published):
                 if not ledger.exists:
-                    ledger.begin(terms.policy_files(policy))
-                table.bind()
+                    ledger.begin(policy_files(policy))
+                if target is not None:
+                    target.bind()
                 step, refused = ledger.commit(
-                    draft, source.sha256, audited.records, REPLACED, runs, publishes=True
+                    draft,
+                    source.sha256,
+                    records,
+                    REPLACED,
+                    runs,
+                    publishes=planned is not None,
                 )
     return Republication(
         step.release,
         certificate,
-        planned.waiting.records,
-        reasons=planned.waiting.reasons,
-        returning=planned.returning,
-        head=step.head,
-        unfinished=_unfinished(f"release {step.release:04d} is published", refused),
-        left_out=planned.waiting.left_out,
+        waiting.records,
+        reasons=waiting.reasons,
+        returning=waiting.returning,
+        head="" if planned is None else step.head,
+        unfinished=_unfinished(step.release, refused),
+        left_out=waiting.left_out,
         caught_up=caught_up,
     )
 
@@ -221,8 +235,7 @@ def increment_of(frame: Frame, policy: Policy) -> files.SourceFile:
 def check_increment(source: files.SourceFile, policy: Policy) -> None:
     """Raises InputError where columns are not the policy's, or people can't be recognized later."""
     findings = check_columns(source.frame.columns, policy) + check_people(source.frame, policy)
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
 
 
 def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:
@@ -236,36 +249,12 @@ def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:
             ledger.check_whole()
         else:
             ledger.check_end()
-        terms.check_same(policy, ledger)
+        check_same(policy, ledger)
     else:
         ledger.check_can_begin()
 
 
-def _defer(
-    waiting: DeferredRecords, policy: Policy, ledger: Ledger, draft: ReleaseDraft, digest: str
-) -> Republication[Frame]:
-    """The records wait in the private part; no release."""
-    waiting.write_pending(draft.private)
-    carry_over(ledger, draft.private)
-    if waiting.panel is not None:
-        waiting.panel.write(draft.private)
-    if not ledger.exists:
-        ledger.begin(terms.policy_files(policy))
-    last = ledger.last_step()
-    runs = tuple(number for number, _ in last.runs)
-    _, refused = ledger.commit(draft, digest, last.records, REPLACED, runs, publishes=False)
-    return Republication(
-        None,
-        None,
-        waiting.records,
-        reasons=waiting.reasons,
-        returning=waiting.returning,
-        unfinished=_unfinished("the increment was accepted", refused),
-        left_out=waiting.left_out,
-    )
-
-
-def _unfinished(done: str, refused: str) -> str:
+def _unfinished(release: int | None, refused: str) -> str:
     """What was kept although a later write failed; empty where none failed.
 
     Not an error: after a message that the append failed, nobody would expect the release that is
@@ -273,6 +262,9 @@ def _unfinished(done: str, refused: str) -> str:
     """
     if not refused:
         return ""
+    done = (
+        "the increment was accepted" if release is None else f"release {release:04d} is published"
+    )
     return (
         f"{done}, but not its last private file ({refused}); free some space or check the"
         " permissions, the next append writes it"
@@ -280,17 +272,19 @@ def _unfinished(done: str, refused: str) -> str:
 
 
 def _write_private_state(
-    planned: PlannedRelease, audited: AuditedDraft, method: Any, ledger: Ledger, folder: Path
+    planned: PlannedRelease | None, waiting: DeferredRecords, terms: Terms, folder: Path
 ) -> tuple[int, ...]:
-    """Writes what the private part keeps of a release; the earlier steps whose runs stay in use."""
-    audited.identities.write_rows(folder)
-    planned.waiting.write_pending(folder)
-    if method.needs == "originals":
-        write_originals(planned.originals, audited.identities, folder)
-    if planned.panel is not None:
-        release = ledger.last_step().releases + 1
-        planned.panel.after(release, audited.identities).write(folder)
-    return write_known(ledger, audited.identities, folder)
+    """Writes what the private part keeps of a step; the earlier steps whose runs stay in use."""
+    waiting.write_pending(folder)
+    if waiting.panel is not None:
+        waiting.panel.write(folder)
+    if planned is None:
+        carry_over(terms.ledger, folder)
+        return tuple(number for number, _ in terms.ledger.last_step().runs)
+    planned.identities.write_rows(folder)
+    if terms.method.needs == "originals":
+        write_originals(planned.originals, planned.identities, folder)
+    return write_known(terms.ledger, planned.identities, folder)
 
 
 # The table in a database that takes the releases of a ledger, too: in step with it, or refused.
@@ -302,7 +296,7 @@ def _write_private_state(
 # than the ledger shows that the ledger is: nothing is appended beside either.
 
 
-def check_table(output: str | None, ledger: Path, increment: str | None = None) -> None:
+def check_table(output: str | None, ledger: Ledger, increment: str | files.SourceFile) -> None:
     """Raises InputError where releases can't go there; looks at no database yet."""
     if output is None:
         return
@@ -313,20 +307,43 @@ def check_table(output: str | None, ledger: Path, increment: str | None = None) 
         )
     address = parse(output)
     if address.kind == SQLITE:
-        check_outside(ledger, address.location)
-    if increment is not None:
+        check_outside(ledger.path, address.location)
+    if isinstance(increment, str):
         check_not_read(output, increment, [])
+
+
+def require_no_table(ledger: Ledger) -> None:
+    """Raises InputError where the releases of a ledger go into a table, and none is named."""
+    note = _note_of(ledger)
+    if note is None:
+        return
+    if not ledger.releases():  # what was begun there was never appended
+        TableNote.remove(ledger.private)
+        return
+    raise InputError(
+        f"ledger '{ledger.path}': its releases go into a table, too; name it with -o '{note.table}'"
+    )
+
+
+def _note_of(ledger: Ledger) -> TableNote | None:
+    note = TableNote.read(ledger.private)
+    if note is None and TableNote.is_in(ledger.private):
+        raise LedgerError(
+            f"ledger '{ledger.path}': the note about its table is damaged; restore the private"
+            " part, nothing was appended"
+        )
+    return note
 
 
 @dataclass
 class LedgerTable:
-    """The table that a ledger writes, under the ledger's lock. address: None where none is named.
+    """The table that a ledger writes, under the ledger's lock.
 
     last: the last release that the table holds.
     """
 
     ledger: Ledger
-    address: TableAddress | None
+    address: TableAddress
     last: ListedRelease | None = None
 
     def catch_up(self) -> int:
@@ -335,15 +352,16 @@ class LedgerTable:
         Raises InputError or LedgerError where the two don't belong together, or one of them is an
         older copy, or the table was changed.
         """
-        note = self._note()
-        if self.address is None:
-            self._require_none(note)
-            return 0
+        note = _note_of(self.ledger)
         state = release_tables.state_of(self.address, writing=True)
         if note is None or not (state.releases or note.releases):
             release_tables.check_begin(self.address)
-        else:
-            self._require_own(state, note)
+        elif findings := disagreements(self.ledger, state, note):
+            raise LedgerError(
+                f"output '{self.address.shown}': {findings[0]}; nothing was appended. The ledger's"
+                f" table was '{note.table}'",
+                findings[1:],
+            )
         self.last = state.releases[-1] if state.releases else None
         missing = self.ledger.releases()[len(state.releases) :]
         self._require_same_columns(missing)
@@ -360,9 +378,6 @@ class LedgerTable:
 
         folder: of the release. The block appends it to the ledger.
         """
-        if self.address is None:
-            yield
-            return
         frame = files.read_as(folder / DATA, ".csv").frame
         rows = ReleaseRows(frame, (folder / CERTIFICATE).read_bytes().decode())
         with release_tables.putting(self.address, self.last, rows) as line:
@@ -372,50 +387,16 @@ class LedgerTable:
 
     def bind(self) -> None:
         """Notes that releases go into the table from now on, so that none is appended without."""
-        if self.address is not None and self._note() is None:
+        if _note_of(self.ledger) is None:
             self._confirm(0)
 
     def _confirm(self, releases: int) -> None:
         """Notes up to which release it is certain that the table holds them."""
-        assert self.address is not None
         head = sha256_of(self.ledger.predecessor(releases + 1))
         TableNote(self.address.shown, releases, head).write(self.ledger.private)
 
-    def _note(self) -> TableNote | None:
-        note = TableNote.read(self.ledger.private)
-        if note is None and TableNote.is_in(self.ledger.private):
-            raise LedgerError(
-                f"ledger '{self.ledger.path}': the note about its table is damaged; restore the"
-                " private part, nothing was appended"
-            )
-        return note
-
-    def _require_none(self, note: TableNote | None) -> None:
-        if note is None:
-            return
-        if not self.ledger.releases():  # what was begun there was never appended
-            TableNote.remove(self.ledger.private)
-            return
-        raise InputError(
-            f"ledger '{self.ledger.path}': its releases go into a table, too; name it with"
-            f" -o '{note.table}'"
-        )
-
-    def _require_own(self, state: TableState, note: TableNote) -> None:
-        findings = disagreements(self.ledger, state, note)
-        if findings:
-            assert self.address is not None
-            raise LedgerError(
-                f"output '{self.address.shown}': {findings[0]}; nothing was appended. The ledger's"
-                f" table was '{note.table}'",
-                findings[1:],
-            )
-
     def _require_same_columns(self, releases: Sequence[int]) -> None:
         """Of a ledger that gets a table: else the table would stay behind at some release."""
-        if len(releases) < 2:
-            return
-        assert self.address is not None
         names = {
             frozenset(files.read_as(self.ledger.folder(number) / DATA, ".csv").frame.columns)
             for number in releases

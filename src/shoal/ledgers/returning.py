@@ -8,16 +8,20 @@ somebody who is here and in their group, so that it widens no class.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from shoal.auditor.ledger import terms
-from shoal.connectors.ledger import Ledger
-from shoal.connectors.ledger.identities import as_text, count_known
-from shoal.connectors.ledger.panel import PanelState, has_panel
+from shoal.auditor.ledger.terms import mode_of, sensitive_names
+from shoal.connectors.ledger.private import (
+    MEMBERS,
+    DeferredRecords,
+    KnownPeople,
+    PanelState,
+    as_text,
+)
 from shoal.data.ledger_view import (
     CARRIED,
     CLOSED,
@@ -28,19 +32,18 @@ from shoal.data.ledger_view import (
     PanelChange,
     Placement,
 )
-from shoal.data.progress import Progress
+from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError
 from shoal.ledgers.increment import (
     CandidateRecords,
-    DeferredRecords,
+    Terms,
     as_numbers,
-    last_arrivals,
     operations_of,
     with_tokens,
+    without_ways_out,
 )
 from shoal.ledgers.planned_release import (
-    PlannedPanel,
     PlannedRelease,
     bound_table,
     partition_table,
@@ -65,88 +68,76 @@ class ReturningRecords(CandidateRecords):
     can't be published.
     """
 
-    subjects: np.ndarray
-    waited: np.ndarray
+    subject: str
     person: np.ndarray
     is_carried: np.ndarray
     superseded: int
     withheld: int
 
+    def wait(
+        self, is_waiting: np.ndarray, reasons: tuple[str, ...], state: PanelState
+    ) -> DeferredRecords:
+        """Some of the records wait. state: with the groups as they are then."""
+        waiting = self.only(is_waiting)
+        return DeferredRecords(waiting.table.frame, reasons, panel=state, waited=waiting.waited)
+
 
 @dataclass(frozen=True)
-class Again:
-    """What becomes of the records of one increment.
+class ReturningPlan:
+    """Who of an increment is shown, and in which classes.
 
-    placed: None where promises fail with everybody in one class.
-    waiting: (n,) bool, records that wait. reasons: why records do, or are left out.
-    state: with the groups as they are afterwards. stated: what the certificate says of them.
+    founded: (n,) the new group of the person of each record, -1 for people who have one, or wait.
+    state: with the groups as they are afterwards, without the new people. stated: what the
+    certificate says of them.
     """
 
     people: ReturningRecords
     bound: BoundTable
+    placed: Placement
+    founded: np.ndarray
     state: PanelState
-    waiting: np.ndarray
-    reasons: tuple[str, ...]
-    placed: Placement | None = None
-    stated: Mapping[str, Any] = field(default_factory=dict)
-    seconds: float = 0.0
-
-    @property
-    def deferred(self) -> DeferredRecords:
-        """Those that wait."""
-        waiting = self.people.only(self.waiting)
-        return DeferredRecords(
-            waiting.table.frame, self.reasons, panel=self.state, waited=waiting.waited
-        )
-
-    @property
-    def founded(self) -> np.ndarray:
-        """(n,) the new group of the person of each record, -1 for people who have one, or wait."""
-        assert self.placed is not None
-        assert self.placed.panel is not None
-        return self.placed.panel.founded
+    stated: Mapping[str, Any]
+    seconds: float
 
 
-def plan_again(
-    frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger, progress: Progress
-) -> PlannedRelease | DeferredRecords:
-    """The next release; only the deferred records where there is none.
+def plan_returning(
+    frame: pl.DataFrame, deferred: DeferredRecords, terms: Terms, progress: Progress
+) -> tuple[PlannedRelease | None, DeferredRecords]:
+    """The next release, None where there is none; and the records that wait.
 
     Raises InputError, PromiseError or InfeasibleError.
     """
-    progress("checking the data against the policy")
-    state = _state(policy, method, ledger)
-    arriving = with_tokens(in_order_of_names(frame, policy), policy, ledger)
-    operations_of(arriving, policy, method)  # nothing but new records
-    deferred = DeferredRecords.of(ledger) if ledger.exists else DeferredRecords()
-    people = records_of(arriving, deferred, state, policy)
-    _refuse_strangers(people.subjects[people.person < 0], method, ledger)
-    if not len(people.person):
-        return DeferredRecords(None, (NOBODY,), panel=state)
-    progress(f"finding classes by {policy.method_name}")
-    again = placed_again(people, state, policy, method, last_arrivals(ledger, frame.height))
-    if again.placed is None or not again.placed.count:
-        return again.deferred
+    state = _state(terms)
+    arriving = with_tokens(in_order_of_names(frame, terms.policy), terms)
+    operations_of(arriving, terms)  # nothing but new records
+    people = records_of(arriving, deferred, state, terms.policy)
+    _refuse_strangers(people, terms)
+    arrivals = deferred.arrivals_with(frame.height)
+    found, waiting = place_returning(people, state, arrivals, terms, progress)
+    if found is None:
+        return None, waiting
     progress("recoding")
-    return _released(again, again.placed, policy)
+    return _released(found, waiting, terms)
 
 
-def placed_again(
+def place_returning(
     people: ReturningRecords,
     state: PanelState,
-    policy: Policy,
-    method: Any,
     arrivals: tuple[int, ...],
-) -> Again:
-    """Which of these records are published, in which classes; raises InputError for bad ones.
+    terms: Terms,
+    progress: Progress = no_progress,
+) -> tuple[ReturningPlan | None, DeferredRecords]:
+    """Which of these records are published, None where none are; and those that wait.
 
-    arrivals: records of the last increments.
+    arrivals: records of the last increments. Raises InputError for bad records.
     """
-    bound = bound_table(people.table, policy)
-    obstacles = nearest_feasible(policy.build_promises(), bound.whole_table)
+    if not len(people.person):
+        return None, DeferredRecords(None, (NOBODY,), panel=state)
+    progress(f"finding classes by {terms.policy.method_name}")
+    bound = bound_table(people.table, terms.policy)
+    obstacles = nearest_feasible(terms.policy.build_promises(), bound.whole_table)
     if obstacles:
-        reasons = tuple(obstacle.partition("; ")[0] for obstacle in obstacles)
-        return Again(people, bound, state, ~people.is_carried, reasons)
+        return None, people.wait(~people.is_carried, without_ways_out(obstacles), state)
     view = LedgerView(
         panel=state.panel,
         person=people.person,
@@ -155,38 +146,39 @@ def placed_again(
         arrivals=sum(arrivals) / len(arrivals),
         partition=partition_table,
     )
-    placed, seconds = place(bound.matrix(), view, bound.whole_table, policy, method)
+    placed, seconds = place(bound.matrix(), view, bound.whole_table, terms)
     assert placed.panel is not None
-    waiting, stated = _outcome(people, placed.labels >= 0, placed.panel, state)
+    is_waiting, stated = _outcome(people, placed.labels >= 0, placed.panel, state)
     after = replace(state, panel=placed.panel.after)
     reasons = (NO_GROUP,) if stated["waiting"] else ()
     if stated["withheld"]:  # and never will be published
         reasons = (*reasons, f"{WITHHELD}: {stated['withheld']}")
-    return Again(people, bound, after, waiting, reasons, placed, stated, seconds)
+    waiting = people.wait(is_waiting, reasons, after)
+    if not placed.count:
+        return None, waiting
+    founded = placed.panel.founded
+    return ReturningPlan(people, bound, placed, founded, after, stated, seconds), waiting
 
 
-def refuse_panel(method: Any, ledger: Ledger) -> None:
+def refuse_panel(terms: Terms) -> None:
     """Raises InputError where a ledger of people who come again would lose their groups."""
-    if ledger.exists and has_panel(ledger.step_folder(ledger.last_step().number)):
+    if (terms.ledger.last_folder / MEMBERS).exists():
         raise InputError(
-            f"method '{method.name}': publishes each person once, and the ledger's people come"
-            " again; go on with its method, or begin another ledger"
+            f"method '{terms.method.name}': publishes each person once, and the ledger's people"
+            " come again; go on with its method, or begin another ledger"
         )
 
 
-def _state(policy: Policy, method: Any, ledger: Ledger) -> PanelState:
+def _state(terms: Terms) -> PanelState:
     """What the ledger knows of people; InputError where it never knew whose group is whose."""
-    mode = terms.mode_of(policy)
-    step = ledger.step_folder(ledger.last_step().number)
-    state = PanelState.read(step, mode) if ledger.exists else None
-    if state is not None:
-        return state
-    if ledger.exists and ledger.releases():
+    mode = mode_of(terms.policy)
+    state = PanelState.read(terms.ledger.last_folder, mode)
+    if state is None and terms.ledger.releases():
         raise InputError(
-            f"method '{method.name}': the ledger's earlier releases are of a method that publishes"
-            " each person once, and keeps no groups; begin another ledger"
+            f"method '{terms.method.name}': the ledger's earlier releases are of a method that"
+            " publishes each person once, and keeps no groups; begin another ledger"
         )
-    return PanelState(Panel(mode))
+    return state or PanelState(Panel(mode))
 
 
 # Who is whom
@@ -212,48 +204,31 @@ def records_of(
     subject = policy.subject
     assert subject is not None
     _check_one_record(arriving, subject)
-    superseded, waiting = 0, deferred.frame
-    waited = np.zeros(arriving.height, dtype=np.int32)
-    if waiting is not None:
-        stays = ~waiting[subject].is_in(arriving[subject].to_list())
-        superseded = int((~stays).sum())
-        # a newer record is as old as the one that it replaces: it is people who wait
-        since = dict(zip(waiting[subject].to_list(), deferred.increments_waited, strict=True))
-        arriving = pl.concat([waiting.filter(stays).select(arriving.columns), arriving])
-        waited = np.array([since.get(p, 0) for p in arriving[subject].to_list()], dtype=np.int32)
-    everybody = arriving.height
-    tokens = as_numbers(arriving[subject])
-    person = state.places(tokens)
-    may_show = _may_show(arriving, person, state, policy)
-    waited = np.where(person < 0, waited, 0).astype(np.int32)[may_show]
-    arriving, person, tokens = arriving.filter(may_show), person[may_show], tokens[may_show]
-    withheld = everybody - arriving.height
-    is_carried = np.zeros(len(person), dtype=bool)
-    if state.panel.mode == CARRIED:
-        rows, absent = _for_the_absent(arriving, person, state, subject)
-        arriving = pl.concat([arriving, rows])
-        person = np.concatenate([person, absent])
-        tokens = np.concatenate([tokens, state.tokens[absent]])
-        is_carried = np.arange(len(person)) >= len(is_carried)
-        waited = np.concatenate([waited, np.zeros(len(absent), dtype=np.int32)])
-    records = np.full(len(person), -1, dtype=np.int64)
-    records[person >= 0] = state.records[person[person >= 0]]
+    waiting = deferred.frame_like(arriving)
+    stays = ~waiting[subject].is_in(arriving[subject].to_list())
+    # a newer record is as old as the one that it replaces: it is people who wait
+    since = dict(zip(waiting[subject].to_list(), deferred.increments_waited.tolist(), strict=True))
+    everybody = pl.concat([waiting.filter(stays), arriving])
+    person = state.places(as_numbers(everybody[subject]))
+    may_show = _may_show(everybody, person, state, policy)
+    here, person = everybody.filter(may_show), person[may_show]
+    rows, absent = _for_the_absent(here, person, state, subject)
+    shown, person = pl.concat([here, rows]), np.concatenate([person, absent])
+    waited = np.array([since.get(p, 0) for p in shown[subject].to_list()], dtype=np.int32)
     people = ReturningRecords(
-        table=Table(arriving),
-        records=records,
-        subjects=tokens,
+        table=Table(shown),
+        records=np.append(state.records, -1)[person],
+        subject=subject,
         changed=np.zeros(len(person), dtype=bool),
-        waited=waited,
+        waited=np.where(person < 0, waited, np.int32(0)),
         person=person,
-        is_carried=is_carried,
-        superseded=superseded,
-        withheld=withheld,
+        is_carried=np.arange(len(person)) >= here.height,
+        superseded=int((~stays).sum()),
+        withheld=everybody.height - here.height,
     )
     # by quasi-identifiers alone: an order by values would make groups depend on them where people
     # are alike
-    columns = [name for name in arriving.columns if name in policy.quasi]
-    order = arriving.select(pl.arg_sort_by(columns, maintain_order=True)).to_series()
-    return people.take(order.to_numpy())
+    return people.ordered_by([name for name in arriving.columns if name in policy.quasi])
 
 
 def _check_one_record(arriving: pl.DataFrame, subject: str) -> None:
@@ -270,17 +245,17 @@ def _check_one_record(arriving: pl.DataFrame, subject: str) -> None:
             f"increment: further records of people who have one already: {several}; people who come"
             " again have one record a release, so sum theirs up"
         )
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
 
 
-def _refuse_strangers(tokens: np.ndarray, method: Any, ledger: Ledger) -> None:
+def _refuse_strangers(people: ReturningRecords, terms: Terms) -> None:
     """Raises PromiseError where people were published of whom no group is known."""
-    known = count_known(ledger, tokens) if ledger.exists else 0
+    newcomers = as_numbers(people.table.frame[people.subject])[people.person < 0]
+    known = KnownPeople(terms.ledger).count(newcomers)
     if known:
         raise PromiseError(
             f"history: people of the increment who were published without a group: {known};"
-            f" '{method.name}' can't publish them again; leave their records out"
+            f" '{terms.method.name}' can't publish them again; leave their records out"
         )
 
 
@@ -292,7 +267,7 @@ def _may_show(
     known = np.flatnonzero(~may_show)
     may_show[known] = state.panel.status[person[known]] == LIVE
     if state.values is not None and len(known):
-        names = terms.sensitive_names(policy)
+        names = sensitive_names(policy)
         now = arriving[known].select(pl.col(names).fill_null(""))
         before = state.values[person[known]].select(pl.col(names).fill_null(""))
         for name in names:
@@ -349,14 +324,20 @@ def _outcome(
     }
 
 
-def _released(again: Again, placed: Placement, policy: Policy) -> PlannedRelease:
-    """The rows of everybody who is shown, in the order that the policy asks for."""
-    kept = placed.labels >= 0
-    shown = again.people.only(kept)
-    bound = again.bound if kept.all() else bound_table(shown.table, policy)
-    release = recoded(shown, bound, placed, None, policy)
-    names, is_carried = terms.sensitive_names(policy), again.state.panel.mode == CARRIED
-    values = release.originals.select(names) if is_carried else None
-    founded = again.founded[kept][release.truth.rows]
-    panel = PlannedPanel(again.state, founded, values, again.stated)
-    return replace(release, waiting=again.deferred, seconds=again.seconds, panel=panel)
+def _released(
+    found: ReturningPlan, waiting: DeferredRecords, terms: Terms
+) -> tuple[PlannedRelease, DeferredRecords]:
+    """The rows of everybody who is shown, in the order that the policy asks for; and who waits,
+    with the groups as they are then.
+    """
+    kept = found.placed.labels >= 0
+    planned = recoded(found.people, found.bound, kept, found.placed, terms)
+    names, is_carried = sensitive_names(terms.policy), found.state.panel.mode == CARRIED
+    values = planned.originals.select(names) if is_carried else None
+    founded = found.founded[kept][planned.truth.rows]
+    tokens, records = planned.identities.subjects, planned.identities.records
+    assert tokens is not None  # checked with the policy
+    release = terms.ledger.last_step().releases + 1
+    panel = found.state.published(release, tokens, records, founded, values)
+    planned = replace(planned, seconds=found.seconds, panel=found.stated)
+    return planned, replace(waiting, panel=panel)

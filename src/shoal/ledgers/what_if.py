@@ -9,44 +9,41 @@ import secrets
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from shoal.auditor.ledger import terms
 from shoal.auditor.ledger.release_view import HistoryFinding
-from shoal.auditor.ledger.terms import with_table
+from shoal.auditor.ledger.terms import check_policy, sensitive_names
 from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame
 from shoal.connectors.ledger import Ledger
-from shoal.connectors.ledger.panel import PanelState
+from shoal.connectors.ledger.private import DeferredRecords, PanelState
 from shoal.data.certificate import Certificate
-from shoal.data.ledger_view import CARRIED, LOCKSTEP, TOGETHER, Panel, Placement
+from shoal.data.ledger_view import CARRIED, LOCKSTEP, TOGETHER, Panel
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.uncompiled import always
 from shoal.errors import InputError, ShoalError
-from shoal.ledgers.increment import (
-    INSERT,
-    LAST_INCREMENTS,
-    DeferredRecords,
-    tokens_of,
-    waits_for_a_price,
-)
+from shoal.ledgers.increment import INSERT, Terms, tokens_of
 from shoal.ledgers.methods.sticky import Sticky
 from shoal.ledgers.next_release import plan, write_and_audit
 from shoal.ledgers.republish import (
     check_increment,
     check_ledger,
     increment_of,
-    read_increment,
-    republish_source,
+    republish_file,
     with_defaults,
 )
-from shoal.ledgers.returning import Again, in_order_of_names, placed_again, records_of
+from shoal.ledgers.returning import (
+    ReturningPlan,
+    in_order_of_names,
+    place_returning,
+    records_of,
+)
 from shoal.policy import registry
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.search.segments import loss_of
@@ -106,24 +103,13 @@ def what_if(
     The policy's own method has the parameters that it has there. Raises InputError or LedgerError.
     """
     policy = Policy.of(policy)
-    return _prospects(increment_of(frame, policy), policy, Path(ledger), progress)
+    return prospects(increment_of(frame, policy), policy, Path(ledger), progress)
 
 
-def what_if_file(
-    increment_path: str,
-    policy: Policy,
-    ledger_path: str | Path,
-    *,
-    progress: Progress = no_progress,
-) -> list[Prospect]:
-    """What each method of re-publication would do with the records of a file."""
-    progress("reading the increment")
-    return _prospects(read_increment(increment_path, policy), policy, Path(ledger_path), progress)
-
-
-def _prospects(
+def prospects(
     source: SourceFile, policy: Policy, ledger_path: Path, progress: Progress
 ) -> list[Prospect]:
+    """What each method of re-publication would do with records that were read already."""
     policy = with_defaults(policy)
     check_increment(source, policy)
     with tempfile.TemporaryDirectory(prefix="shoal-what-if-") as folder:
@@ -156,28 +142,28 @@ def _warm_up(source: SourceFile, policy: Policy, folder: Path) -> None:
     )
     with always(compiled=True), suppress(ShoalError):
         for turn, frame in enumerate((some, others)):
-            republish_source(SourceFile(frame, f"{turn}"), policy, folder, allow_leaks=True)
+            republish_file(SourceFile(frame, f"{turn}"), policy, folder, allow_leaks=True)
 
 
 def _prospect(
     name: str, source: Any, policy: Policy, ledger: Ledger, progress: Progress
 ) -> Prospect:
     asked = policy.with_method(name, {})
-    method = asked.build_method("republish")
+    terms = Terms(asked, asked.build_method("republish"), ledger)
     try:
-        terms.check_policy(asked, method)
-        asked = with_table(asked, ledger, method)
-        planned = plan(source.frame, asked, method, ledger, progress)
-        if isinstance(planned, DeferredRecords):
-            return Prospect(name, None, waiting=planned.records, told=planned.reasons)
+        check_policy(asked, terms.method)
+        terms = terms.beside_the_table()
+        planned, waiting = plan(source.frame, terms, progress)
+        if planned is None:
+            return Prospect(name, None, waiting=waiting.records, told=waiting.reasons)
         with ledger.draft() as draft:
             audited = write_and_audit(
-                planned, asked, method, ledger, draft.published, source.sha256, progress
+                planned, waiting.returning, terms, draft.published, source.sha256, progress
             )
     except ShoalError as refused:
         return Prospect(name, None, told=[str(refused.args[0]), *refused.findings])
     told = [str(finding) for finding in audited.violations]
-    return Prospect(name, audited.certificate, audited.findings, planned.waiting.records, told)
+    return Prospect(name, audited.certificate, audited.findings, waiting.records, told)
 
 
 def as_json(found: Sequence[Prospect | Rehearsal]) -> str:
@@ -231,19 +217,13 @@ def rehearse(
     values over time; plain columns are left out. Raises InputError.
     """
     policy = Policy.of(policy)
-    return _rehearsed([increment_of(frame, policy) for frame in frames], policy, progress)
+    return rehearsals([increment_of(frame, policy) for frame in frames], policy, progress)
 
 
-def rehearse_files(
-    paths: Sequence[str], policy: Policy, *, progress: Progress = no_progress
-) -> list[Rehearsal]:
-    """What `sticky` would have published of increments in files."""
-    return _rehearsed([read_increment(path, policy) for path in paths], policy, progress)
-
-
-def _rehearsed(
+def rehearsals(
     sources: Sequence[SourceFile], policy: Policy, progress: Progress
 ) -> list[Rehearsal]:
+    """What `sticky` would have published of increments that were read already."""
     if policy.subject is None:
         raise InputError("rehearsal: needs a subject, by which people are recognized")
     policy = with_defaults(policy).with_method(METHOD)
@@ -251,10 +231,16 @@ def _rehearsed(
         check_increment(source, policy)
     key = secrets.token_bytes(32)  # people are as good by any name
     frames = [tokens_of(in_order_of_names(source.frame, policy), policy, key) for source in sources]
+    arrived = sum(frame.height for frame in frames)
     found = []
     for mode, method, asked in _settings(policy):
         progress(f"rehearsing {mode}, size {method.size}")
-        found.append(_rehearsal(frames, mode, method, asked))
+        run = Run(asked, method, mode)
+        for frame in frames:
+            run.step(frame)
+        patience = method.patience if mode == LOCKSTEP else None
+        outcome = run.published, run.served, run.gcp
+        found.append(Rehearsal(mode, method.size, patience, arrived, *outcome))
     return found
 
 
@@ -274,7 +260,7 @@ def _settings(policy: Policy) -> Iterator[tuple[str, Sticky, Policy]]:
 def _policy_of_mode(policy: Policy, mode: str) -> Policy:
     """The policy as if values behaved so over time; raises InputError where it is unfit."""
     content = policy.model.model_dump(exclude_unset=True)
-    sensitive = terms.sensitive_names(policy)
+    sensitive = sensitive_names(policy)
     for name, attribute in content["attributes"].items():
         if name in sensitive:
             attribute["over_time"] = OVER_TIME[mode]
@@ -283,65 +269,50 @@ def _policy_of_mode(policy: Policy, mode: str) -> Policy:
     if content.get("other") == "plain":
         content["other"] = "drop"
     asked = Policy.from_dict(content, policy.base)
-    terms.check_policy(asked, asked.build_method("republish"))
+    check_policy(asked, asked.build_method("republish"))
     return asked
 
 
-def _rehearsal(
-    frames: Sequence[pl.DataFrame], mode: str, method: Sticky, policy: Policy
-) -> Rehearsal:
-    """One setting, from the first increment to the last."""
-    run = Run(policy, method, PanelState(Panel(mode)))
-    for frame in frames:
-        run.step(frame)
-    patience = method.patience if mode == LOCKSTEP else None
-    arrived = sum(frame.height for frame in frames)
-    return Rehearsal(mode, method.size, patience, arrived, run.published, run.served, run.gcp)
-
-
-@dataclass
 class Run:
     """What a ledger would hold after some increments, and what was published until then."""
 
-    policy: Policy
-    method: Sticky
-    state: PanelState
-    waiting: DeferredRecords = field(default_factory=DeferredRecords)
-    releases: int = 0
-    published: int = 0
-    served: float = 0.0
-    gcp: float | None = None
+    def __init__(self, policy: Policy, method: Sticky, mode: str) -> None:
+        self._terms = Terms(policy, method, Ledger(Path()))  # which is never asked
+        self.state = PanelState(Panel(mode))
+        self._waiting = DeferredRecords()
+        self._releases = self.published = 0
+        self.served = 0.0
+        self.gcp: float | None = None
 
     def step(self, frame: pl.DataFrame) -> None:
         """One increment, people as tokens."""
-        people = records_of(frame, self.waiting, self.state, self.policy)
+        terms = self._terms
+        people = records_of(frame, self._waiting, self.state, terms.policy)
         self.served = 0.0
-        arrivals = (*self.waiting.arrivals, frame.height)[-LAST_INCREMENTS:]
-        if not len(people.person):
-            self.waiting = DeferredRecords(arrivals=arrivals)
-            return
-        again = placed_again(people, self.state, self.policy, self.method, arrivals)
-        self.waiting = replace(again.deferred, arrivals=arrivals)
-        if waits_for_a_price(self.method):
-            self.waiting = self.waiting.after(self.method.deadline, arrivals)
-        self.state = again.state
-        if again.placed is not None and again.placed.count:
-            self._publish(frame, again, again.placed)
+        arrivals = self._waiting.arrivals_with(frame.height)
+        found, waiting = place_returning(people, self.state, arrivals, terms)
+        if terms.is_priced:
+            waiting = waiting.after(terms.method.deadline, arrivals)
+        self._waiting = waiting
+        assert waiting.panel is not None
+        self.state = waiting.panel
+        if found is not None:
+            self._publish(frame, found)
 
-    def _publish(self, frame: pl.DataFrame, again: Again, placed: Placement) -> None:
+    def _publish(self, frame: pl.DataFrame, found: ReturningPlan) -> None:
+        placed, policy = found.placed, self._terms.policy
         is_shown = placed.labels >= 0
-        shown = again.people.only(is_shown)
+        shown = found.people.only(is_shown)
         own = shown.table.frame.filter(~shown.is_carried)
-        self.releases += 1
+        self._releases += 1
         self.published += own.height
-        subject = self.policy.subject
-        assert subject is not None
-        self.served = int(own[subject].is_in(frame[subject].to_list()).sum()) / frame.height
-        loss = loss_of(again.bound.matrix(), Partition(placed.labels, placed.count))
-        self.gcp = loss / (len(shown.person) * max(len(self.policy.quasi), 1))
+        here = frame[shown.subject].to_list()
+        self.served = int(own[shown.subject].is_in(here).sum()) / frame.height
+        loss = loss_of(found.bound.matrix(), Partition(placed.labels, placed.count))
+        self.gcp = loss / (len(shown.person) * max(len(policy.quasi), 1))
         values = None
         if self.state.panel.mode == CARRIED:
-            values = shown.table.frame.select(terms.sensitive_names(self.policy))
+            values = shown.table.frame.select(sensitive_names(policy))
+        assert shown.subjects is not None
         people = shown.subjects, np.zeros(len(shown.person), dtype=np.int64)
-        founded = again.founded[is_shown]
-        self.state = self.state.published(self.releases, *people, founded, values)
+        self.state = self.state.published(self._releases, *people, found.founded[is_shown], values)

@@ -323,14 +323,16 @@ def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:
     from shoal.auditor.ledger.terms import policy_of
     from shoal.connectors.ledger import Ledger
     from shoal.ledgers.republish import read_increment
-    from shoal.ledgers.what_if import what_if_file
+    from shoal.ledgers.what_if import prospects
 
     policy, stat = policy_of(Ledger(Path(asked["folder"]))), Path(asked["increment"]).stat()
-    found = what_if_file(asked["increment"], policy, asked["folder"], progress=tell)
+    tell("reading the increment")
+    source = read_increment(asked["increment"], policy)
+    found = prospects(source, policy, Path(asked["folder"]), tell)
     kept = ("method", "outcome", "records", "gcp", "waiting", "told")
     return {
         "prospects": [{name: one.report()[name] for name in kept} for one in found],
-        "sha256": read_increment(asked["increment"], policy).sha256,
+        "sha256": source.sha256,
         "stamp": [stat.st_mtime_ns, stat.st_size],
         "head": verify_ledger(asked["folder"])[1],
     }
@@ -341,14 +343,14 @@ def _republish(asked: Asked, tell: Tell, line: Line) -> Asked:
     from shoal.auditor.ledger.terms import policy_of
     from shoal.connectors.ledger import Ledger
     from shoal.errors import InputError
-    from shoal.ledgers.republish import read_increment, republish_source
+    from shoal.ledgers.republish import read_increment, republish_file
 
     folder = Path(asked["folder"])
     policy = policy_of(Ledger(folder)).with_method(asked["method"], {})
     source = read_increment(asked["increment"], policy)
     if source.sha256 != asked["sha256"]:
         raise InputError("increment: is not the one that was signed off; try it again")
-    done = republish_source(source, policy, folder, allow_leaks=False, progress=tell)
+    done = republish_file(source, policy, folder, progress=tell)
     return {"release": done.release, "waiting": done.waiting, "head": done.head}
 
 

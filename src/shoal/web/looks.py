@@ -226,7 +226,7 @@ class Looks:
         """Whether the chain of a ledger is whole: its length, the hash to note, and who waits."""
         from shoal.auditor.ledger.export import verify_ledger
         from shoal.connectors.ledger import Ledger
-        from shoal.connectors.ledger.panel import DeferredRecords
+        from shoal.connectors.ledger.private import DeferredRecords
 
         releases, last = verify_ledger(folder)
         waiting = DeferredRecords.of(Ledger(Path(folder))).records

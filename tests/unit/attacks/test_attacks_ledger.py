@@ -12,7 +12,7 @@ import naive_attacks as naive
 import shoal
 from republish_cases import append, grown, policy, wearers
 from shoal.connectors.ledger import Ledger
-from shoal.connectors.ledger.identities import Identities
+from shoal.connectors.ledger.private import Identities
 from shoal.errors import InputError
 from unit.ledgers.test_m_invariance import change
 from unit.ledgers.test_m_invariance import policy as invariant

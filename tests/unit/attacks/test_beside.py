@@ -349,7 +349,7 @@ def test_people_of_a_ledger_are_not_taken_for_others_where_a_column_is_spelled_o
 def ledger_classes(folder):
     """Token -> class, from the published files and the private rows; names by their tokens."""
     from shoal.connectors.ledger import Ledger
-    from shoal.connectors.ledger.identities import Identities, token_of
+    from shoal.connectors.ledger.private import Identities, token_of
 
     ledger = Ledger.at(folder)
     name_of = {

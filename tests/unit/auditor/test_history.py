@@ -28,7 +28,7 @@ from shoal.auditor.ledger.release_view import (
     ReleaseView,
     numbered,
 )
-from shoal.data.known_people import KnownPeople
+from shoal.connectors.ledger.private import KnownPeople
 
 MOST = 8  # records of the second release: every mapping is enumerated
 
@@ -38,7 +38,9 @@ def view(release, records, labels, boxes, rest, subjects=None) -> ReleaseView:
     hi = np.array([[hi for _, hi in box] for box in boxes], dtype=float)
     labels, rest = np.array(labels, dtype=np.int32), np.array(rest, dtype=np.uint64)
     shown = values_shown(labels, rest, len(boxes))
-    return ReleaseView(release, np.array(records), labels, lo, hi, rest, shown, subjects)
+    records, changed = np.array(records), np.zeros(len(labels), dtype=bool)
+    people = records if subjects is None else subjects
+    return ReleaseView(release, records, labels, lo, hi, rest, shown, changed, people)
 
 
 def at_least(k):

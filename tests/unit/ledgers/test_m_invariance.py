@@ -16,7 +16,7 @@ from republish_cases import POLICY, append, wearers
 from shoal.attacks.run.ledger import audit_ledger
 from shoal.auditor.ledger.history import LedgerHistory
 from shoal.connectors.ledger import Ledger
-from shoal.connectors.ledger.identities import Identities
+from shoal.connectors.ledger.private import Identities
 from shoal.errors import InfeasibleError, InputError, PromiseError, ShoalError
 from shoal.ledgers.methods.m_invariance import _assign
 from shoal.policy.policy import Policy

@@ -12,7 +12,7 @@ import pytest
 from republish_cases import POLICY, append, wearers
 from shoal.attacks.run.ledger import audit_ledger
 from shoal.connectors.ledger import DATA, Ledger
-from shoal.connectors.ledger.identities import Identities
+from shoal.connectors.ledger.private import Identities
 from shoal.errors import InputError, PromiseError
 from shoal.ledgers.methods import sticky
 from shoal.policy.policy import Policy

@@ -1,6 +1,8 @@
 """Each item joins the box that has to grow least for it.
 
-lo, hi, sizes, costs, and what it is to grow least: as in `shoal.ledgers.kernels.farthest_first`.
+lo, hi: (boxes, d) int32, bounds; sizes: records in each. costs: as in `shoal.search.kernels.spans`.
+To grow least is to add least to records times cost: (size + weight) * cost of both boxes
+- size * cost of the box.
 """
 
 from __future__ import annotations
@@ -8,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer
-from shoal.ledgers.kernels.farthest_first import costs_of_boxes
 from shoal.search.kernels.spans import box_loss, widen
 
 
@@ -23,7 +24,9 @@ def join_boxes(item_lo, item_hi, weight, lo, hi, sizes, grows, costs):
     sizes are changed in place where `grows`, so that later items see what earlier ones did.
     """
     count = lo.shape[0]
-    cost = costs_of_boxes(lo, hi, costs)
+    cost = np.empty(count)
+    for b in range(count):
+        cost[b] = box_loss(lo, hi, b, lo, hi, b, costs)
     chosen = np.empty(len(weight), np.int32)
     for i in range(len(weight)):
         best = -1

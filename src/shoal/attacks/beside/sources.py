@@ -27,12 +27,12 @@ from shoal.attacks.beside.sharing import Links, fitting_pairs, profiles_of
 from shoal.auditor.audit import AuditResult, audit_file, audit_table
 from shoal.auditor.ledger import terms
 from shoal.auditor.ledger.history import audit_releases
-from shoal.auditor.ledger.release_view import read_as_published, rows_of_release
+from shoal.auditor.ledger.release_view import ReleaseReading
 from shoal.auditor.stream_trace import StreamSource, audit_stream, audit_traced
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.ledger import Ledger
-from shoal.connectors.ledger.identities import token_of
+from shoal.connectors.ledger.private import token_of
 from shoal.connectors.traces import is_of_stream, read_trace, rows_given
 from shoal.data.person_names import same_value
 from shoal.data.progress import Progress, no_progress
@@ -360,11 +360,10 @@ class _LedgerRows:
 
 
 def _rows_of(ledger: Ledger, number: int, policy: Policy) -> _LedgerRows:
-    reading = read_as_published(*rows_of_release(ledger, number, policy), policy)
-    assert reading.identities is not None
+    reading = ReleaseReading.at(ledger, number, policy)
     assert reading.identities.subjects is not None
     classes = reading.release.classes
-    kept = (classes.labels >= 0) & reading.is_real
+    kept = (classes.labels >= 0) & reading.identities.is_real
     labels = classes.labels.astype(np.int64)
     return _LedgerRows(
         reading.identities.records[kept],

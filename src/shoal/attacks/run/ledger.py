@@ -17,14 +17,11 @@ from shoal.attacks.run.attack import in_boxes, scene_of, tried
 from shoal.attacks.run.earlier import ABSENT, Newer, by_row, published_classes, row_order
 from shoal.attacks.run.people import AttackedRelease, plain_columns
 from shoal.attacks.run.request import Asked, AttackRequest, asked_attacks
-from shoal.auditor.ledger.history import LedgerAudit, audit_releases, policy_with
-from shoal.auditor.ledger.release_view import (
-    ReleaseReading,
-    read_as_published,
-    rows_of_release,
-)
+from shoal.auditor.ledger.history import LedgerAudit, audit_releases
+from shoal.auditor.ledger.release_view import ReleaseReading, rows_of_release
+from shoal.auditor.ledger.terms import policy_of
 from shoal.connectors.ledger import Ledger
-from shoal.connectors.ledger.identities import Identities, as_text, read_originals
+from shoal.connectors.ledger.private import Identities, as_text, read_originals
 from shoal.data.attack_scene import (
     AttackScene,
     Control,
@@ -69,7 +66,7 @@ def audit_ledger(
     if not attack or not audit.releases:
         return audit
     ledger = Ledger.at(path)
-    found = attack_ledger(ledger, policy_with(ledger, k), request, progress)
+    found = attack_ledger(ledger, policy_of(ledger, k), request, progress)
     return replace(audit, attacks=found)
 
 
@@ -86,7 +83,7 @@ def attack_ledger(
             "attacks on a ledger: need its private part, which knows whose row is whose; restore it"
         )
     *earlier, newest = ledger.releases()
-    own = read_as_published(*rows_of_release(ledger, newest, policy), policy)
+    own = ReleaseReading.at(ledger, newest, policy)
 
     def scene(attacks: list[Attack]) -> AttackScene:
         made = _scene(ledger, own, policy, request, attacks)
@@ -107,10 +104,9 @@ def _scene(
     attacks: list[Attack],
 ) -> AttackScene:
     """The newest release by itself, with its people where the ledger knows their records."""
-    if not own.is_real.all():
+    if not own.identities.is_real.all():
         return _without_originals(own, policy, INVENTED)
     kept = read_originals(ledger)
-    assert own.identities is not None
     if kept is None or not np.array_equal(kept[1], own.identities.records):
         return _without_originals(own, policy, NO_ORIGINALS)
     original = Table(as_text(kept[0]))
@@ -137,7 +133,7 @@ def _without_originals(own: ReleaseReading, policy: Policy, why: str) -> AttackS
         classes.subjects,
         dict(classes.sensitive),
         plain_columns(Table(own.frame), own.problem.schema),
-        None if own.is_real.all() else own.is_real,
+        None if own.identities.is_real.all() else own.identities.is_real,
     )
     nothing = np.zeros((shown.records, 0), dtype=np.int32)
     values = {name: column.codes.astype(np.int64) for name, column in shown.sensitive.items()}
@@ -158,8 +154,6 @@ def _aligned(
 ) -> EarlierRelease:
     """An earlier release, record by record: an attacker knows who came only later."""
     frame, identities = rows_of_release(ledger, number, policy)
-    assert identities is not None
-    assert own.identities is not None
     table, now = Table(frame), Table(own.frame)
     newer = Newer(now, release, own.problem.schema)
     persons = _persons(own.identities, release, identities)
@@ -186,11 +180,8 @@ def _rows_of(own: Identities, earlier: Identities) -> np.ndarray:
 
 def _persons(own: Identities, release: ShownRelease, earlier: Identities) -> np.ndarray:
     """(m,) the person of each earlier row, in the newest release's numbers."""
-    one, other = (
-        part.records if part.subjects is None else part.subjects for part in (own, earlier)
-    )
-    known, first = np.unique(one, return_index=True)
-    others, number = np.unique(other, return_inverse=True)
+    known, first = np.unique(own.people, return_index=True)
+    others, number = np.unique(earlier.people, return_inverse=True)
     at = places_among(known, others)
     strangers = release.records + np.arange(len(others))
     person = np.where(at >= 0, release.persons[first[at]], strangers)

@@ -79,9 +79,9 @@ def departures(step: Transition) -> HistoryFinding:
     if not has_left.any():
         return HistoryFinding("departures", step.last_two, 0, False, {"cells": 0})
     number, count = numbered(past.label[has_left])
-    subjects = None if step.release.subjects is None else past.people[has_left]
-    few = people_per(number, count, subjects) < step.k
-    people, cells = distinct(few[number], subjects), {"cells": int(few.sum())}
+    who = past.people[has_left]
+    few = people_per(number, count, who) < step.k
+    people, cells = len(np.unique(who[few[number]])), {"cells": int(few.sum())}
     is_violation = people > 0 and step.guards == CELLS
     return HistoryFinding("departures", step.last_two, people, is_violation, cells)
 
@@ -106,10 +106,8 @@ def nestedness(step: Transition) -> HistoryFinding:
 
 def unchanged(step: Transition) -> HistoryFinding:
     """People whose row shows other values than before without being an update."""
-    changed = step.shows_otherwise
-    if step.release.changed is not None:
-        changed = changed & ~step.release.changed[step.rows]
-    return step.finding("unchanged", changed, None)
+    is_update = step.release.changed[step.rows]
+    return step.finding("unchanged", step.shows_otherwise & ~is_update, None)
 
 
 def narrower(lo: np.ndarray, hi: np.ndarray, new_lo: np.ndarray, new_hi: np.ndarray) -> np.ndarray:
@@ -143,10 +141,8 @@ def common_values(step: Transition, least: int) -> HistoryFinding:
 def values_shown(labels: np.ndarray, values: np.ndarray, count: int) -> list[frozenset[int]]:
     """The set of values that each class shows. labels, values: (n,) class and hashed value."""
     kept = labels >= 0
-    classes, shown, _ = counts_by_class(labels[kept], values[kept])
-    ends = np.searchsorted(classes, np.arange(count), side="right").tolist()
-    values_of = shown.tolist()
-    return [frozenset(values_of[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
+    shown = values_by_class(labels[kept], values[kept])
+    return [frozenset(shown.get(label, ())) for label in range(count)]
 
 
 def too_frequent(labels: np.ndarray, values: np.ndarray, count: int, least: int) -> np.ndarray:
@@ -205,12 +201,8 @@ def _rows_before(past: RecordHistory) -> Rows:
 
 def _stayed_as_they_were(step: Transition) -> bool:
     """Whether nobody left or changed: then the truth is one of the mappings, as flows need."""
-    changed = step.release.changed
-    return (
-        len(step.past.current) == step.is_old.sum()
-        and not step.shows_otherwise.any()
-        and (changed is None or not changed.any())
-    )
+    nobody_left = len(step.past.current) == step.is_old.sum()
+    return bool(nobody_left) and not (step.shows_otherwise.any() or step.release.changed.any())
 
 
 def _shares_few(
@@ -446,11 +438,6 @@ class Transition:
         return self.is_old & differs
 
     @property
-    def subjects(self) -> np.ndarray | None:
-        subjects = self.release.subjects
-        return None if subjects is None else subjects[self.rows]
-
-    @property
     def last_two(self) -> tuple[int, int]:
         return self.release.release - 1, self.release.release
 
@@ -472,11 +459,6 @@ class Transition:
         concerned: (m,) bool. guard: None where every release rests on it. releases: which ones
         the check is about; by default the last two.
         """
-        people = distinct(concerned, self.subjects)
+        people = len(np.unique(self.release.people[self.rows[concerned]]))
         is_violation = people > 0 and guard in (None, self.guards)
         return HistoryFinding(check, releases or self.last_two, people, is_violation, more)
-
-
-def distinct(concerned: np.ndarray, subjects: np.ndarray | None) -> int:
-    """How many people these records are of."""
-    return int(concerned.sum()) if subjects is None else len(np.unique(subjects[concerned]))

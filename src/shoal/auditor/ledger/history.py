@@ -16,7 +16,6 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.description import column_roles
-from shoal.auditor.ledger import terms
 from shoal.auditor.ledger.comparison import compare, compare_boxes, too_frequent, values_shown
 from shoal.auditor.ledger.export import table_damage
 from shoal.auditor.ledger.release_view import (
@@ -28,21 +27,18 @@ from shoal.auditor.ledger.release_view import (
     ReleaseReading,
     ReleaseView,
     classes_shown,
-    read_as_published,
-    release_as_shown,
+    measured_as_published,
     rows_of_release,
 )
-from shoal.auditor.ledger.terms import Values, joined, values_of
+from shoal.auditor.ledger.terms import Values, joined, policy_of, values_of
 from shoal.connectors import files
 from shoal.connectors.ledger import Ledger
-from shoal.connectors.ledger.identities import Identities, count_known
+from shoal.connectors.ledger.private import Identities, KnownPeople
 from shoal.data.certificate import Certificate
-from shoal.data.known_people import KnownPeople
 from shoal.data.person_names import as_compared, same_value
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.schema import Missing, Role, Schema
-from shoal.errors import PromiseError
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
 
@@ -83,10 +79,15 @@ class PeopleHistory:
     def findings(self, release: int, k: int, guards: str) -> list[HistoryFinding]:
         """What the releases so far give away together. guards: what the last one rests on."""
         histories, people = np.unique(self.classes, axis=0, return_counts=True)
-        found = [_finding("atoms", release, people, people, k, guards == CELLS)]
+        # among how many people those of each history are, and whether less than k breaks it
+        checks = {"atoms": (people, guards == CELLS)}
         if guards == COMPANY:
-            company = company_of(histories, people)
-            found.append(_finding("company", release, company, people, k, True))
+            checks["company"] = company_of(histories, people), True
+        found = []
+        for check, (sizes, breaks) in checks.items():
+            few = int(people[sizes < k].sum())
+            least = {"least": int(sizes.min(initial=len(self.tokens)))}
+            found.append(HistoryFinding(check, (1, release), few, breaks and few > 0, least))
         return found
 
 
@@ -114,15 +115,6 @@ def company_of(histories: np.ndarray, people: np.ndarray) -> np.ndarray:
                 shares = (histories[theirs][:, at] == histories[i, at]).all(axis=1)
                 company[i] = people[theirs[shares]].sum()
     return company
-
-
-def _finding(
-    check: str, release: int, sizes: np.ndarray, people: np.ndarray, k: int, breaks: bool
-) -> HistoryFinding:
-    """sizes: (m,) among how many people those of each history are; people: (m,) how many."""
-    few = int(people[sizes < k].sum())
-    least = {"least": int(sizes.min()) if len(sizes) else 0}
-    return HistoryFinding(check, (1, release), few, breaks and few > 0, least)
 
 
 @dataclass(frozen=True)
@@ -221,20 +213,14 @@ def audit_releases(
         damage = [f"table: {finding}" for finding in table_damage(ledger, table)]
     if damage:
         return LedgerAudit([], damage)
-    policy = policy_with(ledger, k)
+    policy = policy_of(ledger, k)
     tables = [n for n in ledger.releases() if ledger.certificate(n).get("covers") == "table"]
     history = LedgerHistory(ledger, policy, last_table=max(tables, default=0))
     audits = []
     for number in ledger.releases():
         progress(f"release {number}: auditing")
         audits.append(history.audit(number))
-    return LedgerAudit(audits, (), history.knows_people)
-
-
-def policy_with(ledger: Ledger, k: int | None) -> Policy:
-    """The policy that a ledger records, with another k where one is asked for."""
-    policy = terms.policy_of(ledger)
-    return policy if k is None else policy.with_k(k)
+    return LedgerAudit(audits, (), bool(ledger.steps()))
 
 
 def write_audit(audit: LedgerAudit, output: str) -> None:
@@ -247,7 +233,7 @@ def write_audit(audit: LedgerAudit, output: str) -> None:
 class LedgerHistory:
     """The releases of a ledger, taken in one after the other.
 
-    taken: how many so far. last_table: the last release of the whole table; later rows need not be
+    last_table: the last release of the whole table; later rows need not be
     remembered. returning: of people who come again. values: of the table so far, where a promise
     compares with it.
     """
@@ -257,13 +243,8 @@ class LedgerHistory:
     past: RecordHistory = field(default_factory=RecordHistory)
     known: KnownPeople = field(default_factory=KnownPeople)
     returning: PeopleHistory = field(default_factory=PeopleHistory)
-    taken: int = 0
     last_table: int = 0
     values: Values = field(default_factory=dict)
-
-    @property
-    def knows_people(self) -> bool:
-        return bool(self.ledger.steps())
 
     def audit(self, number: int) -> ReleaseAudit:
         """The next release by itself and against those before it."""
@@ -271,63 +252,47 @@ class LedgerHistory:
         frame, identities = rows_of_release(self.ledger, number, self.policy)
         covers = stated.get("covers", "increment")
         earlier = self.values if covers == "increment" else {}
-        reading = read_as_published(frame, identities, replace(self.policy, earlier=earlier))
         own = values_of(frame, identities, self.policy)
         self.values = joined(earlier, own) if earlier else own
-        guards = stated.get("guards", CELLS)
+        compared = replace(self.policy, earlier=earlier)
+        reading, (certificate, _, figures) = measured_as_published(frame, identities, compared)
+        findings = self._take(number, stated, reading)
         if "panel" in stated:
-            findings = self._take_again(number, guards, reading.release, reading.identities)
-        else:
-            findings = self._published_twice(number, covers, reading.identities)
-        if number <= self.last_table:
-            least = int((stated.get("method") or {}).get("parameters", {}).get("m", 1))
-            findings += self._take(number, covers, guards, least, reading)
-        self.taken = number
-        certificate = reading.certificate
-        if "panel" in stated:
-            risk = {**certificate["risk"], "at_least_once": self.at_least_once(certificate)}
-            certificate = certificate.extended(panel=stated["panel"], risk=risk)
-        losses = reading.figures.losses
+            certificate = self.with_panel(certificate, stated["panel"])
         roles = column_roles(frame.columns, reading.problem)
         certificate = certificate.extended(
             covers=covers,
-            columns=[column | {"loss": losses.get(column["name"])} for column in roles],
+            columns=[column | {"loss": figures.losses.get(column["name"])} for column in roles],
             counterfeits=stated.get("counterfeits"),
         )
         return ReleaseAudit(number, certificate, findings, returning_people_of(stated))
 
     def next(
-        self, number: int, method: Any, frame: pl.DataFrame, identities: Identities
+        self, number: int, stated: Mapping[str, Any], frame: pl.DataFrame, identities: Identities
     ) -> list[HistoryFinding]:
         """What a release that is not published yet gives away beside all earlier ones.
 
         An increment leaves the rest as it is: of the past, only the people have to be known.
+        stated: what its certificate will say of how it was made.
         """
-        if terms.returns_people(method):
-            while self.taken < number - 1:
-                self.taken += 1
-                earlier, people = rows_of_release(self.ledger, self.taken, self.policy)
-                self._remember(release_as_shown(earlier, self.policy), people)
-            guards = terms.guards_of(self.policy, method)
-            release = release_as_shown(frame, self.policy)
-            return self._take_again(number, guards, release, identities)
-        if method.covers == "increment":
-            if identities.subjects is None:
-                return []
-            people = identities.subjects[identities.is_real]
-            return [_known_people(number, count_known(self.ledger, people))]
-        self.last_table = number
-        while self.taken < number - 1:
-            self.audit(self.taken + 1)
+        if "panel" not in stated and stated["covers"] == "increment":
+            self.known = KnownPeople(self.ledger)
+            return self._published_twice(number, stated["covers"], identities)
+        self.last_table = 0 if "panel" in stated else number
+        for earlier in range(1, number):
+            reading = ReleaseReading.at(self.ledger, earlier, self.policy)
+            if "panel" in stated:
+                self._remember(reading)
+            else:
+                self._take(earlier, self.ledger.certificate(earlier), reading)
         # read as the earlier ones are, without what only the originals tell
-        reading = read_as_published(frame, identities, self.policy)
-        return self._take(number, method.covers, method.guards, getattr(method, "m", 1), reading)
+        return self._take(number, stated, ReleaseReading.of(frame, identities, self.policy))
 
     def _take_again(
-        self, number: int, guards: str, release: Release, identities: Identities | None
+        self, number: int, guards: str, reading: ReleaseReading
     ) -> list[HistoryFinding]:
         """What a release of people who may come again gives away beside all earlier ones."""
-        several = self._remember(release, identities)
+        several = self._remember(reading)
         if several is None:
             return []  # nobody knows who is who
         findings = self.returning.findings(number, self.policy.required_k or 2, guards)
@@ -335,11 +300,17 @@ class LedgerHistory:
             findings.append(HistoryFinding("records", (number, number), several, True))
         return findings
 
-    def _remember(self, release: Release, identities: Identities | None) -> int | None:
+    def _remember(self, reading: ReleaseReading) -> int | None:
         """Who is in which class of a release; how many have several rows, None if not known."""
-        if identities is None or identities.subjects is None:
+        subjects = reading.identities.subjects
+        if subjects is None:
             return None
-        return self.returning.take(identities.subjects, classes_shown(release)[0])
+        return self.returning.take(subjects, classes_shown(reading.release)[0])
+
+    def with_panel(self, certificate: Certificate, panel: Mapping[str, Any]) -> Certificate:
+        """The certificate with what is stated of people who come again, and their risk."""
+        risk = {**certificate["risk"], "at_least_once": self.at_least_once(certificate)}
+        return certificate.extended(panel=panel, risk=risk)
 
     def at_least_once(self, certificate: Certificate) -> float:
         """The chance to name somebody's row in one release at least, one guess for each of those
@@ -350,31 +321,43 @@ class LedgerHistory:
         return 1 - (1 - alone) ** int(releases.max(initial=0))
 
     def _published_twice(
-        self, number: int, covers: str, identities: Identities | None
+        self, number: int, covers: str, identities: Identities
     ) -> list[HistoryFinding]:
         """Whether an increment publishes people a second time."""
-        if identities is None or identities.subjects is None:
+        if identities.subjects is None:
             return []
         people = identities.subjects[identities.is_real]
-        already_known = self.known.add_and_count_known(people)
-        return [_known_people(number, already_known)] if covers == "increment" else []
+        known = self.known.add_and_count_known(people)
+        if covers != "increment":
+            return []
+        return [HistoryFinding("known people", (1, number), known, known > 0)]
 
     def _take(
-        self, number: int, covers: str, guards: str, least: int, reading: ReleaseReading
+        self, number: int, stated: Mapping[str, Any], reading: ReleaseReading
     ) -> list[HistoryFinding]:
         """What a release gives away beside those taken in so far, which it then joins.
 
-        least: how many sensitive values a class must show where signatures guard the release.
+        stated: its certificate.
         """
-        findings = [_frequencies(number, reading, least)] if guards == SIGNATURES else []
+        covers, guards = stated.get("covers", "increment"), stated.get("guards", CELLS)
+        if "panel" in stated:
+            findings = self._take_again(number, guards, reading)
+        else:
+            findings = self._published_twice(number, covers, reading.identities)
+        if number > self.last_table:
+            return findings
+        # how many sensitive values a class must show where signatures guard the release
+        least = int((stated.get("method") or {}).get("parameters", {}).get("m", 1))
+        if guards == SIGNATURES:
+            findings.append(_frequencies(number, reading, least))
         release = _release_view(number, reading, len(self.past.label))
         k = self.policy.required_k or 2
         if covers == "increment" or number == 1:
             self.past.append(release)
             return findings
-        if reading.identities is None:
+        if not reading.identities.are_known:
             return [*findings, *compare_boxes(self.past, release, k)]
-        classes, real = reading.release.classes, reading.is_real
+        classes, real = reading.release.classes, reading.identities.is_real
         if not real.all():
             subjects = None if classes.subjects is None else classes.subjects[real]
             classes = classes.only(real, subjects)
@@ -384,15 +367,16 @@ class LedgerHistory:
 
 def _release_view(number: int, reading: ReleaseReading, following: int) -> ReleaseView:
     """following: the number of the first record of a release whose people are not known."""
-    release, schema, real = reading.release, reading.problem.schema, reading.is_real
+    release, schema, real = reading.release, reading.problem.schema, reading.identities.is_real
     labels, count = release.classes.labels, release.classes.count
     if schema.missing is not Missing.SUPPRESS:
         labels, count = classes_shown(release)
     lo, hi = _boxes(release, labels, count)
     rest = _hashes(reading.frame, [a.name for a in schema.published if a.role is not Role.QUASI])
     values, is_value = _sensitive_values(reading.frame, schema)
-    identities = reading.identities or Identities(following + np.arange(len(labels)))
-    subjects = identities.subjects
+    identities = reading.identities
+    if not identities.are_known:
+        identities = Identities(following + np.arange(len(labels)))
     return ReleaseView(
         number,
         identities.records[real],
@@ -401,9 +385,9 @@ def _release_view(number: int, reading: ReleaseReading, following: int) -> Relea
         hi,
         rest[real],
         values_shown(labels, values, count),
-        subjects=None if subjects is None else subjects[real],
-        changed=None if reading.identities is None else identities.is_changed[real],
-        no_value=frozenset(values[~is_value].tolist()),
+        identities.is_changed[real],
+        identities.people[real],
+        frozenset(values[~is_value].tolist()),
     )
 
 
@@ -425,18 +409,13 @@ def returning_people_of(certificate: Mapping[str, Any]) -> int:
     return int(stated.get("returning_people", stated.get("came_again", 0)))
 
 
-def _known_people(number: int, people: int) -> HistoryFinding:
-    """How many people an increment publishes a second time."""
-    return HistoryFinding("known people", (1, number), people, people > 0)
-
-
 def _frequencies(number: int, reading: ReleaseReading, least: int) -> HistoryFinding:
     """People in whose class some sensitive value has more than one row in `least`."""
     labels = reading.release.classes.labels
     values, is_value = _sensitive_values(reading.frame, reading.problem.schema)
     values = np.where(is_value, values, np.uint64(0))  # all texts for no value are one
     bad = too_frequent(labels, values, reading.release.classes.count, least)
-    people = int((bad[labels] & (labels >= 0) & reading.is_real).sum())
+    people = int((bad[labels] & (labels >= 0) & reading.identities.is_real).sum())
     counts = {"classes": int(bad.sum())}
     return HistoryFinding("frequencies", (number, number), people, people > 0, counts)
 
@@ -457,20 +436,3 @@ def _hashes(frame: pl.DataFrame, names: list[str]) -> np.ndarray:
     if not names:
         return np.zeros(frame.height, dtype=np.uint64)
     return frame.select(pl.col(names).cast(pl.String).fill_null("")).hash_rows().to_numpy()
-
-
-def stated(findings: Sequence[HistoryFinding], allowed: bool) -> dict[str, Any]:
-    """The history as a certificate states it. allowed: published although the history breaks."""
-    return {
-        "holds": not any(f.is_violation for f in findings),
-        "allowed": allowed,
-        "findings": [f.report() for f in findings],
-    }
-
-
-def refusal(violations: Sequence[HistoryFinding], method: Any) -> PromiseError:
-    """Why a release is withheld, and the nearest way that is safe."""
-    first, *more = map(str, violations)
-    return PromiseError(
-        f"{first}; the release is withheld, the ledger is as it was. {method.remedy}", more
-    )

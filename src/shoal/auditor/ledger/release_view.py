@@ -10,19 +10,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.auditor.measure import measure
+from shoal.auditor.measure import Measured, measure
 from shoal.auditor.reading import read_release
 from shoal.connectors import files
 from shoal.connectors.ledger import DATA, Ledger
-from shoal.connectors.ledger.identities import Identities
-from shoal.data.certificate import Certificate
+from shoal.connectors.ledger.private import Identities
 from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.errors import LedgerError
 from shoal.policy.binding.table import bound_release
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
-from shoal.utility.gcp import ColumnFigures
 
 # Groups of equal keys as numbers, and how often each class shows each value.
 
@@ -72,11 +70,9 @@ def lists_by_key(keys: np.ndarray, items: np.ndarray) -> dict[int, list[int]]:
     return lists
 
 
-def people_per(groups: np.ndarray, count: int, subjects: np.ndarray | None) -> np.ndarray:
-    """Distinct subjects of each group, (count,) int64."""
-    if subjects is None:
-        return np.bincount(groups, minlength=count)
-    number, many = numbered(groups, subjects)
+def people_per(groups: np.ndarray, count: int, people: np.ndarray) -> np.ndarray:
+    """Distinct people of each group, (count,) int64."""
+    number, many = numbered(groups, people)
     of_pair = np.zeros(many, dtype=np.int64)
     of_pair[number] = groups
     return np.bincount(of_pair, minlength=count)
@@ -147,8 +143,8 @@ class ReleaseView:
     lo, hi: (classes, d) float64, what each class shows, in numbers, ranks or leaves.
     rest: (n,) uint64, everything else that a row shows.
     shown: the sensitive values (hashed) that each class shows.
-    subjects: (n,) uint64 tokens, None where every record is its own person.
-    changed: (n,) bool, records that are updates of published ones; None where there are none.
+    changed: (n,) bool, records that are updates of published ones.
+    people: (n,) uint64, as in `Identities`.
     no_value: of the values in `shown`, those that stand for none, which count as one.
     """
 
@@ -159,8 +155,8 @@ class ReleaseView:
     hi: np.ndarray
     rest: np.ndarray
     shown: Sequence[frozenset[int]]
-    subjects: np.ndarray | None = None
-    changed: np.ndarray | None = None
+    changed: np.ndarray
+    people: np.ndarray
     no_value: frozenset[int] = frozenset()
 
     @property
@@ -189,9 +185,8 @@ class RecordHistory:
     """All that the releases so far say of every record, by its running number.
 
     label: class in the current table, -1 for records that left or are suppressed. cell: number of
-    the cell. rest: as in `ReleaseView`. people: its subject. lo, hi: of the classes of the current
-    table. signature: index in `sets` of the sensitive values that all classes of the record had in
-    common.
+    the cell. rest, people: as in `ReleaseView`. lo, hi: of the classes of the current table.
+    signature: index in `sets` of the sensitive values that all classes of the record had in common.
     """
 
     label: np.ndarray = field(default_factory=_no_numbers)
@@ -260,21 +255,18 @@ class RecordHistory:
         self.label[release.records] = np.where(is_kept, release.labels + classes, -1)
         self.cell[release.records] = np.where(is_kept, cells + self.cells, -1)
         self.rest[release.records] = release.rest
-        if release.subjects is not None:
-            self.people[release.records] = release.subjects
+        self.people[release.records] = release.people
 
 
 # A published release of a ledger as an audit reads it, and who stands behind its rows.
 
 
-def rows_of_release(
-    ledger: Ledger, number: int, policy: Policy
-) -> tuple[pl.DataFrame, Identities | None]:
-    """The rows of a release, and whose they are; None without a private part."""
+def rows_of_release(ledger: Ledger, number: int, policy: Policy) -> tuple[pl.DataFrame, Identities]:
+    """The rows of a release, and whose they are, which nobody knows without a private part."""
     path = ledger.folder(number) / DATA
     frame = files.read_as(path, ".csv", policy.audited_columns).frame
     if not ledger.steps():
-        return frame, None
+        return frame, Identities.unknown(frame.height)
     identities = Identities.read(ledger.step_of(number))
     if len(identities.records) != frame.height:
         raise LedgerError(
@@ -285,33 +277,44 @@ def rows_of_release(
 
 @dataclass(frozen=True)
 class ReleaseReading:
-    """A published release as an audit reads it; the private part tells who is who."""
+    """A published release, or a whole table, as its readers see it; the private part tells who is
+    who, so that people are counted where it is there.
+    """
 
     frame: pl.DataFrame
-    identities: Identities | None
-    certificate: Certificate
-    release: Release
-    figures: ColumnFigures
+    identities: Identities
     problem: Problem
+    release: Release
 
-    @property
-    def is_real(self) -> np.ndarray:
-        """(n,) bool; all rows but invented ones, which only the owner can tell."""
-        if self.identities is None:
-            return np.ones(self.frame.height, dtype=bool)
-        return self.identities.is_real
+    @classmethod
+    def of(cls, frame: pl.DataFrame, identities: Identities, policy: Policy) -> ReleaseReading:
+        """These rows; raises InputError where they do not fit the policy."""
+        table, problem = _bound(frame, identities, policy)
+        release = read_release(table, problem, None)
+        return cls(table.frame, identities, problem, release)
+
+    @classmethod
+    def at(cls, ledger: Ledger, number: int, policy: Policy) -> ReleaseReading:
+        """The release of this number."""
+        return cls.of(*rows_of_release(ledger, number, policy), policy)
 
 
-def read_as_published(
-    frame: pl.DataFrame, identities: Identities | None, policy: Policy
-) -> ReleaseReading:
-    """A published release, measured; people are counted where the private part knows them."""
+def measured_as_published(
+    frame: pl.DataFrame, identities: Identities, policy: Policy
+) -> tuple[ReleaseReading, Measured]:
+    """A published release, and its measures as its readers find them."""
+    table, problem = _bound(frame, identities, policy)
+    measured = measure(table, problem, None)
+    return ReleaseReading(table.frame, identities, problem, measured.release), measured
+
+
+def _bound(frame: pl.DataFrame, identities: Identities, policy: Policy) -> tuple[Table, Problem]:
+    """A release with its people, and what its policy asks of it."""
     subject = policy.subject
-    if subject is not None and identities is not None and identities.subjects is not None:
+    if subject is not None and identities.subjects is not None:
         frame = frame.with_columns(pl.Series(subject, identities.subjects))
     table = Table(frame)
-    problem = bound_release(table, policy)
-    return ReleaseReading(frame, identities, *measure(table, problem, None), problem)
+    return table, bound_release(table, policy)
 
 
 def classes_shown(release: Release) -> tuple[np.ndarray, int]:
@@ -322,9 +325,3 @@ def classes_shown(release: Release) -> tuple[np.ndarray, int]:
     labels, count = release.classes.labels, release.classes.count
     starred = labels < 0
     return (np.where(starred, count, labels), count + 1) if starred.any() else (labels, count)
-
-
-def release_as_shown(frame: pl.DataFrame, policy: Policy) -> Release:
-    """A release as it was published, without its measures."""
-    table = Table(frame)
-    return read_release(table, bound_release(table, policy), None)

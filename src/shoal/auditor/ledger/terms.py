@@ -6,18 +6,14 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from shoal.auditor.description import FREE
-from shoal.auditor.ledger.export import parts_of
-from shoal.auditor.ledger.release_view import COMPANY
-from shoal.connectors import files
-from shoal.connectors.ledger import DATA, HIERARCHIES, POLICY, Ledger, PolicyFiles
-from shoal.connectors.ledger.identities import Identities
+from shoal.connectors.ledger import HIERARCHIES, POLICY, Ledger, PolicyFiles
+from shoal.connectors.ledger.private import Identities
 from shoal.data.ledger_view import CARRIED, LOCKSTEP, TOGETHER
 from shoal.data.regular_files import readable
 from shoal.data.release import is_withheld
@@ -68,8 +64,7 @@ def check_policy(policy: Policy, method: Any) -> None:
         )
     if returns_people(method):
         findings += _unfit_for_returning(policy, method)
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
 
 
 def policy_files(policy: Policy) -> PolicyFiles:
@@ -86,9 +81,10 @@ def policy_files(policy: Policy) -> PolicyFiles:
     return PolicyFiles({POLICY: text.encode(), **tables})
 
 
-def policy_of(ledger: Ledger) -> Policy:
-    """The policy that a ledger was begun under."""
-    return Policy.load(ledger.path / POLICY)
+def policy_of(ledger: Ledger, k: int | None = None) -> Policy:
+    """The policy that a ledger was begun under, with another k where one is asked for."""
+    policy = Policy.load(ledger.path / POLICY)
+    return policy if k is None else policy.with_k(k)
 
 
 def check_same(policy: Policy, ledger: Ledger) -> None:
@@ -148,12 +144,6 @@ def mode_of(policy: Policy) -> str:
     return CARRIED if said == {"steady"} else LOCKSTEP
 
 
-def guards_of(policy: Policy, method: Any) -> str:
-    """What keeps a method's releases safe together, as its certificates state it."""
-    is_company = returns_people(method) and mode_of(policy) == TOGETHER
-    return COMPANY if is_company else str(method.guards)
-
-
 def _unfit_for_returning(policy: Policy, method: Any) -> list[str]:
     """What keeps people from being published again under a policy."""
     model, mode = policy.model, mode_of(policy)
@@ -201,20 +191,7 @@ def compared(policy: Policy) -> tuple[str, ...]:
     return tuple(sorted({name for model in asked for name in model.attributes}))
 
 
-def with_table(policy: Policy, ledger: Ledger, method: Any) -> Policy:
-    """The policy for the next release; for an increment, with the values of the table it joins."""
-    names = compared(policy) if method.covers == "increment" and ledger.exists else ()
-    releases = ledger.releases() if names else []
-    if not releases:
-        return policy
-    table: Values = {name: Counter() for name in names}
-    for part in parts_of(ledger, releases[-1]):
-        frame = files.read_as(ledger.folder(part) / DATA, ".csv").frame
-        table = joined(table, values_of(frame, Identities.read(ledger.step_of(part)), policy))
-    return replace(policy, earlier=table)
-
-
-def values_of(frame: pl.DataFrame, identities: Identities | None, policy: Policy) -> Values:
+def values_of(frame: pl.DataFrame, identities: Identities, policy: Policy) -> Values:
     """The values of one release, without withheld records.
 
     A person counts once for each value, where the person is known.
@@ -224,7 +201,7 @@ def values_of(frame: pl.DataFrame, identities: Identities | None, policy: Policy
         return {}
     kept = _in_a_class(frame, policy)
     people = pl.arange(frame.height, eager=True)
-    if identities is not None and identities.subjects is not None:
+    if identities.subjects is not None:
         people = pl.Series(identities.subjects)
     counts = {}
     for name in names:

@@ -19,37 +19,22 @@ An append lists both folders, and reads the end of the chain and every list of p
 people up in: it hashes 8 bytes for everybody who was ever published, and costs the same otherwise,
 however long the ledger is. `verify` checks every byte.
 
-    layout.py    where everything lies, how small files are read and drafts moved into their place
+    layout.py    where everything lies, the chain as it is read, and small files
     verify.py    what is damaged, missing, added or out of order
     commit.py    the ledger: lock, draft, commit
+    private.py   what the private part remembers of people
 """
 
 from __future__ import annotations
 
-from shoal.connectors.ledger.commit import Ledger
-from shoal.connectors.ledger.layout import (
-    CERTIFICATE,
-    DATA,
-    GENESIS,
-    HIERARCHIES,
-    POLICY,
-    RUN,
-    PolicyFiles,
-    ReleaseDraft,
-    TableNote,
-    sha256_of,
-)
-
-__all__ = [
-    "CERTIFICATE",
-    "DATA",
-    "GENESIS",
-    "HIERARCHIES",
-    "POLICY",
-    "RUN",
-    "Ledger",
-    "PolicyFiles",
-    "ReleaseDraft",
-    "TableNote",
-    "sha256_of",
-]
+from shoal.connectors.ledger.commit import Ledger as Ledger
+from shoal.connectors.ledger.layout import CERTIFICATE as CERTIFICATE
+from shoal.connectors.ledger.layout import DATA as DATA
+from shoal.connectors.ledger.layout import GENESIS as GENESIS
+from shoal.connectors.ledger.layout import HIERARCHIES as HIERARCHIES
+from shoal.connectors.ledger.layout import POLICY as POLICY
+from shoal.connectors.ledger.layout import RUN as RUN
+from shoal.connectors.ledger.layout import PolicyFiles as PolicyFiles
+from shoal.connectors.ledger.layout import ReleaseDraft as ReleaseDraft
+from shoal.connectors.ledger.layout import TableNote as TableNote
+from shoal.connectors.ledger.layout import sha256_of as sha256_of

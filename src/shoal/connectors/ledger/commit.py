@@ -8,6 +8,8 @@ import os
 import re
 import secrets
 import shutil
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -29,25 +31,21 @@ from shoal.connectors.ledger.layout import (
     RUN,
     STATE,
     TABLE,
+    Chain,
     LedgerStep,
     PolicyFiles,
     ReleaseDraft,
     draft_of,
     is_draft,
     json_text,
-    move_into_place,
     names_in,
     number_in,
     number_line,
-    open_to_readers,
-    remove,
     sha256_of,
     sha256_of_names,
     sha256_of_state,
-    signals_deferred,
     write_once,
 )
-from shoal.connectors.ledger.verify import Chain
 from shoal.data.regular_files import path_text, sync
 from shoal.errors import InputError, LedgerError, os_errors_as_input_errors
 
@@ -167,8 +165,14 @@ class Ledger(Chain):
             return findings
 
     def unmarked(self) -> list[str]:
-        """A last step that was committed and bears no mark, in a line; else nothing."""
-        return verify.unmarked(self)
+        """A last step that was committed and bears no mark: no damage, a kill leaves it."""
+        last = self.last_step().number
+        if not last or (self.step_folder(last) / MARK).exists():
+            return []
+        return [
+            f"private step {last:06d}: its mark '{MARK}' is missing: an append is running or was"
+            " stopped at its end, or somebody removed it; the next append sets it again"
+        ]
 
     def check_whole(self) -> None:
         """Raises LedgerError with all damage; for what looks at all earlier releases anyway."""
@@ -261,30 +265,22 @@ class Ledger(Chain):
         content = json.loads(json.dumps(vars(step)))
         content = {"schema": PRIVATE_SCHEMA, **content, "sha256": sha256_of_state(content)}
         (draft.private / STATE).write_text(json_text(content))
+        # there as soon as the step counts: a release, or else the step itself
+        place = self.folder(step.release) if step.release else self.state_file(number)
         refused = ""
         with signals_deferred():
             try:
-                self._place(draft, step)
+                move_into_place(draft.private, self.step_folder(number))
+                if publishes:
+                    open_to_readers(draft.published)
+                    move_into_place(draft.published, place)
                 self._finish(step)
             except OSError as failed:
-                if not self._is_placed(step):
+                if not place.exists():
                     raise
                 refused = failed.strerror or "no space or no permission"
         self._last = step
         return step, refused
-
-    def _place(self, draft: ReleaseDraft, step: LedgerStep) -> None:
-        """The private step first; the release is published by the rename behind it."""
-        move_into_place(draft.private, self.step_folder(step.number))
-        if step.release is not None:
-            open_to_readers(draft.published)
-            move_into_place(draft.published, self.folder(step.release))
-
-    def _is_placed(self, step: LedgerStep) -> bool:
-        """Whether the rename that a step is committed by was done."""
-        if step.release is None:
-            return self.state_file(step.number).is_file()
-        return self.folder(step.release).is_dir()
 
     def _finish(self, step: LedgerStep) -> None:
         """Note and mark a committed step, and remove the files that it replaces."""
@@ -401,3 +397,45 @@ def _mapped(path: Path) -> np.ndarray | None:
         return np.memmap(path, dtype="<u8", mode="r") if path.is_file() else None
     except (OSError, ValueError):
         return None
+
+
+# Drafts become parts of the ledger.
+
+
+def open_to_readers(folder: Path) -> None:
+    """A draft is its owner's alone; what is published follows the owner's rule for new files."""
+    mask = os.umask(0)
+    os.umask(mask)
+    folder.chmod(0o777 & ~mask)
+    for path in folder.rglob("*"):
+        path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
+
+
+def move_into_place(draft: Path, place: Path) -> None:
+    """All of a folder on disk, then there by one rename, then the rename on disk."""
+    for path in draft.rglob("*"):
+        sync(path)
+    sync(draft)
+    os.rename(draft, place)
+    sync(place.parent)
+
+
+def remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def signals_deferred() -> Iterator[None]:
+    """Ctrl-C and SIGTERM do nothing: whoever stopped an append must not find a release of it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # where no signal arrives
+        return
+    before = {stop: signal.signal(stop, signal.SIG_IGN) for stop in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for stop, handler in before.items():
+            signal.signal(stop, handler or signal.SIG_DFL)

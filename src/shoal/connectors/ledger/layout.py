@@ -6,17 +6,16 @@ import hashlib
 import json
 import os
 import secrets
-import shutil
-import signal
-import threading
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from shoal.data.regular_files import sync
+from shoal.errors import LedgerError
 
 SCHEMA = "shoal.ledger/1"
 PRIVATE_SCHEMA = "shoal.ledger-private/1"
@@ -55,6 +54,11 @@ class LedgerStep:
     key: str = ""
 
 
+_STEP_FORM = TypeAdapter(LedgerStep)
+_FORMER_NAMES = {"passing": "transient_files"}
+"""Fields of steps that were written before they were renamed."""
+
+
 @dataclass(frozen=True)
 class ReleaseDraft:
     """Two folders to write the next step into; `commit` moves them into place."""
@@ -82,8 +86,10 @@ class PolicyFiles:
 
 
 @dataclass
-class Layout:
-    """The folder of a ledger and its private part, whether or not anything is there yet."""
+class Chain:
+    """The releases of a ledger and the private steps that led to them, read and never written;
+    whether or not anything is there yet.
+    """
 
     path: Path
 
@@ -128,6 +134,72 @@ class Layout:
     def note(self, digest: str) -> Path:
         """The small file that notes an increment of this hash."""
         return self.private / INPUTS / digest
+
+    def certificate(self, release: int) -> dict[str, Any]:
+        """The certificate of a release; raises LedgerError where it can't be read."""
+        content = read_json(self.folder(release) / CERTIFICATE)
+        if content is None:
+            raise LedgerError(
+                f"release {release:04d}: its certificate is missing or damaged; restore it from a"
+                " copy"
+            )
+        return content
+
+    def step(self, number: int) -> LedgerStep:
+        """A step of the private part; raises LedgerError where it can't be read."""
+        step = self._read_step(number)
+        if step is None or step.number != number:
+            raise LedgerError(
+                f"private step {number:06d}: is missing or damaged; restore it from a copy"
+            )
+        return step
+
+    def _read_step(self, number: int) -> LedgerStep | None:
+        """A step that is byte for byte as it was written; else None."""
+        path = self.state_file(number)
+        content = read_json(path)
+        if content is None or sha256_of(path) != sha256_of_text(json_text(content)):
+            return None
+        if content.pop("schema", None) != PRIVATE_SCHEMA:
+            return None
+        if content.pop("sha256", None) != sha256_of_state(content):
+            return None
+        content = {_FORMER_NAMES.get(name, name): value for name, value in content.items()}
+        if set(content) != {part.name for part in fields(LedgerStep)}:
+            return None
+        try:
+            return _STEP_FORM.validate_json(json.dumps(content), strict=True)
+        except ValidationError:
+            return None
+
+    def last_step(self) -> LedgerStep:
+        """The last step that was committed; an empty one where none was."""
+        for number in reversed(self.steps()):
+            if self.is_committed(number):
+                return self.step(number)
+        return LedgerStep(head=sha256_of(self.genesis), inputs=sha256_of_names(()))
+
+    @property
+    def last_folder(self) -> Path:
+        """The folder of the last step that was committed; not there where none was."""
+        return self.step_folder(self.last_step().number)
+
+    def is_committed(self, number: int) -> bool:
+        """Whether a step counts: marked, its increment noted, or its release is there."""
+        if (self.step_folder(number) / MARK).exists():
+            return True
+        step = self.step(number)
+        is_noted = self.note(step.input).exists()
+        return step.release is None or is_noted or self.folder(step.release).is_dir()
+
+    def step_of(self, release: int) -> Path:
+        """The folder of the private step that led to a release; LedgerError if it is lost."""
+        for number in reversed(self.steps()):
+            if self.state_file(number).is_file() and self.step(number).release == release:
+                return self.step_folder(number)
+        raise LedgerError(
+            f"release {release:04d}: its private step is missing; restore the private part"
+        )
 
 
 # Hashes
@@ -223,24 +295,6 @@ def draft_of(parent: Path, name: str) -> Path:
     return parent / f".{name}.{secrets.token_hex(8)}{DRAFT}"
 
 
-def open_to_readers(folder: Path) -> None:
-    """A draft is its owner's alone; what is published follows the owner's rule for new files."""
-    mask = os.umask(0)
-    os.umask(mask)
-    folder.chmod(0o777 & ~mask)
-    for path in folder.rglob("*"):
-        path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
-
-
-def move_into_place(draft: Path, place: Path) -> None:
-    """All of a folder on disk, then there by one rename, then the rename on disk."""
-    for path in draft.rglob("*"):
-        sync(path)
-    sync(draft)
-    os.rename(draft, place)
-    sync(place.parent)
-
-
 def write_once(path: Path, content: bytes, private: Path) -> None:
     """A small file of the private part, whole or not there; one that is there stays."""
     if path.exists():
@@ -263,27 +317,6 @@ def write_anew(path: Path, content: bytes, drafts: Path) -> None:
     finally:
         draft.unlink(missing_ok=True)
     sync(path.parent)
-
-
-def remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
-
-
-@contextmanager
-def signals_deferred() -> Iterator[None]:
-    """Ctrl-C and SIGTERM do nothing: whoever stopped an append must not find a release of it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # where no signal arrives
-        return
-    before = {stop: signal.signal(stop, signal.SIG_IGN) for stop in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for stop, handler in before.items():
-            signal.signal(stop, handler or signal.SIG_DFL)
 
 
 # Which table in a database takes a ledger's releases, and how far that is certain.

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
-
-from pydantic import TypeAdapter, ValidationError
 
 from shoal.connectors.ledger.layout import (
     CERTIFICATE,
@@ -18,25 +13,22 @@ from shoal.connectors.ledger.layout import (
     KEY,
     LOCK,
     MARK,
-    PRIVATE_SCHEMA,
     RELEASE_NAME,
     RUN,
     SCHEMA,
     SIGNATURE,
     STEP_NAME,
     TABLE,
-    Layout,
+    Chain,
     LedgerStep,
     TableNote,
     is_draft,
-    json_text,
     mapping_in,
     names_in,
     number_in,
     read_json,
     sha256_of,
     sha256_of_names,
-    sha256_of_state,
     sha256_of_text,
 )
 from shoal.errors import LedgerError
@@ -48,7 +40,7 @@ def damage(chain: Chain) -> list[str]:
     """Every finding on the whole ledger; empty where all of it is as it was written."""
     findings = _genesis_findings(chain) + _added(chain)
     before: str | None = sha256_of(chain.genesis)
-    for release, lacking in _in_order(chain.releases(), _remembered(chain)):
+    for release, lacking in _in_order(chain.releases(), _last_readable(chain).releases):
         if lacking:
             findings.append(_missing("release", RELEASE_NAME, release, lacking))
             before = None
@@ -68,17 +60,6 @@ def damage_at_end(chain: Chain) -> list[str] | None:
     step = chain.last_step()
     findings = [*_genesis_findings(chain), *_key_findings(chain, step)]
     return findings or ([] if _is_whole_at_end(chain, step) else None)
-
-
-def unmarked(chain: Chain) -> list[str]:
-    """A last step that was committed and bears no mark: no damage, a killed append leaves it so."""
-    last = chain.last_step().number if chain.private.is_dir() else 0
-    if not last or (chain.step_folder(last) / MARK).exists():
-        return []
-    return [
-        f"private step {last:06d}: its mark '{MARK}' is missing: an append is running or was"
-        " stopped at its end, or somebody removed it; the next append sets it again"
-    ]
 
 
 def damaged(findings: Sequence[str]) -> LedgerError:
@@ -158,12 +139,12 @@ def _added(chain: Chain) -> list[str]:
     ]
 
 
-def _remembered(chain: Chain) -> int:
-    """How many releases the private part says there are."""
+def _last_readable(chain: Chain) -> LedgerStep:
+    """The last step; an empty one where it can't be read."""
     try:
-        return chain.last_step().releases if chain.private.is_dir() else 0
+        return chain.last_step()
     except LedgerError:
-        return 0
+        return LedgerStep()
 
 
 def _release_findings(chain: Chain, release: int, before: str | None) -> list[str]:
@@ -215,7 +196,8 @@ def _private_findings(chain: Chain) -> list[str]:
     steps = chain.steps()
     last = max(steps, default=0)
     before: str | None = sha256_of(chain.genesis)
-    runs = _runs_in_use(chain)
+    remembered = _last_readable(chain)
+    runs = {number for number, _ in remembered.runs}
     noted = {
         name: number_in(chain.private / INPUTS / name) for name in names_in(chain.private / INPUTS)
     }
@@ -241,7 +223,7 @@ def _private_findings(chain: Chain) -> list[str]:
         findings += _step_findings(chain, step, number == last, noted, number in runs)
     if noted:
         findings.append(f"{INPUTS}: increments are noted that led to no step: {len(noted)}")
-    if _remembered(chain) < max(chain.releases(), default=0):
+    if remembered.releases < max(chain.releases(), default=0):
         findings.append(
             "private part: is older than the ledger, or belongs to another one; restore the one"
             " that belongs to it"
@@ -259,14 +241,6 @@ def _table_findings(chain: Chain) -> list[str]:
     if sha256_of(chain.predecessor(note.releases + 1)) != note.head:
         return [f"{TABLE}: is about other releases than this ledger's"]
     return []
-
-
-def _runs_in_use(chain: Chain) -> set[int]:
-    """The steps whose list of people is in use."""
-    try:
-        return {number for number, _ in chain.last_step().runs}
-    except LedgerError:
-        return set()
 
 
 def _step_findings(
@@ -334,77 +308,3 @@ def _missing(what: str, form: str, first: int, count: int) -> str:
     if count == 1:
         return f"{what} {form.format(first)}: is missing"
     return f"{what}s {form.format(first)} to {form.format(first + count - 1)}: are missing"
-
-
-# Releases and private steps as they follow each other, read and never written.
-
-
-_STEP_FORM = TypeAdapter(LedgerStep)
-_FORMER_NAMES = {"passing": "transient_files"}
-"""Fields of steps that were written before they were renamed."""
-
-
-@dataclass
-class Chain(Layout):
-    """The releases of a ledger, and the private steps that led to them."""
-
-    def certificate(self, release: int) -> dict[str, Any]:
-        """The certificate of a release; raises LedgerError where it can't be read."""
-        content = read_json(self.folder(release) / CERTIFICATE)
-        if content is None:
-            raise LedgerError(
-                f"release {release:04d}: its certificate is missing or damaged; restore it from a"
-                " copy"
-            )
-        return content
-
-    def step(self, number: int) -> LedgerStep:
-        """A step of the private part; raises LedgerError where it can't be read."""
-        step = self._read_step(number)
-        if step is None or step.number != number:
-            raise LedgerError(
-                f"private step {number:06d}: is missing or damaged; restore it from a copy"
-            )
-        return step
-
-    def _read_step(self, number: int) -> LedgerStep | None:
-        """A step that is byte for byte as it was written; else None."""
-        path = self.state_file(number)
-        content = read_json(path)
-        if content is None or sha256_of(path) != sha256_of_text(json_text(content)):
-            return None
-        if content.pop("schema", None) != PRIVATE_SCHEMA:
-            return None
-        if content.pop("sha256", None) != sha256_of_state(content):
-            return None
-        content = {_FORMER_NAMES.get(name, name): value for name, value in content.items()}
-        if set(content) != {part.name for part in fields(LedgerStep)}:
-            return None
-        try:
-            return _STEP_FORM.validate_json(json.dumps(content), strict=True)
-        except ValidationError:
-            return None
-
-    def last_step(self) -> LedgerStep:
-        """The last step that was committed; an empty one where none was."""
-        for number in reversed(self.steps()):
-            if self.is_committed(number):
-                return self.step(number)
-        return LedgerStep(head=sha256_of(self.genesis), inputs=sha256_of_names(()))
-
-    def is_committed(self, number: int) -> bool:
-        """Whether a step counts: marked, its increment noted, or its release is there."""
-        if (self.step_folder(number) / MARK).exists():
-            return True
-        step = self.step(number)
-        is_noted = self.note(step.input).exists()
-        return step.release is None or is_noted or self.folder(step.release).is_dir()
-
-    def step_of(self, release: int) -> Path:
-        """The folder of the private step that led to a release; LedgerError if it is lost."""
-        for number in reversed(self.steps()):
-            if self.state_file(number).is_file() and self.step(number).release == release:
-                return self.step_folder(number)
-        raise LedgerError(
-            f"release {release:04d}: its private step is missing; restore the private part"
-        )

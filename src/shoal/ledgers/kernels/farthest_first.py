@@ -13,7 +13,6 @@ import numpy as np
 
 from shoal.data.numba_kernels import inner, outer
 from shoal.data.uncompiled import uncompiled_up_to
-from shoal.search.kernels.spans import box_loss, widen
 
 TILE = 1024  # records whose distances stay in the nearest cache while they are looked through
 
@@ -71,33 +70,6 @@ def around_far_centres(points, subject_ids, k, first):
         classes += 1
         centre = _farthest(distance, ids, left)
     return labels
-
-
-@outer
-def join_nearest(points, left, person, labels, means, people, is_in, most):
-    """Puts each record of `left`, one by one, into the class of the nearest mean that has room;
-    labels in place.
-
-    Room: fewer than `most` people, or the record's own person. person: (len(left),) row of `is_in`,
-    (persons, classes) bool, who is in which class already; people: (classes,) how many are in each.
-    Both are kept up to date.
-    """
-    for at in range(len(left)):
-        best = -1
-        least = np.inf
-        for c in range(means.shape[1]):
-            if people[c] >= most and not is_in[person[at], c]:
-                continue
-            distance = 0.0
-            for j in range(means.shape[0]):
-                apart = points[j, left[at]] - means[j, c]
-                distance += apart * apart
-            if distance < least:
-                best = c
-                least = distance
-        labels[left[at]] = best
-        people[best] += not is_in[person[at], best]
-        is_in[person[at], best] = True
 
 
 @inner
@@ -202,48 +174,3 @@ def _farthest(distance, ids, left):
         ):
             farthest = i
     return farthest
-
-
-# Boxes that grow: each item joins the box that has to grow least for it.
-#
-# lo, hi: (boxes, d) int32, bounds; sizes: records in each. costs: as in `spans`.
-# To grow least is to add least to records times cost: (size + weight) * cost of both boxes
-# - size * cost of the box.
-
-
-@outer
-def join_with_room(codes, left, person, labels, lo, hi, sizes, people, is_in, most, costs):
-    """Puts each record of `left`, one by one, into the class with room to which it adds least;
-    labels in place.
-
-    Ties go to the lower class. Room, person, people, is_in: as in `farthest_first.join_nearest`.
-    lo, hi, sizes: the boxes of the classes, kept up to date.
-    """
-    count = lo.shape[0]
-    cost = costs_of_boxes(lo, hi, costs)
-    for at in range(len(left)):
-        i = left[at]
-        best = -1
-        least = np.inf
-        for c in range(count):
-            if people[c] >= most and not is_in[person[at], c]:
-                continue
-            both = box_loss(codes, codes, i, lo, hi, c, costs)
-            added = (sizes[c] + 1) * both - sizes[c] * cost[c]
-            if added < least:
-                best = c
-                least = added
-        labels[i] = best
-        widen(lo, hi, best, codes, codes, i)
-        sizes[best] += 1
-        cost[best] = box_loss(lo, hi, best, lo, hi, best, costs)
-        people[best] += not is_in[person[at], best]
-        is_in[person[at], best] = True
-
-
-@inner
-def costs_of_boxes(lo, hi, costs):
-    cost = np.empty(lo.shape[0])
-    for b in range(lo.shape[0]):
-        cost[b] = box_loss(lo, hi, b, lo, hi, b, costs)
-    return cost

@@ -47,7 +47,7 @@ from shoal.protocols import Promises, Republisher
 from shoal.search.kernels import nearest_class
 from shoal.search.points import BLOCK, points_of, rows_of_blocks
 from shoal.search.repair import repair
-from shoal.search.segments import costs_of, require_people
+from shoal.search.segments import lowest_nodes, require_people
 from shoal.search.targets import targets_for
 
 PAPER = "paper"
@@ -153,18 +153,36 @@ def with_leftovers(
     if not len(left):
         return labels
     person, people, is_in = _people_in(block.subjects, labels, left, kept)
-    count = len(people)
-    if rule == LEAST_LOSS:
-        lo, hi, sizes = nearest_class.boxes(block.codes, labels, count)
-        room = people, is_in, 2 * k - 1
-        farthest_first.join_with_room(
-            block.codes, left, person, labels, lo, hi, sizes, *room, costs_of(block)
-        )
-    else:
-        sizes = np.bincount(labels[kept], minlength=count)
-        means = np.stack([np.bincount(labels[kept], row[kept], count) for row in points]) / sizes
-        farthest_first.join_nearest(points, left, person, labels, means, people, is_in, 2 * k - 1)
+    lo, hi, sizes = nearest_class.boxes(block.codes, labels, len(people))
+    means = np.stack([np.bincount(labels[kept], row[kept], len(people)) for row in points]) / sizes
+    losses = _losses(block, lo, hi)
+    for i, own in zip(left.tolist(), person.tolist(), strict=True):
+        low, high = np.minimum(lo, block.codes[i]), np.maximum(hi, block.codes[i])
+        if rule == LEAST_LOSS:  # to add least to records times loss
+            wider = _losses(block, low, high)
+            distance = (sizes + 1) * wider - sizes * losses
+        else:
+            distance = ((points[:, i, None] - means) ** 2).sum(axis=0)
+        has_room = (people < 2 * k - 1) | is_in[own]
+        best = int(np.where(has_room, distance, np.inf).argmin())
+        labels[i] = best
+        people[best] += not is_in[own, best]
+        is_in[own, best] = True
+        if rule == LEAST_LOSS:
+            lo[best], hi[best], losses[best] = low[best], high[best], wider[best]
+            sizes[best] += 1
     return labels
+
+
+def _losses(block: Matrix, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """What a record of each box loses; (boxes,) float64, summed in the order of the attributes."""
+    losses = np.zeros(len(lo))
+    for j in range(block.attributes):
+        if block.base[j] < 0:
+            losses += (hi[:, j] - lo[:, j]) * block.scale[j]
+        else:
+            losses += block.width[lowest_nodes(block, j, lo[:, j], hi[:, j])]
+    return losses
 
 
 def _people_in(

@@ -34,9 +34,8 @@ from shoal.protocols import Promises, Republisher
 
 @dataclass
 class Bucket:
-    """Records that share a signature, by value; -1 stands for an invented one."""
+    """Records that share a signature, by each of its values; -1 stands for an invented one."""
 
-    signature: tuple[int, ...]
     records: dict[int, list[int]]
 
     @property
@@ -124,9 +123,7 @@ def _divided(view: LedgerView, matrix: Matrix) -> dict[tuple[int, ...], Bucket]:
         signature = view.signatures[s]
         members = np.flatnonzero(view.earlier & (view.signature == s))
         by_value = _by_value(view, members, matrix)
-        buckets[signature] = Bucket(
-            signature, {value: by_value.get(value, []) for value in signature}
-        )
+        buckets[signature] = Bucket({value: by_value.get(value, []) for value in signature})
     return buckets
 
 
@@ -137,13 +134,13 @@ def _balance(bucket: Bucket, waiting: dict[int, list[int]], k: int) -> None:
     """
     rows = bucket.rows
     while True:
-        for value in bucket.signature:
-            short = rows - len(bucket.records[value])
-            bucket.records[value] += waiting.get(value, [])[:short]
+        for value, members in bucket.records.items():
+            short = rows - len(members)
+            members += waiting.get(value, [])[:short]
             waiting[value] = waiting.get(value, [])[short:]
         if bucket.people >= k:
             return
-        if not any(waiting.get(value) for value in bucket.signature):
+        if not any(waiting.get(value) for value in bucket.records):
             raise InfeasibleError(
                 f"m-invariance: too few people of one signature stayed, {bucket.people} where"
                 f" k = {k}, and no new record can join them; delete them, too, or add records with"
@@ -171,7 +168,7 @@ def _assign(
         if len(fitting) < m:
             return
         chosen = tuple(sorted(fitting[:m]))
-        bucket = buckets.setdefault(chosen, Bucket(chosen, {value: [] for value in chosen}))
+        bucket = buckets.setdefault(chosen, Bucket({value: [] for value in chosen}))
         for value in chosen:
             bucket.records[value] += waiting[value][:rows]
             waiting[value] = waiting[value][rows:]
@@ -229,17 +226,13 @@ def _sort_key(i: int, j: int, matrix: Matrix) -> tuple[bool, int, int]:
 
 def _widths(codes: np.ndarray, matrix: Matrix) -> np.ndarray:
     """How wide records lie on each attribute, as a share of it; (d,)."""
-    widths = []
-    for j in range(matrix.attributes):
-        span = int(codes[:, j].max() - codes[:, j].min())
-        if matrix.base[j] < 0:
-            widths.append(span * matrix.scale[j])
-        else:
-            node = int(matrix.base[j])
-            while matrix.parent[node] >= 0:
-                node = int(matrix.parent[node])
-            widths.append(span / max(int(matrix.last[node]), 1))
-    return np.array(widths)
+    spans = codes.max(axis=0) - codes.min(axis=0)
+    return np.array(
+        [
+            span / max(matrix.leaves(j) - 1, 1) if matrix.is_tree(j) else span * matrix.scale[j]
+            for j, span in enumerate(spans.tolist())
+        ]
+    )
 
 
 def _by_value(view: LedgerView, records: np.ndarray, matrix: Matrix) -> dict[int, list[int]]:

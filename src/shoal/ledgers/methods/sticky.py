@@ -108,8 +108,11 @@ class Sticky(Republisher):
         """A class for each group that can be published, united where promises fail."""
         k = max(promises.k, 2)  # nobody is published alone
         size = self.size_for(view.panel.mode, k)
-        groups, panel = self._rounds(increment, view, k)
-        groups, panel = self._parted(increment, view, promises, k, (groups, panel))
+        if view.panel.mode == LOCKSTEP:
+            published = _in_lockstep(increment, view, k, self.patience)
+        else:
+            published = _without_waiting(view, k), view.panel
+        groups, panel = self._parted(increment, view, promises, k, published)
         new = self._new_groups(increment, view, promises, (k, size), rng)
         if self.waiting == PRICED:
             due = is_due(increment, new, view, self.price, self.deadline)
@@ -139,14 +142,6 @@ class Sticky(Republisher):
                 f" {k} or more"
             )
         return self.size
-
-    def _rounds(self, increment: Matrix, view: LedgerView, k: int) -> Round:
-        """Which groups are published again, and who of each."""
-        if view.panel.mode == LOCKSTEP:
-            return _in_lockstep(increment, view, k, self.patience)
-        if view.panel.mode == TOGETHER:
-            return _together(view, k), view.panel
-        return _carried(view, k), view.panel
 
     def _parted(
         self, increment: Matrix, view: LedgerView, promises: Promises, k: int, published: Round
@@ -273,12 +268,18 @@ def _in_lockstep(matrix: Matrix, view: LedgerView, k: int, patience: int) -> Rou
     return groups, replace(panel, status=status, silent=silent)
 
 
-def _together(view: LedgerView, k: int) -> np.ndarray:
-    """Of each group, all who are here and have company."""
+def _without_waiting(view: LedgerView, k: int) -> np.ndarray:
+    """The group that each record is published with where nobody waits for absent people.
+
+    `together`: all of a group who are here and have company. `carried`: all of it, also by the
+    records that are carried, where at least k are here.
+    """
     groups = np.full(len(view.person), -1, dtype=np.int32)
     for number, rows in _rows_by_group(view):
-        kept = rows[in_company(view.panel.rounds[view.person[rows]], k)]
-        groups[kept] = number
+        if view.panel.mode == TOGETHER:
+            groups[rows[in_company(view.panel.rounds[view.person[rows]], k)]] = number
+        elif int((~view.is_carried[rows]).sum()) >= k:
+            groups[rows] = number
     return groups
 
 
@@ -295,15 +296,6 @@ def in_company(rounds: np.ndarray, k: int) -> np.ndarray:
         if not alone.any():
             return kept
         kept &= ~alone
-
-
-def _carried(view: LedgerView, k: int) -> np.ndarray:
-    """Groups of whom at least k are here, with the records that are carried for the rest."""
-    groups = np.full(len(view.person), -1, dtype=np.int32)
-    for number, rows in _rows_by_group(view):
-        if int((~view.is_carried[rows]).sum()) >= k:
-            groups[rows] = number
-    return groups
 
 
 def _rows_by_group(view: LedgerView) -> list[tuple[int, np.ndarray]]:

@@ -19,7 +19,7 @@ from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
 from shoal.protocols import Promises
 from shoal.search.repair import repair
-from shoal.search.segments import losses_of
+from shoal.search.segments import losses_of, lowest_nodes
 
 AT_ONCE, PRICED = "at-once", "priced"
 WAITING = {
@@ -78,12 +78,10 @@ def without_waiting(
 
 def _greatest_loss(matrix: Matrix) -> float:
     """The loss of a record that shows nothing, so that losses become shares of 1."""
-    roots = (matrix.base >= 0) * 1.0
+    roots = np.zeros(matrix.attributes)
     for j in np.flatnonzero(matrix.base >= 0).tolist():
-        root = int(matrix.base[j])
-        while matrix.parent[root] >= 0:
-            root = int(matrix.parent[root])
-        roots[j] = matrix.width[root]
+        root = lowest_nodes(matrix, j, np.array([0]), np.array([matrix.leaves(j) - 1]))
+        roots[j] = matrix.width[root[0]]
     return max(float((matrix.scale * matrix.reach + roots).sum()), 1e-300)
 
 
