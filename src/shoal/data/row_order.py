@@ -1,8 +1,9 @@
 """The order of published rows: it follows from what they show, so it tells nothing of the input.
 
 Quasi-identifiers are compared first, in the policy's order, then the other columns from left to
-right. In each, no value comes first, then numbers and spans by their ends, then text by code point;
-the suppression mark is last, and so are suppressed records. Equal rows are interchangeable.
+right. In each, no value comes first, then numbers and spans by their ends (after a mean, too), then
+text by code point; the suppression mark is last, and so are suppressed records. Equal rows are
+interchangeable.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ def cell_ranks(cells: pl.Series, render: Render) -> np.ndarray:
     lo = parse_numbers(tuple(text))
     hi = lo.copy()
     others = np.flatnonzero(np.isnan(lo))
-    for ends, found in zip((lo, hi), number_ends(tuple(text.gather(others)), render), strict=True):
+    spans = number_ends(tuple(text.gather(others)), render, after_means=True)
+    for ends, found in zip((lo, hi), spans, strict=True):
         ends[others] = parse_numbers(found)
     kind = np.where(np.isnan(lo) | np.isnan(hi), TEXT, NUMBER)
     kind[(text == "").to_numpy()], kind[(text == render.suppressed).to_numpy()] = EMPTY, MARK
