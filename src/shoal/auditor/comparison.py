@@ -16,6 +16,7 @@ from shoal.data.table import Table
 from shoal.data.warnings import (
     HIERARCHY_REPEATS,
     OF_CELLS,
+    ORDER_KEPT,
     PLAIN_SINGLES_OUT,
     TOGETHER_BELOW,
     WITHHELD_FEW,
@@ -219,7 +220,7 @@ class Comparison:
         is_exact = exactly and self.stated.verb != "fuse"
         own = [TOGETHER_BELOW, WITHHELD_FEW]
         own += [HIERARCHY_REPEATS, *OF_CELLS, PLAIN_SINGLES_OUT] if self.has_policy else []
-        own += [SINGLE_ENDS] if self.has_truth else []
+        own += [SINGLE_ENDS, ORDER_KEPT] if self.has_truth else []
         found: dict[str, list[ReleaseWarning]] = {code: [] for code in own}
         for warning in self.found.warnings:
             if self.has_policy or warning.code in own:

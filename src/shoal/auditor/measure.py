@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.auditor.findings import not_promised
+from shoal.auditor.order_kept import nearest_to_place, order_followed, order_kept
 from shoal.auditor.promises import Measures, promise_reports
 from shoal.auditor.reading import read_release
 from shoal.auditor.verdict import release_warnings
+from shoal.data.attack_scene import Followed
 from shoal.data.certificate import Certificate
 from shoal.data.encoding import encode, encode_subjects
 from shoal.data.people import UNKNOWN, people_key
@@ -62,11 +64,16 @@ def measure(
     progress("measuring utility and risk")
     tally = Tally(schema, registry.build_metrics(), not_promised(released, policy))
     tally.add(released, release)
+    followed = order_followed(truth, schema.render)
     if truth is not None:
         progress("comparing with the original")
         tally.compare(released, release, truth)
+    if followed is not None:
+        classes = release.classes
+        near = nearest_to_place(classes.labels, followed.place)
+        tally.found_by_order.add(classes.subjects, near)
     original = None if truth is None else truth.original
-    certificate = certificate_of(tally, promises, released, original, policy)
+    certificate = certificate_of(tally, promises, released, original, policy, followed)
     return Measured(certificate, release, tally.figures())
 
 
@@ -76,8 +83,12 @@ def certificate_of(
     released: Table,
     original: Table | None,
     policy: Policy,
+    followed: Followed | None = None,
 ) -> Certificate:
-    """The certificate of a release whose parts were added up. original: None if not at hand."""
+    """The certificate of a release whose parts were added up.
+
+    original: None if not at hand. followed: the column that rows in the input's order follow.
+    """
     people = people_key(policy.subject, original is not None or policy.subject in released.names)
     scores = tally.scores()
     content: dict[str, Any] = {
@@ -113,6 +124,9 @@ def certificate_of(
         content["faults"] = fault_counts
     certificate = Certificate(content)
     said = release_warnings(certificate, tally.withheld_people, policy, tally.schema)
+    if followed is not None:
+        people = certificate["together"]["people"]
+        said.append(order_kept(followed, len(tally.found_by_order), people))
     return certificate.warned(*said)
 
 

@@ -202,13 +202,20 @@ class Recoding:
 class Followed(NamedTuple):
     """A column that rows are sorted by, more or less.
 
-    place: (n,) float64, where the person behind each published row would stand by it. correlation:
-    Spearman's, with the number of the row.
+    codes: (n,) the distinct cell of the original behind each published row. middles: (cells,)
+    float64, where its rows would stand on average. correlation: Spearman's, with the number of the
+    row.
     """
 
     name: str
-    place: np.ndarray
+    codes: np.ndarray
+    middles: np.ndarray
     correlation: float
+
+    @property
+    def place(self) -> np.ndarray:
+        """(n,) float64, where the person behind each published row would stand."""
+        return self.middles[self.codes]
 
 
 @dataclass(frozen=True)

@@ -285,11 +285,6 @@ def _measured(
     )
     certificate = with_bound(certificate, policy, release.classes)
     certificate = described(certificate, published, figures, draft.schema, policy, draft.truth)
-    if draft.schema.render.order == "input":
-        from shoal.auditor.order_kept import order_kept
-
-        kept = order_kept(release, draft.truth, draft.schema.render)
-        certificate = certificate.warned(*([] if kept is None else [kept]))
     if draft.beside is not None:
         from shoal.auditor.audit import AuditResult
 
