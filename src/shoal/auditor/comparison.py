@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -215,7 +214,7 @@ class Comparison:
         stated = self.stated.at("warnings")
         if stated is None:
             return
-        said = [ReleaseWarning.of(warning) for warning in stated]
+        said = self.stated.findings
         codes = [warning.code for warning in said]
         is_exact = exactly and self.stated.verb != "fuse"
         own = [TOGETHER_BELOW, WITHHELD_FEW]
@@ -229,13 +228,20 @@ class Comparison:
             name, count = f"findings '{code}'", codes.count(code)
             if count < len(given) or (is_exact and count > len(given)):
                 self.stated.differ(name, count, len(given))
-            elif is_exact:
-                keys = Counter(one.key for one in said if one.code == code)
-                if keys != Counter(one.key for one in given):
-                    self.stated.differences.append(f"{name}: other words stated than found")
-            if exactly:
-                for index in (index for index, one in enumerate(codes) if one == code):
+                continue
+            places = [index for index, one in enumerate(codes) if one == code]
+            for index in places if exactly else ():
+                for key in stated[index].keys() - {"text"}:
+                    self.stated.note("warnings", index, key)
+            for own in given if is_exact else ():
+                index = next((i for i in places if own.is_stated_by(said[i])), None)
+                if index is None:
+                    self.stated.differences.append(f"{name}: not stated as found: {own.text}")
+                    continue
+                places.remove(index)
+                if own.text == said[index].text:
                     self.stated.note("warnings", index)
+                said[index] = own
 
 
 def asked_of(promise: Mapping[str, Any]) -> str:

@@ -406,6 +406,31 @@ def test_the_command_prints_json(released, capsys):
     assert (first["name"], first["ok"]) == ("file", True)
 
 
+def test_grave_findings_come_first_and_the_last_line_names_them(folder, capsys):
+    policy = folder / "in.policy.yaml"
+    before = policy.read_text()
+    policy.write_text(before.replace("name:      {role: identifier}", "name: {role: plain}"))
+    assert policy.read_text() != before
+    assert _publish(folder, "out.csv") == 0
+    named = ["-p", str(policy), "--original", str(folder / "in.csv")]
+    named += ["--trace", str(folder / "trace.jsonl")]
+    capsys.readouterr()
+    assert status_of(["verify", str(folder / "out.csv"), *named, "--method", "mondrian"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    count = len([line for line in lines if line.startswith("!    grave finding: ")])
+    assert count > 1
+    assert lines[0].startswith("!    grave finding: 'name' is published as it is, and names people")
+    assert lines[-1] == f"Every promise holds; {count} grave findings, named first"
+    assert status_of(["verify", str(folder / "out.csv"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in found].count("grave finding") == count
+    assert (found[0]["ok"], found[0]["name"]) == (None, "grave finding")
+    assert status_of(["audit", str(folder / "out.csv"), *named]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("shoal: grave: ")
+    assert lines[-1] == f"Every promise holds; {count} grave findings, named first"
+
+
 # Signatures
 
 
