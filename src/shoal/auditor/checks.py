@@ -57,12 +57,13 @@ class Check:
 
 
 def despite_grave(checks: Sequence[Check]) -> str:
-    """What to say last of checks among which are grave findings; empty where none is."""
+    """What to say last of checks with grave findings among them; empty where there are none."""
+    grave = sum(check.name == GRAVE_FINDING for check in checks)
     failed = sum(check.ok is False for check in checks)
     measured = any(check.name == "promises" and check.ok for check in checks)
     kept = "Every promise holds" if measured else "Every promise is stated to hold"
     first = f"{failed} check{'s fail' if failed > 1 else ' fails'}" if failed else kept
-    return with_grave(first, sum(check.name == GRAVE_FINDING for check in checks))
+    return with_grave(first, grave) if grave else ""
 
 
 @dataclass(frozen=True)

@@ -233,15 +233,16 @@ class Comparison:
             for index in places if exactly else ():
                 for key in stated[index].keys() - {"text"}:
                     self.stated.note("warnings", index, key)
-            for own in given if is_exact else ():
-                index = next((i for i in places if own.is_stated_by(said[i])), None)
-                if index is None:
-                    self.stated.differences.append(f"{name}: not stated as found: {own.text}")
+            for measured in given if is_exact else ():
+                place = next((i for i in places if measured.is_stated_by(said[i])), None)
+                if place is None:
+                    differs = f"{name}: not stated as found: {measured.text}"
+                    self.stated.differences.append(differs)
                     continue
-                places.remove(index)
-                if own.text == said[index].text:
-                    self.stated.note("warnings", index)
-                said[index] = own
+                places.remove(place)
+                if measured.text == said[place].text:
+                    self.stated.note("warnings", place)
+                said[place] = measured
 
 
 def asked_of(promise: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from shoal.data.certificate_shape import SINCE_2, shape_findings
 from shoal.data.fault_words import fault_sentences
 from shoal.data.people import unit
 from shoal.data.regular_files import readable, require_regular
-from shoal.data.warnings import GRAVE, ReleaseWarning
+from shoal.data.warnings import GRAVE, ReleaseWarning, with_grave
 from shoal.errors import InputError
 
 SCHEMA = "shoal.certificate/2"
@@ -164,8 +164,9 @@ class Certificate(Mapping[str, Any]):
 
     @property
     def verdict(self) -> tuple[str, ...]:
-        """What its readers see first, and below it the grave findings."""
+        """What its readers see first, which counts grave findings, and below it these."""
         first = "Every promise holds" if self.is_kept else "Not everything holds"
+        first = with_grave(first, len(self.grave))
         return first, *(f"Grave: {one.text}" for one in self.grave)
 
     def extended(self, **more: Any) -> Certificate:

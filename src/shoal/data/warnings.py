@@ -51,10 +51,8 @@ _BY_CODE = {
 
 
 def with_grave(verdict: str, count: int) -> str:
-    """The last line about a release with grave findings; empty where it has none."""
-    if not count:
-        return ""
-    return f"{verdict}; {count} grave finding{'s' if count > 1 else ''}, named first"
+    """The verdict on a release, which never reads as success where there are grave findings."""
+    return f"{verdict}; {count} grave finding{'s' if count > 1 else ''}" if count else verdict
 
 
 class ReleaseWarning(UserWarning):

@@ -270,7 +270,7 @@ def build_dossier(
         "residual_risk": residual,
         "threshold": answers.threshold(),
         "clauses": clauses,
-        "open": [*_open_findings(stated), *_open_questions(clauses)],
+        "open": [*_open_findings(stated), *_open_questions(clauses, asked)],
     }
     return Dossier(content, tuple(checks), tuple(asked))
 
@@ -314,11 +314,15 @@ def _open_findings(certificate: Certificate) -> Iterator[Mapping[str, Any]]:
                 yield {"kind": severity, "about": one.code, "text": one.text, "clauses": []}
 
 
-def _open_questions(clauses: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def _open_questions(
+    clauses: Sequence[Mapping[str, Any]], profiles: Sequence[Profile]
+) -> Iterator[Mapping[str, Any]]:
     """What is not answered, field by field, with the clauses that ask for it."""
+    titles = {profile.name: profile.title.partition(",")[0] for profile in profiles}
     lacking = [one for one in clauses if one["state"] == OPEN]
     for field, lacks in {one["field"]: one["lacks"] for one in lacking}.items():
-        asked = [f"{one['profile']} {one['clause']}" for one in lacking if one["field"] == field]
+        asking = [one for one in lacking if one["field"] == field]
+        asked = [f"{titles[one['profile']]} {one['clause']}" for one in asking]
         text = f"{field_words(field)}: {lacks}"
         yield {"kind": QUESTION, "about": field, "text": text, "clauses": asked}
 
