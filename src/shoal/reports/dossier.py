@@ -180,6 +180,8 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
             if is_linked
             else gettext("not marked as one person's"),
         )
+    suppressed, out = certificate["records"]["suppressed"], certificate["records"]["out"]
+    yield gettext("suppressed"), gettext("{some} of {all} records", some=suppressed, all=out)
     dialect = (certificate.get("output") or {}).get("dialect") or {}
     order = gettext("as in the original, which may tell who is who")
     if dialect.get("order") == "content":
