@@ -164,9 +164,8 @@ class Certificate(Mapping[str, Any]):
 
     @property
     def verdict(self) -> tuple[str, ...]:
-        """What its readers see first, which counts grave findings, and below it these."""
+        """What its readers see first, and below it the grave findings."""
         first = "Every promise holds" if self.is_kept else "Not everything holds"
-        first = with_grave(first, len(self.grave))
         return first, *(f"Grave: {one.text}" for one in self.grave)
 
     def extended(self, **more: Any) -> Certificate:
@@ -207,7 +206,7 @@ def certificate_html(certificate: Certificate) -> str:
     first, *grave = certificate.verdict
     other = [one.text for one in certificate.warnings if one.severity != GRAVE]
     return notebook.section(
-        notebook.sentence(f"{first}.", strong=True),
+        notebook.sentence(f"{with_grave(first, len(grave))}.", strong=True),
         *(notebook.sentence(f"{line}.") for line in grave),
         notebook.table(("promise", "of", "asked", "measured", "holds"), promises),
         notebook.table(("figure", "measured"), _figures(certificate)),

@@ -12,6 +12,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import shoal
@@ -114,6 +115,7 @@ def test_rows_in_another_order_than_the_certificate_states_are_found(folder):
 def test_a_release_from_when_rows_kept_the_input_s_order_is_matched_by_it(folder):
     policy = folder / "in.policy.yaml"
     before = policy.read_text()
+    pl.read_csv(folder / "in.csv").sort("age").write_csv(folder / "in.csv")
     policy.write_text(before + "render: {order: input}\n")
     assert _publish(folder, "out.csv") == 0
     policy.write_text(before)  # which was the default then
@@ -121,6 +123,9 @@ def test_a_release_from_when_rows_kept_the_input_s_order_is_matched_by_it(folder
     def to_earlier(content):
         content["policy"] = policy_identity(Policy.load(policy), "publish")
         del content["output"]["dialect"]["order"]
+        others = [one for one in content["warnings"] if one["code"] != "order-kept"]
+        assert len(others) < len(content["warnings"])
+        content["warnings"] = others
 
     change_certificate(folder, to_earlier)
     checks = shoal.verify(folder / "out.csv", policy=policy, original=folder / "in.csv")

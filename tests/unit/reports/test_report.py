@@ -147,7 +147,7 @@ def test_what_open_columns_give_away_stands_first_and_beside_the_highest_risk(tm
     count = len(release.outcome.certificate.grave)
     assert f"Every promise holds; {count} grave findings. Grave: 'surname' is published" in text
     alone = f"{together['alone_if_known']} of {together['people']} are alone"
-    assert f"with surname, job and ill known too, {alone}" in text
+    assert f"with ill, surname and job known too, {alone}" in text
 
 
 def test_a_report_says_which_rows_lose_most(sample):
