@@ -18,7 +18,6 @@ from shoal.auditor.findings import not_promised
 from shoal.auditor.measure import certificate_of
 from shoal.auditor.order_kept import nearest_to_place, order_followed
 from shoal.auditor.reading import read_cells
-from shoal.data.attack_scene import Followed
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.coded_table import CodedTable
@@ -27,6 +26,7 @@ from shoal.data.person_names import people_of
 from shoal.data.progress import Progress
 from shoal.data.release import PublishedColumn, Release, is_starred, label_classes, label_shown
 from shoal.data.room import Room, blocks
+from shoal.data.row_order import Followed
 from shoal.data.schema import Role, Schema, Shown
 from shoal.data.shared_room import SharedRoom
 from shoal.data.truth import Truth

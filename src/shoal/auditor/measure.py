@@ -13,12 +13,12 @@ from shoal.auditor.order_kept import nearest_to_place, order_followed, order_kep
 from shoal.auditor.promises import Measures, promise_reports
 from shoal.auditor.reading import read_release
 from shoal.auditor.verdict import release_warnings
-from shoal.data.attack_scene import Followed
 from shoal.data.certificate import Certificate
 from shoal.data.encoding import encode, encode_subjects
 from shoal.data.people import UNKNOWN, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
+from shoal.data.row_order import Followed
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
@@ -57,6 +57,7 @@ def measure(
     measures: what promises are measured with, of a stream or of groups; by default, where the
     policy names a reference, it alone.
     """
+    followed = order_followed(truth, schema.render)
     progress("reading the release")
     release = read_release(released, schema, policy, truth)
     progress("measuring the promises")
@@ -64,7 +65,6 @@ def measure(
     progress("measuring utility and risk")
     tally = Tally(schema, registry.build_metrics(), not_promised(released, policy))
     tally.add(released, release)
-    followed = order_followed(truth, schema.render)
     if truth is not None:
         progress("comparing with the original")
         tally.compare(released, release, truth)

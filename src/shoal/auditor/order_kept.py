@@ -7,9 +7,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from shoal.data.attack_scene import Followed
 from shoal.data.room import blocks
-from shoal.data.row_order import cell_ranks
+from shoal.data.row_order import Followed, cell_ranks
 from shoal.data.schema import Render
 from shoal.data.table import Column
 from shoal.data.truth import Truth
@@ -35,7 +34,7 @@ def most_followed(truth: Truth, render: Render) -> Followed | None:
 
 
 def order_followed(truth: Truth | None, render: Render) -> Followed | None:
-    """The column that rows in the input's order follow so much that it is a finding, if any."""
+    """The column that rows in the input's order follow closely enough for a finding, if any."""
     if truth is None or render.order != "input":
         return None
     best = most_followed(truth, render)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from shoal.data.boxes import Boxes
 from shoal.data.classes import SensitiveColumn
+from shoal.data.row_order import Followed
 
 
 @dataclass(frozen=True)
@@ -197,25 +198,6 @@ class Recoding:
         limit = None if share is None else int(Fraction(str(share)) * records)
         statistics = method.get("search_statistics", {})
         return cls(method["name"], parameters, statistics, limit)
-
-
-class Followed(NamedTuple):
-    """A column that rows are sorted by, more or less.
-
-    codes: (n,) the distinct cell of the original behind each published row. middles: (cells,)
-    float64, where its rows would stand on average. correlation: Spearman's, with the number of the
-    row.
-    """
-
-    name: str
-    codes: np.ndarray
-    middles: np.ndarray
-    correlation: float
-
-    @property
-    def place(self) -> np.ndarray:
-        """(n,) float64, where the person behind each published row would stand."""
-        return self.middles[self.codes]
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ RISK = ("journalist_max", "marketer", "prosecutor_max", "prosecutor_mean")
 SHARES = ("gcp", "generalized_loss", *RISK)
 
 FINDING = {"code": TEXT, "text": TEXT}
-OF_FINDING = {"severity": one_of(*SEVERITIES), "column": TEXT, "figures": many(TEXT)}
+OF_FINDING = {"severity": one_of(*SEVERITIES), "column": TEXT, "figures": TEXT}
 OBJECT = named(ANYTHING)
 HASH_OF = record({"sha256": SHA256})
 FIGURES = named(nullable(NUMBER))

@@ -36,6 +36,25 @@ class RankedColumn(NamedTuple):
         return cls(column.codes.__getitem__, cell_ranks(cells, render))
 
 
+class Followed(NamedTuple):
+    """A column that rows are sorted by, more or less.
+
+    codes: (n,) the distinct cell of the original behind each published row. middles: (cells,)
+    float64, where its rows would stand on average. correlation: Spearman's, with the number of the
+    row.
+    """
+
+    name: str
+    codes: np.ndarray
+    middles: np.ndarray
+    correlation: float
+
+    @property
+    def place(self) -> np.ndarray:
+        """(n,) float64, where the person behind each published row would stand."""
+        return self.middles[self.codes]
+
+
 def published_order(
     frame: pl.DataFrame, quasi: Sequence[str], render: Render, original: Table | None = None
 ) -> np.ndarray:

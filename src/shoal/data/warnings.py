@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 PEOPLE_ASSUMED = "people-assumed"
 TOGETHER_BELOW = "together-below-k"
@@ -69,7 +68,7 @@ class ReleaseWarning(UserWarning):
         text: str,
         column: str | None = None,
         severity: str | None = None,
-        figures: Sequence[str] | None = None,
+        figures: str | None = None,
     ) -> None:
         super().__init__(text)
         self.code, self.text, self.column = code, text, column
@@ -77,7 +76,7 @@ class ReleaseWarning(UserWarning):
         self.figures = figures
 
     @classmethod
-    def of(cls, stated: Mapping[str, Any]) -> ReleaseWarning:
+    def of(cls, stated: Mapping[str, str]) -> ReleaseWarning:
         """As a certificate states it; earlier ones state its code and sentence alone."""
         known = [stated.get(key) for key in ("column", "severity", "figures")]
         return cls(stated["code"], stated["text"], *known)
@@ -86,9 +85,9 @@ class ReleaseWarning(UserWarning):
         """Whether a certificate's finding is this one, in the wording of whatever version."""
         is_about = other.column in (self.column, None) and (self.column or "") in other.text
         is_alike = is_about and (self.code, self.severity) == (other.code, other.severity)
-        return is_alike and {*(self.figures or _numbers(self.text))} <= {*_numbers(other.text)}
+        return is_alike and {*_numbers(self.figures or self.text)} <= {*_numbers(other.text)}
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> dict[str, str]:
         """As a certificate states it."""
         said = {"code": self.code, "severity": self.severity, "text": self.text}
         more = {"column": self.column, "figures": self.figures}

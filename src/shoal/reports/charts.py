@@ -374,7 +374,7 @@ def _legend(axes: Axes) -> None:
 
 
 def _wrapped(name: str, lines: int) -> str:
-    """A name on so many lines, cut short where that is not enough."""
+    """A name on at most these lines, cut short where they are not enough."""
     if lines == 1:
         return shortened(name)
     return textwrap.fill(printable(name), MOST_LETTERS, max_lines=lines, placeholder="…")
