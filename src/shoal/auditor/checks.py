@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from shoal.data.certificate import EARLIER, Certificate
@@ -16,12 +17,20 @@ from shoal.data.numbers import exact_sum
 from shoal.data.people import UNKNOWN
 from shoal.data.printable import printable
 from shoal.data.single_ends import SINGLE_ENDS, TOLERATED
-from shoal.data.warnings import PEOPLE_ASSUMED, TOGETHER_BELOW, WITHHELD_FEW
+from shoal.data.warnings import (
+    GRAVE,
+    PEOPLE_ASSUMED,
+    TOGETHER_BELOW,
+    WITHHELD_FEW,
+    ReleaseWarning,
+    with_grave,
+)
 from shoal.policy import registry
 
 Path = tuple[str | int, ...]
 MOST_NAMED = 4
 K_ANONYMITY = "k-anonymity"
+GRAVE_FINDING = "grave finding"
 CLOSE = 1e-9  # relative; sums in another order differ by less
 
 
@@ -39,10 +48,22 @@ class Check:
 
     @property
     def mark(self) -> str:
+        if self.name == GRAVE_FINDING:
+            return "!"
         return "--" if self.ok is None else "ok" if self.ok else "FAIL"
 
     def __str__(self) -> str:
         return f"{self.mark:<4} {self.name}: {self.text}"
+
+
+def despite_grave(checks: Sequence[Check]) -> str:
+    """What to say last of checks with grave findings among them; empty where there are none."""
+    grave = sum(check.name == GRAVE_FINDING for check in checks)
+    failed = sum(check.ok is False for check in checks)
+    measured = any(check.name == "promises" and check.ok for check in checks)
+    kept = "Every promise holds" if measured else "Every promise is stated to hold"
+    first = f"{failed} check{'s fail' if failed > 1 else ' fails'}" if failed else kept
+    return with_grave(first, grave) if grave else ""
 
 
 @dataclass(frozen=True)
@@ -51,12 +72,17 @@ class Stated:
 
     compared: the paths of keys that some check has compared with the file, the policy or the
         original, each with all that stands below it. differences: what is stated and what was
-        measured, where these differ.
+        measured, where these differ. findings: those stated, in the words of this version where
+        they were found again.
     """
 
     certificate: Certificate
     compared: set[Path] = field(default_factory=set)
     differences: list[str] = field(default_factory=list)
+
+    @cached_property
+    def findings(self) -> list[ReleaseWarning]:
+        return [*self.certificate.warnings]
 
     @property
     def is_earlier(self) -> bool:
@@ -87,6 +113,15 @@ class Stated:
         """The columns that classes and promises are made of, as the certificate names them."""
         columns = self.at("columns") or []
         return [column["name"] for column in columns if column["role"] in ("quasi", "sensitive")]
+
+    @property
+    def grave(self) -> list[Check]:
+        """The findings for which a release whose promises hold is not plainly good."""
+        return [
+            Check(GRAVE_FINDING, None, finding.text)
+            for finding in self.findings
+            if finding.severity == GRAVE
+        ]
 
     def at(self, *path: str | int) -> Any:
         """What stands there."""

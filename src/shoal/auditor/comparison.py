@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +15,7 @@ from shoal.data.table import Table
 from shoal.data.warnings import (
     HIERARCHY_REPEATS,
     OF_CELLS,
+    ORDER_KEPT,
     PLAIN_SINGLES_OUT,
     TOGETHER_BELOW,
     WITHHELD_FEW,
@@ -214,12 +214,12 @@ class Comparison:
         stated = self.stated.at("warnings")
         if stated is None:
             return
-        said = [ReleaseWarning.of(warning) for warning in stated]
+        said = self.stated.findings
         codes = [warning.code for warning in said]
         is_exact = exactly and self.stated.verb != "fuse"
         own = [TOGETHER_BELOW, WITHHELD_FEW]
         own += [HIERARCHY_REPEATS, *OF_CELLS, PLAIN_SINGLES_OUT] if self.has_policy else []
-        own += [SINGLE_ENDS] if self.has_truth else []
+        own += [SINGLE_ENDS, ORDER_KEPT] if self.has_truth else []
         found: dict[str, list[ReleaseWarning]] = {code: [] for code in own}
         for warning in self.found.warnings:
             if self.has_policy or warning.code in own:
@@ -228,13 +228,21 @@ class Comparison:
             name, count = f"findings '{code}'", codes.count(code)
             if count < len(given) or (is_exact and count > len(given)):
                 self.stated.differ(name, count, len(given))
-            elif is_exact:
-                keys = Counter(one.key for one in said if one.code == code)
-                if keys != Counter(one.key for one in given):
-                    self.stated.differences.append(f"{name}: other words stated than found")
-            if exactly:
-                for index in (index for index, one in enumerate(codes) if one == code):
-                    self.stated.note("warnings", index)
+                continue
+            places = [index for index, one in enumerate(codes) if one == code]
+            for index in places if exactly else ():
+                for key in stated[index].keys() - {"text"}:
+                    self.stated.note("warnings", index, key)
+            for measured in given if is_exact else ():
+                place = next((i for i in places if measured.is_stated_by(said[i])), None)
+                if place is None:
+                    differs = f"{name}: not stated as found: {measured.text}"
+                    self.stated.differences.append(differs)
+                    continue
+                places.remove(place)
+                if measured.text == said[place].text:
+                    self.stated.note("warnings", place)
+                said[place] = measured
 
 
 def asked_of(promise: Mapping[str, Any]) -> str:

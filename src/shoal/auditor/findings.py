@@ -144,9 +144,10 @@ def _singled_out(
     people = certificate["together"]["people"]
     if alone is None or alone <= TOLERATED * people:
         return None
-    are, them = ("are all", "them") if names[1:] else ("is", "it")
+    are, them = ("are", "them") if names[1:] else ("is", "it")
+    named = " and ".join(filter(None, (quoted([*names[:-1]]), quoted([*names[-1:]]))))
     text = (
-        f"if {quoted([*names])} {are} known too, {alone} of {people}"
+        f"if {named} {are} known too, {alone} of {people}"
         f" {unit(certificate).of(people)} are alone; coarsen {them}, or drop {them}"
     )
     severity = GRAVE if alone > GRAVE_ABOVE * people else OPEN

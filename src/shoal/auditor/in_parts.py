@@ -16,6 +16,7 @@ import numpy as np
 
 from shoal.auditor.findings import not_promised
 from shoal.auditor.measure import certificate_of
+from shoal.auditor.order_kept import nearest_to_place, order_followed
 from shoal.auditor.reading import read_cells
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes, SensitiveColumn
@@ -25,6 +26,7 @@ from shoal.data.person_names import people_of
 from shoal.data.progress import Progress
 from shoal.data.release import PublishedColumn, Release, is_starred, label_classes, label_shown
 from shoal.data.room import Room, blocks
+from shoal.data.row_order import Followed
 from shoal.data.schema import Role, Schema, Shown
 from shoal.data.shared_room import SharedRoom
 from shoal.data.truth import Truth
@@ -86,9 +88,12 @@ def measure_in_parts(
     found: list[list[Any]] = [[] for _ in models]
     whole = [i for i, model in enumerate(models) if not model.groups_by]
     progress("measuring range by range")
-    of_part = partial(_measured_part, schema, [models[i] for i in whole], table, open_columns)
+    followed = order_followed(truth, schema.render)
+    middles = None if followed is None else followed.middles
+    asked = [models[i] for i in whole]
+    of_part = partial(_measured_part, schema, asked, table, open_columns, middles)
     parts = 0
-    for added, amounts in _each(of_part, audited.ranges(), released.room):
+    for added, amounts in _each(of_part, audited.ranges(followed), released.room):
         parts += 1
         tally.absorb(added)
         for i, amount in zip(whole, amounts, strict=True):
@@ -100,7 +105,7 @@ def measure_in_parts(
             found[i] = list(_each(of_group, audited.grouped_by(model.groups_by), released.room))
     reports = [model.total(each) for model, each in zip(models, found, strict=True)]
     original = None if truth is None else truth.original
-    certificate = certificate_of(tally, reports, released, original, problem)
+    certificate = certificate_of(tally, reports, released, original, problem, followed)
     room = released.room
     scale = {"memory": room.limit, "room_bytes": room.on_disk, "parts": parts}
     scale |= {"tasks": room.tasks} if isinstance(room, SharedRoom) else {}
@@ -120,14 +125,22 @@ def _measured_part(
     models: list[Any],
     table: Classes,
     open_columns: list[str],
+    middles: np.ndarray | None,
     measured: Measurable,
 ) -> tuple[Tally, list[Any]]:
-    """The figures of a range, and what each promise finds there."""
-    released, release, truth = measured()
+    """The figures of a range, and what each promise finds there.
+
+    middles: where the rows of each cell would stand, of the column that rows follow.
+    """
+    released, release, truth, order = measured()
     tally = Tally(schema, registry.build_metrics(), open_columns)
     tally.add(released, release)
     if truth is not None:
         tally.compare(released, release, truth)
+    if middles is not None:
+        classes = release.classes
+        near = nearest_to_place(classes.labels, middles[order["cell"]], order["row"])
+        tally.found_by_order.add(classes.subjects, near)
     return tally, [model.part(release.classes, table) for model in models]
 
 
@@ -135,7 +148,7 @@ def _measured_group(model: Any, table: Classes, group: Callable[[], Classes]) ->
     return model.part(group(), table)
 
 
-Part = tuple[CodedTable, Release, Truth | None]
+Part = tuple[CodedTable, Release, Truth | None, Codes]
 
 Measurable = Callable[[], Part]
 """Makes a range when it is measured, so that no two are held at once, and where it is measured."""
@@ -160,13 +173,17 @@ class _Audited:
             subjects = people_of(released.column(problem.subject))
         return cls(released, problem, truth, columns, sensitive, subjects)
 
-    def ranges(self) -> Iterator[Measurable]:
-        """The release, range by range, beside what its owner knows."""
+    def ranges(self, followed: Followed | None) -> Iterator[Measurable]:
+        """The release, range by range, beside what its owner knows.
+
+        followed: the column of which each row's cell and place are known, too.
+        """
         _ = self._places, self._withheld  # once, before others are given it
         shown = {name: self.released.column(name).codes for name in self._compared}
         true = {} if self.truth is None else _true_codes(self.truth, self.problem.schema)
+        order = {} if followed is None else {"cell": followed.codes, "row": self._places_of_rows()}
         ranges = self._ranges([column.name for column in self.columns])
-        for some in ranges.split(shown, true, self._people):
+        for some in ranges.split(shown, true, self._people, order):
             yield partial(self._part, *some)
 
     def grouped_by(self, names: tuple[str, ...]) -> Iterator[Callable[[], Classes]]:
@@ -210,7 +227,13 @@ class _Audited:
         roles = (Role.QUASI, Role.SENSITIVE, Role.PLAIN)
         return [a.name for a in self.problem.schema.published if a.role in roles]
 
-    def _part(self, shown: Codes, true: Codes, people: Codes) -> Part:
+    def _places_of_rows(self) -> np.ndarray:
+        places = self.released.room.array(self.released.records, np.int64)
+        for rows in blocks(len(places)):
+            places[rows] = np.arange(rows.start, rows.stop)
+        return places
+
+    def _part(self, shown: Codes, true: Codes, people: Codes, order: Codes) -> Part:
         released = self.released.part(shown)
         truth = None if self.truth is None else _part_of(self.truth, true, people.get(""))
         columns = tuple(replace(column, codes=shown[column.name]) for column in self.columns)
@@ -227,7 +250,7 @@ class _Audited:
         originals = {} if truth is None else truth.originals()
         k = self.problem.required_k
         release = Release(columns, classes, k, label, originals, starred)
-        return released, release, truth
+        return released, release, truth, order
 
     def _sensitive(self, name: str, codes: np.ndarray) -> SensitiveColumn:
         """A sensitive column of some records. codes: of their texts."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.auditor.findings import not_promised
+from shoal.auditor.order_kept import nearest_to_place, order_followed, order_kept
 from shoal.auditor.promises import Measures, promise_reports
 from shoal.auditor.reading import read_release
 from shoal.auditor.verdict import release_warnings
@@ -17,6 +18,7 @@ from shoal.data.encoding import encode, encode_subjects
 from shoal.data.people import UNKNOWN, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
+from shoal.data.row_order import Followed
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.data.warnings import PRESENCE_DISCLOSED, ReleaseWarning
@@ -53,6 +55,7 @@ def measure(
     measures: what promises are measured with, of a stream or of groups; by default, where there
     is a reference, it alone.
     """
+    followed = order_followed(truth, problem.schema.render)
     progress("reading the release")
     release = read_release(released, problem, truth)
     progress("measuring the promises")
@@ -63,8 +66,12 @@ def measure(
     if truth is not None:
         progress("comparing with the original")
         tally.compare(released, release, truth)
+    if followed is not None:
+        classes = release.classes
+        near = nearest_to_place(classes.labels, followed.place)
+        tally.found_by_order.add(classes.subjects, near)
     original = None if truth is None else truth.original
-    certificate = certificate_of(tally, promises, released, original, problem)
+    certificate = certificate_of(tally, promises, released, original, problem, followed)
     return Measured(certificate, release, tally.figures())
 
 
@@ -74,8 +81,12 @@ def certificate_of(
     released: Table,
     original: Table | None,
     problem: Problem,
+    followed: Followed | None = None,
 ) -> Certificate:
-    """The certificate of a release whose parts were added up. original: None if not at hand."""
+    """The certificate of a release whose parts were added up.
+
+    original: None if not at hand. followed: the column that rows in the input's order follow.
+    """
     people = people_key(problem.subject, original is not None or problem.subject in released.names)
     scores = tally.scores()
     content: dict[str, Any] = {
@@ -111,6 +122,9 @@ def certificate_of(
         content["faults"] = fault_counts
     certificate = Certificate(content)
     said = release_warnings(certificate, tally.withheld_people, problem)
+    if followed is not None:
+        people = certificate["together"]["people"]
+        said.append(order_kept(followed, len(tally.found_by_order), people))
     return certificate.warned(*said)
 
 

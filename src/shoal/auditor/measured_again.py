@@ -45,6 +45,7 @@ from shoal.data.table import Table
 from shoal.data.warnings import (
     FORMULA_CELLS,
     NAMES_LIKE_DATA,
+    ORDER_KEPT,
     PEOPLE_ASSUMED,
     WRITTEN_ALIKE,
     ReleaseWarning,
@@ -254,6 +255,10 @@ def _more_warnings(
     found: dict[str, list[ReleaseWarning]] = {}
     if stated.verb != "publish":
         return found
+    keeps_order = reader.policy is not None and reader.policy.render.order == "input"
+    if stated.at("output", "dialect", "order") is None and not keeps_order:
+        # from when every release kept the input's order, and nothing was said of it
+        found[ORDER_KEPT] = [one for one in stated.findings if one.code == ORDER_KEPT]
     if files.format_of(path) in DELIMITED and policy.model.write.formulas == "keep":
         sentences = formula_sentences_of(shown)
         found[FORMULA_CELLS] = [ReleaseWarning(FORMULA_CELLS, text) for text in sentences]

@@ -7,10 +7,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from shoal.data.attack_scene import Followed
-from shoal.data.release import Release
-from shoal.data.row_order import cell_ranks
+from shoal.data.room import blocks
+from shoal.data.row_order import Followed, cell_ranks
 from shoal.data.schema import Render
+from shoal.data.table import Column
 from shoal.data.truth import Truth
 from shoal.data.warnings import GRAVE, OPEN, ORDER_KEPT, ReleaseWarning
 
@@ -23,64 +23,76 @@ def most_followed(truth: Truth, render: Render) -> Followed | None:
     quasi = [one.attribute.name for one in truth.encoded.attributes]
     best = None
     for name in dict.fromkeys([*quasi, *truth.original.names]):
-        place = truth.aligned(_places(truth, name, render))
-        correlation = _correlation(place)
+        column = truth.original.column(name)
+        codes, middles = truth.aligned(column.codes), _middles(column, render)
+        correlation = _correlation(codes, middles, column.counts())
         if correlation < 0:
-            place = len(place) - 1 - place
+            middles = len(codes) - 1 - middles
         if abs(correlation) > (0.0 if best is None else abs(best.correlation)):
-            best = Followed(name, place, correlation)
+            best = Followed(name, codes, middles, correlation)
     return best
 
 
-def order_kept(release: Release, truth: Truth, render: Render) -> ReleaseWarning | None:
-    """What to say of a release whose rows are in the input's order, if a column follows it."""
-    best = most_followed(truth, render)
-    if best is None or abs(best.correlation) <= LEAST_CORRELATION:
+def order_followed(truth: Truth | None, render: Render) -> Followed | None:
+    """The column that rows in the input's order follow closely enough for a finding, if any."""
+    if truth is None or render.order != "input":
         return None
-    labels, subjects = release.classes.labels, release.classes.subjects
-    kept = labels >= 0
-    persons = np.arange(len(labels)) if subjects is None else subjects
-    found = len(np.unique(persons[nearest_to_place(labels, best.place)]))
-    people = len(np.unique(persons[kept]))
+    best = most_followed(truth, render)
+    return None if best is None or abs(best.correlation) <= LEAST_CORRELATION else best
+
+
+def order_kept(followed: Followed, found: int, people: int) -> ReleaseWarning:
+    """What to say of a release whose rows follow a column. found: the people whom it finds."""
     text = (
-        f"rows are in the order of '{best.name}': whoever knows it finds {found} of {people}"
+        f"rows are in the order of '{followed.name}': whoever knows it finds {found} of {people}"
         " people; leave 'order: input' out of the policy"
     )
     severity = GRAVE if found > GRAVE_SHARE * people else OPEN
-    return ReleaseWarning(ORDER_KEPT, text, best.name, severity)
+    return ReleaseWarning(ORDER_KEPT, text, followed.name, severity)
 
 
-def _places(truth: Truth, name: str, render: Render) -> np.ndarray:
-    """(n,) float64, where each record would stand on average if rows were sorted by a column."""
-    column = truth.original.column(name)
-    ranks = cell_ranks(pl.Series(column.cells, dtype=pl.String), render)[column.codes]
-    counts = np.bincount(ranks)
+def _middles(column: Column, render: Render) -> np.ndarray:
+    """(cells,) float64, where the rows of each cell would stand on average, if sorted by it."""
+    ranks = cell_ranks(pl.Series(column.cells, dtype=pl.String), render)
+    counts = np.bincount(ranks, weights=column.counts())
     middles = np.cumsum(counts) - (counts + 1) / 2
     return np.asarray(middles[ranks])
 
 
-def _correlation(place: np.ndarray) -> float:
-    """Spearman's, with the number of the row."""
-    if len(place) < 2 or place.min() == place.max():
+def _correlation(codes: np.ndarray, middles: np.ndarray, counts: np.ndarray) -> float:
+    """Spearman's, with the number of the row. counts: (cells,) rows of each cell."""
+    middle = (len(codes) - 1) / 2
+    away = middles - middle
+    spread = float((counts * away**2).sum()) * (len(codes) ** 3 - len(codes)) / 12
+    if spread <= 0:
         return 0.0
-    return float(np.corrcoef(place, np.arange(len(place)))[0, 1])
+    together = sum(
+        float(away[codes[rows]] @ (np.arange(rows.start, rows.stop) - middle))
+        for rows in blocks(len(codes))
+    )
+    return together / float(np.sqrt(spread))
 
 
-def nearest_to_place(labels: np.ndarray, place: np.ndarray) -> np.ndarray:
+def nearest_to_place(
+    labels: np.ndarray, place: np.ndarray, rows: np.ndarray | None = None
+) -> np.ndarray:
     """(n,) bool, rows that no other row of their class is as near to their place as they are.
 
-    labels: (n,) class of each row, -1 for none. place: (n,) where each would stand.
+    labels: (n,) class of each row, -1 for none. place: (n,) where each would stand. rows: (n,)
+    where each stands, in ascending order; by default these are all rows.
     """
     kept = np.flatnonzero(labels >= 0)
-    begins = labels[kept].astype(np.int64) * 4 * max(len(labels), 1)
-    keys = np.sort(begins + 2 * kept)
+    stands = kept if rows is None else rows[kept]
+    reach = 4 * int(max(stands.max(initial=0), place.max(initial=0)) + 1)
+    begins = labels[kept].astype(np.int64) * reach
+    keys = np.sort(begins + 2 * stands)
     wanted = begins + np.rint(2 * place[kept]).astype(np.int64)
     after = np.searchsorted(keys, wanted)
     # rows of other classes are farther away than any of its own
     nearby = np.stack([keys[np.maximum(after - 1, 0)], keys[np.minimum(after, len(keys) - 1)]])
-    own = np.abs(begins + 2 * kept - wanted)
+    own = np.abs(begins + 2 * stands - wanted)
     distances = np.abs(nearby - wanted)
-    rivals = np.where(nearby == begins + 2 * kept, np.iinfo(np.int64).max, distances)
+    rivals = np.where(nearby == begins + 2 * stands, np.iinfo(np.int64).max, distances)
     found = np.zeros(len(labels), dtype=bool)
     found[kept] = (own <= distances.min(axis=0)) & (own < rivals.min(axis=0))
     return found

@@ -97,6 +97,8 @@ def verify(
 ) -> list[Check]:
     """Every check of a released file against its certificate, in order; good if none is False.
 
+    Grave findings come first, as checks named `grave finding`, which neither hold nor fail.
+
     certificate: by default PATH.certificate.json. policy: the promises are measured again; of a
     fusion, that of its agreement.
     original: its hash is compared, and people are counted, by the trace that was written with the
@@ -150,7 +152,8 @@ def verify_by(
     is_certified = named.ok is not False
     rows = None if trace is None else traced_rows(trace)
     reader = Reader(policy, original, verb, is_certified, room_for(path, original), rows)
-    return [*_checks(stated, path, reader, named, progress), signature]
+    checks = [*_checks(stated, path, reader, named, progress), signature]
+    return [*stated.grave, *checks]
 
 
 def _checks(

@@ -66,7 +66,7 @@ def audit(
     ] = None,
     original: Annotated[
         str | None,
-        option("--original", "The table it was made of: counts people and checks every cell."),
+        option("--original", "What it was made of: with --trace, counts people, checks cells."),
     ] = None,
     trace: Annotated[
         str | None,

@@ -15,6 +15,7 @@ import typer
 from shoal.data.certificate import Certificate
 from shoal.data.printable import printable
 from shoal.data.progress import watched_compiler
+from shoal.data.warnings import GRAVE
 from shoal.errors import InputError, ShoalError
 
 PATIENCE = 1.5  # seconds of silence before progress shows
@@ -144,6 +145,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def show_warnings(certificate: Certificate) -> None:
-    """A line each on standard error."""
-    for warning in certificate.warnings:
-        print(f"shoal: {printable(warning.text)}", file=sys.stderr)
+    """A line each on standard error, the grave ones first."""
+    for warning in sorted(certificate.warnings, key=lambda one: one.severity != GRAVE):
+        grave = "grave: " if warning.severity == GRAVE else ""
+        print(f"shoal: {grave}{printable(warning.text)}", file=sys.stderr)

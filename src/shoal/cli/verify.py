@@ -50,6 +50,7 @@ def verify(
     """Check a released file against its certificate, one line per check; exit status 1 if one
     fails.
     """
+    from shoal.auditor.checks import despite_grave
     from shoal.auditor.verify import verify as run
 
     with shown(quiet) as progress:
@@ -68,4 +69,6 @@ def verify(
     elif not quiet:
         for check in checks:
             typer.echo(str(check))
+        if last := despite_grave(checks):
+            typer.echo(last)
     raise typer.Exit(1 if any(check.ok is False for check in checks) else 0)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from shoal.data.boxes import Boxes
 from shoal.data.classes import SensitiveColumn
+from shoal.data.row_order import Followed
 
 
 @dataclass(frozen=True)
@@ -197,18 +198,6 @@ class Recoding:
         limit = None if share is None else int(Fraction(str(share)) * records)
         statistics = method.get("search_statistics", {})
         return cls(method["name"], parameters, statistics, limit)
-
-
-class Followed(NamedTuple):
-    """A column that rows are sorted by, more or less.
-
-    place: (n,) float64, where the person behind each published row would stand by it. correlation:
-    Spearman's, with the number of the row.
-    """
-
-    name: str
-    place: np.ndarray
-    correlation: float
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from shoal.data.certificate_shape import SINCE_2, shape_findings
 from shoal.data.fault_words import fault_sentences
 from shoal.data.people import unit
 from shoal.data.regular_files import readable, require_regular
-from shoal.data.warnings import GRAVE, ReleaseWarning
+from shoal.data.warnings import GRAVE, ReleaseWarning, with_grave
 from shoal.errors import InputError
 
 SCHEMA = "shoal.certificate/2"
@@ -206,7 +206,7 @@ def certificate_html(certificate: Certificate) -> str:
     first, *grave = certificate.verdict
     other = [one.text for one in certificate.warnings if one.severity != GRAVE]
     return notebook.section(
-        notebook.sentence(f"{first}.", strong=True),
+        notebook.sentence(f"{with_grave(first, len(grave))}.", strong=True),
         *(notebook.sentence(f"{line}.") for line in grave),
         notebook.table(("promise", "of", "asked", "measured", "holds"), promises),
         notebook.table(("figure", "measured"), _figures(certificate)),

@@ -147,6 +147,7 @@ RISK = ("journalist_max", "marketer", "prosecutor_max", "prosecutor_mean")
 SHARES = ("gcp", "generalized_loss", *RISK)
 
 FINDING = {"code": TEXT, "text": TEXT}
+OF_FINDING = {"severity": one_of(*SEVERITIES), "column": TEXT, "figures": TEXT}
 OBJECT = named(ANYTHING)
 HASH_OF = record({"sha256": SHA256})
 FIGURES = named(nullable(NUMBER))
@@ -394,5 +395,5 @@ def _since_2(verb: str, by_release: bool) -> dict[str, Rule]:
         "people": one_of(*people),
         "together": NOTHING if by_release else TOGETHER,
         "columns": many(record(COLUMN | unsaid)),
-        "warnings": many(record(FINDING, {"severity": one_of(*SEVERITIES), "column": TEXT})),
+        "warnings": many(record(FINDING, OF_FINDING)),
     }

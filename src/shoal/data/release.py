@@ -413,12 +413,18 @@ def _parted(cells: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray]:
     return tuple(spans), means
 
 
-def number_ends(cells: tuple[str, ...], render: Render) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The two ends of each cell as they are written, "" where it is neither number nor span."""
+def number_ends(
+    cells: tuple[str, ...], render: Render, after_means: bool = False
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The two ends of each cell as they are written, "" where it is neither number nor span.
+
+    after_means: whether a span may follow its mean.
+    """
     is_value = ~np.isnan(parse_numbers(cells))
     head, middle, tail = render.parts
-    number = r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
-    pattern = f"^{re.escape(head)}{number}{re.escape(middle)}{number}{re.escape(tail)}$"
+    digits = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+    number, mean = rf"\s*({digits})\s*", f"(?:{digits} )?" if after_means else ""
+    pattern = f"^{mean}{re.escape(head)}{number}{re.escape(middle)}{number}{re.escape(tail)}$"
     text = pl.Series(cells, dtype=pl.String)
     ends = text.str.extract_groups(pattern).struct.unnest()
     lo, hi = (

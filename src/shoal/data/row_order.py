@@ -1,8 +1,9 @@
 """The order of published rows: it follows from what they show, so it tells nothing of the input.
 
 Quasi-identifiers are compared first, in the policy's order, then the other columns from left to
-right. In each, no value comes first, then numbers and spans by their ends, then text by code point;
-the suppression mark is last, and so are suppressed records. Equal rows are interchangeable.
+right. In each, no value comes first, then numbers and spans by their ends (after a mean, too), then
+text by code point; the suppression mark is last, and so are suppressed records. Equal rows are
+interchangeable.
 """
 
 from __future__ import annotations
@@ -33,6 +34,25 @@ class RankedColumn(NamedTuple):
     def of(cls, column: Column | PublishedColumn, render: Render) -> RankedColumn:
         cells = pl.Series(column.cells, dtype=pl.String)
         return cls(column.codes.__getitem__, cell_ranks(cells, render))
+
+
+class Followed(NamedTuple):
+    """A column that rows are sorted by, more or less.
+
+    codes: (n,) the distinct cell of the original behind each published row. middles: (cells,)
+    float64, where its rows would stand on average. correlation: Spearman's, with the number of the
+    row.
+    """
+
+    name: str
+    codes: np.ndarray
+    middles: np.ndarray
+    correlation: float
+
+    @property
+    def place(self) -> np.ndarray:
+        """(n,) float64, where the person behind each published row would stand."""
+        return self.middles[self.codes]
 
 
 def published_order(
@@ -67,7 +87,8 @@ def cell_ranks(cells: pl.Series, render: Render) -> np.ndarray:
     lo = parse_numbers(tuple(text))
     hi = lo.copy()
     others = np.flatnonzero(np.isnan(lo))
-    for ends, found in zip((lo, hi), number_ends(tuple(text.gather(others)), render), strict=True):
+    spans = number_ends(tuple(text.gather(others)), render, after_means=True)
+    for ends, found in zip((lo, hi), spans, strict=True):
         ends[others] = parse_numbers(found)
     kind = np.where(np.isnan(lo) | np.isnan(hi), TEXT, NUMBER)
     kind[(text == "").to_numpy()], kind[(text == render.suppressed).to_numpy()] = EMPTY, MARK

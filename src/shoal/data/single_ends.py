@@ -94,6 +94,7 @@ def single_end_warnings(
             f"In {100 * share:.0f} of 100 ranges an end is a real person's {name}."
             f" {_way_out(published.get(name))} hides them",
             name,
+            figures=f"{100 * share:.0f}",
         )
         for name, share in shares.items()
         if share > TOLERATED

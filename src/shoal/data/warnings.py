@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 PEOPLE_ASSUMED = "people-assumed"
@@ -48,32 +49,50 @@ _BY_CODE = {
 }
 
 
+def with_grave(verdict: str, count: int) -> str:
+    """The verdict on a release, which never reads as success where there are grave findings."""
+    return f"{verdict}; {count} grave finding{'s' if count > 1 else ''}" if count else verdict
+
+
 class ReleaseWarning(UserWarning):
     """A finding: a sentence with a code that programs can rely on; holds no value of the data.
 
     severity: one of `SEVERITIES`; by default what its code has, else open. column: the one that it
-        is about, if it is about one.
+        is about, if it is about one. figures: the numbers of the sentence that were measured, where
+        others only advise.
     """
 
     def __init__(
-        self, code: str, text: str, column: str | None = None, severity: str | None = None
+        self,
+        code: str,
+        text: str,
+        column: str | None = None,
+        severity: str | None = None,
+        figures: str | None = None,
     ) -> None:
         super().__init__(text)
         self.code, self.text, self.column = code, text, column
         self.severity = severity or _BY_CODE.get(code, OPEN)
+        self.figures = figures
 
     @classmethod
     def of(cls, stated: Mapping[str, str]) -> ReleaseWarning:
-        """As a certificate states it; earlier ones state neither severity nor column."""
-        column, severity = stated.get("column"), stated.get("severity")
-        return cls(stated["code"], stated["text"], column, severity)
+        """As a certificate states it; earlier ones state its code and sentence alone."""
+        known = [stated.get(key) for key in ("column", "severity", "figures")]
+        return cls(stated["code"], stated["text"], *known)
 
-    @property
-    def key(self) -> tuple[str, ...]:
-        """What makes it the finding that it is."""
-        return self.code, self.severity, self.text, self.column or ""
+    def is_stated_by(self, other: ReleaseWarning) -> bool:
+        """Whether a certificate's finding is this one, in the wording of whatever version."""
+        is_about = other.column in (self.column, None) and (self.column or "") in other.text
+        is_alike = is_about and (self.code, self.severity) == (other.code, other.severity)
+        return is_alike and {*_numbers(self.figures or self.text)} <= {*_numbers(other.text)}
 
     def report(self) -> dict[str, str]:
         """As a certificate states it."""
         said = {"code": self.code, "severity": self.severity, "text": self.text}
-        return said | ({} if self.column is None else {"column": self.column})
+        more = {"column": self.column, "figures": self.figures}
+        return said | {key: value for key, value in more.items() if value is not None}
+
+
+def _numbers(text: str) -> list[str]:
+    return re.findall(r"\d+(?:\.\d+)?", text)

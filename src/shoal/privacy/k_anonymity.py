@@ -32,7 +32,7 @@ class KAnonymity(Promise):
     source: ClassVar[str] = "Samarati 2001; Sweeney 2002"
     definition: ClassVar[str] = (
         "Every combination of published quasi-identifiers that occurs is shared by at least k"
-        " distinct subjects."
+        " people."
     )
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = True

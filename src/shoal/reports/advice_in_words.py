@@ -285,17 +285,17 @@ def risk_lines(risk: Risk) -> list[str]:
     part = round(100 * risk.lone / risk.people) if risk.people else 0
     lines = [
         f"known together: {named}",
-        f"{risk.lone:,} of {risk.people:,} {risk.unit} ({part} %) are the only one of their kind",
+        f"{risk.lone:,} of {risk.people:,} {risk.unit} ({part} %) are alone: nobody is like them",
     ]
-    rows = [("column", "alone", "without it")]
+    rows = [("column", "alone by it", "alone without it")]
     rows += [(name, f"{risk.alone[name]:,}", f"{risk.without[name]:,}") for name in risk.quasi]
     lines += table_lines(rows, left=1)
     lines += [
-        f"{name}: harmless by its role; {lone:,} would be alone if others knew it"
+        f"{name}: plain, so no promise covers it; {lone:,} would be alone if others knew it"
         for name, lone in risk.if_known.items()
     ]
     ks = sorted({*USUAL_KS, *([] if risk.k is None else [risk.k])})
-    rows = [("k", f"{risk.unit} who hide already", "most classes")]
+    rows = [("k", f"{risk.unit} in groups of k or more", "classes, at most")]
     rows += [(str(k), f"{risk.hidden(k):,}", f"{risk.most_classes(k):,}") for k in ks]
     return [*lines, "", *table_lines(rows, left=0)]
 

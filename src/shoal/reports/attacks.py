@@ -31,6 +31,9 @@ NEGLIGIBLE = 0.01  # of a gain
 CONSIDERABLE = 0.10
 NOT_MEASURED = "not measured"
 
+NOT_ASKED = gettext("nobody asked for it")
+ALL_PLAIN = "all plain columns"
+
 Found = Mapping[str, Any]
 Number = Mapping[str, Any] | float | None
 
@@ -184,25 +187,25 @@ def _singled_out(found: Found) -> Iterator[Row]:
         return
     values, chance = attack["univariate"], attack["univariate_baseline"]
     sentence = gettext(
-        "A value that cells show by itself, or the outermost end of a column, belongs to one"
-        " person in {share} of trials{known}.",
+        "Asking for a value that is shown alone, or a column's least or greatest, finds one person"
+        " in {share} of trials{known}.",
         share=_text(values),
-        known=_also(gettext("; any value of the domains in {}"), chance),
+        known=_also(gettext("; asking for any value in {}"), chance),
     )
-    label = gettext("values shown alone")
+    label = gettext("one value alone")
     found_share, by_chance = _parts(values)[0], _parts(chance)[0]
     gain = None if found_share is None or by_chance is None else found_share - by_chance
     yield Row(QUESTIONS[0], label, sentence, values, chance=chance, gain=gain, helps="ends_gain")
     among = _also(gettext("; among people not in it in {}"), attack["control"])
     sentence = gettext(
-        "An interval's end, with the rest of its class, points at one person in {share} of"
+        "Asking for the end of a range, with the rest of its class, finds one person in {share} of"
         " trials{among}.",
         share=_text(attack["isolate"]),
         among=among,
     )
     yield Row(
         QUESTIONS[0],
-        gettext("ends of intervals"),
+        gettext("the end of a range"),
         sentence,
         attack["isolate"],
         attack["control"],
@@ -215,9 +218,9 @@ def _singled_out(found: Found) -> Iterator[Row]:
         sentence = gettext(
             "{share} of people are alone in their class with their value of {name}.",
             share=_text(share),
-            name=name,
+            name=name if name != ALL_PLAIN else gettext("all columns published as they are"),
         )
-        label = gettext("alone with {name}", name=name)
+        label = gettext("alone with {name}", name=name if name != ALL_PLAIN else gettext("all"))
         yield Row(QUESTIONS[0], label, sentence, share, measure="alone", attribute=name)
 
 
@@ -227,12 +230,13 @@ def _linked(found: Found) -> Iterator[Row]:
         for one in (attack, *attack.get("others", [])):
             known, share, chance = ", ".join(one["known"]), one["success"], one["baseline"]
             sentence = gettext(
-                "A list of {known} picks the right record for {share} of people.",
+                "Whoever has a list of names with {known} finds the right record of {share} of"
+                " people.",
                 known=known,
                 share=_text(share),
             )
             measure = "linkage" if one is attack else ""
-            label = gettext("a list of names")
+            label = gettext("finding a person's record")
             yield Row(
                 QUESTIONS[1],
                 label,
@@ -248,7 +252,7 @@ def _linked(found: Found) -> Iterator[Row]:
         others = _also(gettext(", the place of somebody else of the class {}"), order["others"])
         yield Row(
             QUESTIONS[1],
-            gettext("the place of a row"),
+            gettext("finding it by its place"),
             gettext(
                 "The place that {column} has among the rows finds {share} of people{others}.",
                 column=order["column"],
@@ -266,7 +270,7 @@ def _linked(found: Found) -> Iterator[Row]:
     if around is not None:
         yield Row(
             QUESTIONS[1],
-            gettext("the population"),
+            gettext("naming by the population"),
             gettext(
                 "If the {source} describes the population, {share} of records are named rightly.",
                 source=around["source"],
@@ -307,12 +311,12 @@ def _inferred(found: Found) -> Iterator[Row]:
             one.get("why"),
         )
         sentence = gettext(
-            "{share} of people stand in a class where one {name}{near} is at least 90 %.",
+            "{share} of people are in a class of which at least 90 % have one {name}{near}.",
             share=_text(one["certain"]),
             name=name,
             near=near,
         )
-        share, label = one["certain"], gettext("{name} at 90 %", name=name)
+        share, label = one["certain"], gettext("{name} nearly certain", name=name)
         yield Row(QUESTIONS[2], label, sentence, share, measure="certain", attribute=name)
 
 
@@ -329,25 +333,25 @@ def _by_class(found: Found) -> Iterator[Row]:
     """What the class of a person tells by itself."""
     for name, one in found.get("skewness", {}).items():
         sentence = gettext(
-            "{share} of people have a value of {name} ten times as frequent in their class as"
-            " in the table, or more.",
+            "{share} of people have a value of {name} that is at least ten times as frequent in"
+            " their class as in the table.",
             share=_text(one["lifted"]),
             name=name,
         )
-        share, label = one["lifted"], gettext("rare {name}", name=name)
+        share, label = one["lifted"], gettext("{name} ten times as likely", name=name)
         why = one.get("why")
         yield Row(QUESTIONS[2], label, sentence, share, measure="lifted", attribute=name, why=why)
     for name, one in found.get("homogeneity", {}).items():
         sentence = gettext(
-            "{share} of people stand in a class of one {name}: who finds it knows the"
-            " value{chance}.",
+            "{share} of people are in a class with one {name} alone: whoever finds the class knows"
+            " the value{chance}.",
             share=_text(one["people"]),
             name=name,
             chance=_also(gettext("; by chance {}"), one["chance"]),
         )
         yield Row(
             QUESTIONS[2],
-            gettext("one {name}", name=name),
+            gettext("{name} certain", name=name),
             sentence,
             one["people"],
             chance=one["chance"],
@@ -366,7 +370,7 @@ def _member(found: Found) -> Iterator[Row]:
         yield Row(QUESTIONS[3], "membership", "", measure="membership", why=attack["why"])
         return
     sentence = gettext(
-        "Telling people in the release from people not in it beats a coin by {advantage}.",
+        "Telling who is in the release from who is not beats tossing a coin by {advantage}.",
         advantage=_text(advantage),
     )
     yield Row(QUESTIONS[3], "membership", sentence, gain=advantage, measure="membership")
@@ -414,7 +418,7 @@ def _method(found: Found) -> Iterator[Row]:
         return
     yield Row(
         QUESTIONS[5],
-        gettext("tight cells"),
+        gettext("values implied"),
         gettext(
             "Of coarsened cells, {share} tell a true value, though not whose.",
             share=_text(attack["implied"]),
@@ -484,7 +488,7 @@ def page_content(certificate: Certificate, always: bool = False) -> list[dict[st
         {
             "question": question,
             "rows": [_cells(certificate, row) for row in rows if row.question == question]
-            or [_cells(certificate, Row(question, NOT_MEASURED, "", why=gettext("not asked for")))],
+            or [_cells(certificate, Row(question, gettext("not tried"), "", why=NOT_ASKED))],
         }
         for question in (QUESTIONS if rows or always else ())
     ]
@@ -514,13 +518,14 @@ def _figure(number: Number) -> dict[str, str]:
 
 
 def bars(certificate: Certificate) -> list[tuple[str, list[tuple[float, float, float] | None]]]:
-    """For a chart: each measured row with its members', others' and chance's share, in percent,
-    with the ends of their intervals.
+    """For a chart: each row that found anybody with its members', others' and chance's share, in
+    percent, with the ends of their intervals.
     """
     found = []
     for row in rows_of(certificate):
-        if _parts(row.member)[0] is not None:
-            found.append((row.label, [_bar(n) for n in (row.member, row.control, row.chance)]))
+        numbers = (row.member, row.control, row.chance)
+        if _parts(row.member)[0] is not None and any(_parts(number)[0] for number in numbers):
+            found.append((row.label, [_bar(number) for number in numbers]))
     return found
 
 

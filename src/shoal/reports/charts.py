@@ -8,6 +8,7 @@ after differ in lightness as well as in hue.
 from __future__ import annotations
 
 import re
+import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -227,7 +228,7 @@ def attacks_chart(
             rows = [[place + 0.26 * (i - 1), *part] for place, part in shown if part is not None]
             if rows:
                 _whiskered(axes, np.array(rows), group, colour)
-        _name_rows(axes, [name for name, _ in bars])
+        _name_rows(axes, [name for name, _ in bars], lines=2)
         axes.set_xlim(0, 100)
         axes.set_xlabel(gettext("% of people or of trials"))
         axes.grid(axis="x")
@@ -352,9 +353,9 @@ def _told(labels: Sequence[str], before: np.ndarray | None, after: np.ndarray) -
     return "; ".join(parts)
 
 
-def _name_rows(axes: Axes, names: Sequence[str]) -> None:
-    """Names at the left, the first at the top."""
-    axes.set_yticks(np.arange(len(names)), [shortened(name) for name in names])
+def _name_rows(axes: Axes, names: Sequence[str], lines: int = 1) -> None:
+    """Names at the left, the first at the top. lines: that each may take."""
+    axes.set_yticks(np.arange(len(names)), [_wrapped(name, lines) for name in names])
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
@@ -370,6 +371,13 @@ def _legend(axes: Axes) -> None:
         handlelength=1.3,
         labelcolor=INK,
     )
+
+
+def _wrapped(name: str, lines: int) -> str:
+    """A name on at most these lines, cut short where they are not enough."""
+    if lines == 1:
+        return shortened(name)
+    return textwrap.fill(printable(name), MOST_LETTERS, max_lines=lines, placeholder="…")
 
 
 def shortened(text: str) -> str:

@@ -138,7 +138,7 @@ def _content(found: Dossier) -> dict[str, Any]:
         "lines": [line for line in in_short(certificate) if line.about != gettext("Open")],
         "risks": [*_risks(content), *_risk_of_all(content)],
         "facts": [
-            *((gettext(words_of(name)), _at(context, name)) for name in FACTS),
+            *((words, _at(context, name)) for name, words in FACTS.items()),
             *_measured_facts(found, certificate),
         ],
         "checks": found.checks,
@@ -153,14 +153,14 @@ def _content(found: Dossier) -> dict[str, Any]:
 
 MOST_SHOWN = 6  # findings before the appendix
 MOST_LETTERS = 150  # of an answer before the appendix
-FACTS = (
-    "controller.name",
-    "recipient.who",
-    "purpose",
-    "legal_basis",
-    "controls.agreement",
-    "review_by",
-)
+FACTS = {
+    "controller.name": gettext("controller"),
+    "recipient.who": gettext("recipient"),
+    "purpose": gettext("purpose"),
+    "legal_basis": gettext("legal basis"),
+    "controls.agreement": gettext("agreement with the recipient"),
+    "review_by": gettext("review by"),
+}
 
 
 def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[str, str]]:
@@ -180,13 +180,15 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
             if is_linked
             else gettext("not marked as one person's"),
         )
+    suppressed, out = certificate["records"]["suppressed"], certificate["records"]["out"]
+    yield gettext("suppressed"), gettext("{some} of {all} records", some=suppressed, all=out)
     dialect = (certificate.get("output") or {}).get("dialect") or {}
     order = gettext("as in the original, which may tell who is who")
     if dialect.get("order") == "content":
         order = gettext("by what they show, so it tells nothing more")
     yield gettext("order of rows"), order
     others = found.content["context"]["other_releases"]
-    known = gettext("none known") if others == "none-known" else _text(others)
+    known = _text(others)
     beside = certificate.get("beside")
     judged = gettext("not judged together")
     if beside is not None:
@@ -272,13 +274,24 @@ def _columns(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         rating = rated.get(column["name"], {})
         yield {
             "name": column["name"],
-            "role": column.get("role") or "–",
+            "role": ROLES.get(column.get("role"), column.get("role") or "–"),
             "technique": gettext(SHOWN.get(column.get("technique"), "–")),
             "loss": share(column.get("loss")),
             "rated": [rating.get(key) or "–" for key in RATED],
         }
 
 
+ROLES = {
+    "quasi": gettext("quasi-identifier"),
+    "plain": gettext("open, no promise"),
+    "sensitive": gettext("sensitive"),
+    "identifier": gettext("names people"),
+    "subject": gettext("says who"),
+    "time": gettext("time"),
+    "drop": gettext("left out"),
+    "derived": gettext("computed"),
+}
+"""What a column is to the policy."""
 OF_OTHER_PARTS = ("version", "title", "attributes", "threshold", "accepted", "sign_off")
 RATED = ("replicable", "available", "distinguishing", "why")
 
@@ -344,4 +357,6 @@ def _number(value: Any) -> str:
 def _text(value: Any) -> str:
     if isinstance(value, list):
         return "; ".join(map(str, value)) or "open"
+    if value == "none-known":
+        return gettext("none known")
     return str(value) if value not in (None, "") else "open"

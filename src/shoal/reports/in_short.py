@@ -57,7 +57,7 @@ def _published(certificate: Certificate) -> Iterator[str]:
         ngettext(", in {count:,} column", ", in {count:,} columns", len(shown)) if shown else ""
     )
     if removed:
-        yield gettext("Removed: {removed}", removed=_listed(removed))
+        yield gettext("Removed: {removed}", removed=listed(removed))
 
 
 def _protected(certificate: Certificate) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _all_together(found: Mapping[str, Any], counted: Unit) -> str:
     )
     return gettext(
         "By {attributes} together: groups of {least}, {alone}",
-        attributes=_listed(found["attributes"]),
+        attributes=listed(found["attributes"]),
         least=least,
         alone=alone,
     )
@@ -117,7 +117,7 @@ def _in_two_tables(certificate: Certificate) -> Iterator[str]:
         gettext(
             "Which row has which {hidden} is not: a second table counts its values in {groups} of"
             " {sizes} records",
-            hidden=_listed(hidden),
+            hidden=listed(hidden),
             groups=ngettext("{count:,} group", "{count:,} groups", groups["count"]),
             sizes=span_text(groups),
         )
@@ -150,7 +150,7 @@ def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence
     return gettext(
         "Whoever knows {known} of a person finds at least {least} {people} {who} look alike,"
         " and so picks the right one at most {share} of the time",
-        known=_listed(known) or ALL,
+        known=listed(known) or ALL,
         least=number_text(least),
         people=gettext(counted.of(least)),
         who=who,
@@ -159,11 +159,18 @@ def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence
 
 
 def _of_sensitive(promise: Mapping[str, Any]) -> str:
-    about, found = _listed(promise["attributes"]), promise["measured"]
+    about, found = listed(promise["attributes"]), promise["measured"]
     found = promise["asked"] if found is None else found  # so much held in every release
-    if promise["model"] == "l-diversity" and promise.get("kind") == "distinct":
-        return gettext(
-            "Among them, {about} has at least {found} values", about=about, found=number_text(found)
+    counts_values = promise["model"] == "p-sensitive-k-anonymity" or (
+        promise["model"] == "l-diversity" and promise.get("kind") == "distinct"
+    )
+    if counts_values:
+        return ngettext(
+            "Among them, {about} has at least {found} values",
+            "Among them, {about} have at least {found} values each",
+            len(promise["attributes"]),
+            about=about,
+            found=number_text(found),
         )
     if promise["model"] == CLOSENESS:
         whole = (
@@ -190,15 +197,17 @@ def _lost(certificate: Certificate) -> Iterator[str]:
         yield gettext("How much detail is lost can't be told from the release alone")
     else:
         worst = [f"{name} ({percent_text(lost)})" for name, lost in worst_columns(certificate)]
-        most = gettext(", most of it in {worst}", worst=_listed(worst)) if worst else ""
+        most = gettext("; most of {worst}", worst=listed(worst)) if worst else ""
+        quasi = [column["name"] for column in _columns(certificate) if column["role"] == "quasi"]
         yield gettext(
-            "{loss} of the detail of what an attacker could know{most}",
+            "{loss} of the detail of {quasi}, on average{most}",
             loss=percent_text(loss),
+            quasi=listed(quasi) or gettext("the quasi-identifiers"),
             most=most,
         )
     same = [c["name"] for c in _columns(certificate) if c["technique"] == "as-is"]
     if same:
-        yield gettext("As in the original: {same}", same=_listed(same))
+        yield gettext("As in the original: {same}", same=listed(same))
     hidden = certificate["records"]["suppressed"]
     if hidden:
         yield ngettext(
@@ -207,7 +216,7 @@ def _lost(certificate: Certificate) -> Iterator[str]:
     absent = {words: certificate["records"].get(key) for key, words in _NOT_PUBLISHED.items()}
     if any(absent.values()):
         kinds = [f"{count:,} {words}" for words, count in absent.items() if count]
-        yield gettext("Not published: {kinds}", kinds=_listed(kinds))
+        yield gettext("Not published: {kinds}", kinds=listed(kinds))
 
 
 _NOT_PUBLISHED = {
@@ -224,7 +233,7 @@ def _not_promised(certificate: Certificate) -> Iterator[str]:
         yield (
             gettext(
                 "Whoever knows {attributes} together may be left with fewer than {asked}",
-                attributes=_listed(together["attributes"]),
+                attributes=listed(together["attributes"]),
                 asked=number_text(together["asked"]),
             )
         )
@@ -233,10 +242,10 @@ def _not_promised(certificate: Certificate) -> Iterator[str]:
     if free:
         yield gettext(
             "No promise was asked for {free}, so it may be learned about a person",
-            free=_listed(free),
+            free=listed(free),
         )
     plain = [c["name"] for c in columns if c["role"] == "plain"]
-    more = gettext("more, such as {plain},", plain=_listed(plain)) if plain else gettext("more")
+    more = gettext("more, such as {plain},", plain=listed(plain)) if plain else gettext("more")
     yield gettext(
         "Whoever knows {more} or has another release of the same people may recognise somebody",
         more=more,
@@ -276,7 +285,7 @@ def _columns(certificate: Certificate) -> list[Mapping[str, Any]]:
     return certificate.get("columns") or []
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     """Names as a sentence has them; many are cut short."""
     if len(names) > MOST_NAMED:
         names = [

@@ -94,10 +94,10 @@ def limits(measured: Measured) -> Iterator[Limit]:
     plain = [a.name for a in schema.with_role(Role.PLAIN)]
     if plain:
         yield Limit(
-            gettext("Columns that pass through."),
+            gettext("Columns that are published as they are."),
             gettext(
-                "{plain}: published as they are. No promise is about them: whoever knows them finds"
-                " people in smaller groups, or alone.",
+                "No promise is about {plain}: whoever knows them finds people in smaller groups, or"
+                " alone.",
                 plain=", ".join(plain),
             ),
         )

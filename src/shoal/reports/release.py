@@ -34,8 +34,8 @@ from shoal.reports.distributions import (
     shares,
     sizes_chart,
 )
-from shoal.reports.in_short import in_short
-from shoal.reports.limits import limits
+from shoal.reports.in_short import in_short, listed
+from shoal.reports.limits import limits, who_pays
 from shoal.reports.pages import (
     Measured,
     measured_of,
@@ -85,6 +85,14 @@ def _content(measured: Measured, heading: Heading) -> dict[str, Any]:
         "faults": faults if "uncovered" in faults else None,
         "kept": faults.get("not_removed", 0),
         "quasi": [a.name for a in schema.quasi],
+        "open_columns": listed(
+            [
+                column["name"]
+                for column in certificate.get("columns") or []
+                if column.get("alone_if_known") is not None
+            ]
+        ),
+        "who_pays": who_pays(measured.release),
         "sizes": None if sizes is None else sizes.svg("sizes"),
         "attackers": _attackers(certificate),
         **attack_section(certificate),
@@ -137,7 +145,9 @@ def _promise(promise: dict[str, Any]) -> dict[str, Any]:
             )
         ),
         "settings": [
-            f"{key.replace('_', ' ')}: {number_text(promise[key])}"
+            number_text(promise[key])
+            if key == "kind"
+            else f"{key.replace('_', ' ')}: {number_text(promise[key])}"
             for key in promise
             if key not in known
         ],
@@ -233,9 +243,7 @@ MEASURES = {
         )
     ),
     "generalized_loss": (
-        gettext(
-            "The same, against the range that occurs in the release instead of the declared domain."
-        )
+        gettext("gcp, against the range that occurs in the release instead of the declared domain.")
     ),
     "discernibility": (
         gettext(
@@ -259,10 +267,10 @@ MEASURES = {
         )
     ),
     "squared_error_normalised": (
-        gettext("The same per record, each attribute divided by its standard deviation.")
+        gettext("squared_error per record, each attribute divided by its standard deviation.")
     ),
     "information_loss_percent": (
-        gettext("The same in percent of what is lost when the whole table is one class.")
+        gettext("squared_error in percent of what is lost when the whole table is one class.")
     ),
     "query_error": (
         gettext(
@@ -338,7 +346,7 @@ FATES = {
     Role.SUBJECT: gettext("tells who a record belongs to: counted, then removed"),
     Role.QUASI: gettext("quasi-identifier: generalized"),
     Role.SENSITIVE: gettext("sensitive: published as it is"),
-    Role.PLAIN: gettext("passes through: published as it is"),
+    Role.PLAIN: gettext("published as it is"),
     Role.TIME: gettext("arrival: removed"),
     Role.DROP: "removed",
 }

@@ -10,6 +10,7 @@ from shoal.data.fault_words import fault_sentences
 from shoal.data.language import gettext
 from shoal.data.people import span_text, unit
 from shoal.data.printable import printable_lines
+from shoal.data.warnings import with_grave
 
 if TYPE_CHECKING:
     from shoal.auditor.ledger.history import LedgerAudit, ReleaseAudit
@@ -67,6 +68,8 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
             "most records differ: was the release made of that table, in that order? a stream needs"
             " its --trace"
         )
+    if certificate.grave:
+        lines.append(with_grave(certificate.verdict[0], len(certificate.grave)))
     return printable_lines(lines)
 
 

@@ -281,11 +281,6 @@ def _measured(
     )
     certificate = with_bound(certificate, draft.problem, release.classes)
     certificate = described(certificate, published, figures, draft.problem, draft.truth)
-    if draft.problem.schema.render.order == "input":
-        from shoal.auditor.order_kept import order_kept
-
-        kept = order_kept(release, draft.truth, draft.problem.schema.render)
-        certificate = certificate.warned(*([] if kept is None else [kept]))
     if draft.beside is not None:
         from shoal.auditor.audit import AuditResult
 

@@ -69,7 +69,7 @@ class Tally:
         self.required_k: int | None = None
         self._names: list[str] = []
         self._classes, self._sizes = 0, list[Sizes]()
-        self._everybody, self._withheld_people = Crowd(), Crowd()
+        self._everybody, self._withheld_people, self.found_by_order = Crowd(), Crowd(), Crowd()
         self._together = {name: Crowd() for name in ("alone", "below", "people")}
         each = {(name,): Crowd() for name in not_promised}
         self._alone_if_known = each | {tuple(not_promised): Crowd()}
@@ -128,6 +128,7 @@ class Tally:
         self._ends += other._ends
         self._everybody.absorb(other._everybody)
         self._withheld_people.absorb(other._withheld_people)
+        self.found_by_order.absorb(other.found_by_order)
         for name, crowd in other._together.items():
             self._together[name].absorb(crowd)
         for names, crowd in other._alone_if_known.items():

@@ -211,7 +211,7 @@ def test_an_attack_that_was_not_measured_says_why_in_words():
         inference={"pay": GUESSED | {"why": "trying each value takes too long"}},
     )
     lines = [*attack_lines(certificate)]
-    assert "ends of intervals: no interval holds three values [not measured]" in lines
+    assert "the end of a range: no interval holds three values [not measured]" in lines
     assert "guessing pay: trying each value takes too long [not measured]" in lines
     assert not [line for line in lines if "in not measured" in line or "for not measured" in line]
     shown = [row for part in page_content(certificate) for row in part["rows"]]

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import threading
 import zipfile
@@ -190,7 +191,9 @@ def test_no_key_is_passed_over_in_silence(folder, given):
             if not failed(checks) and not is_named and not unasked:
                 silent.append((path, forged))
             if not given and not failed(checks):
-                assert path[0] in ONLY_ITS_AUTHOR, path
+                # a finding may be in the words of an earlier version
+                is_wording = path[0] == "warnings" and path[-1] == "text"
+                assert is_wording or path[0] in ONLY_ITS_AUTHOR, path
     assert silent == []
 
 
@@ -385,6 +388,22 @@ def warned(tmp_path) -> Path:
     command = "publish in.csv -p policy.yaml -o out.csv --trace t.jsonl -q".split()
     assert status_of([str(tmp_path / c) if "." in c else c for c in command]) == 0
     return tmp_path
+
+
+def test_a_finding_in_the_words_of_an_earlier_version_is_still_that_finding(warned):
+    policy = warned / "policy.yaml"
+    policy.write_text(policy.read_text().replace("    round: 5\n", ""))
+    command = ["publish", "in.csv", "-p", "policy.yaml", "-o", "out.csv", "--trace", "t.jsonl"]
+    assert status_of([*(str(warned / c) if "." in c else c for c in command), "-q"]) == 0
+    honest = content_of(warned)["warnings"]
+    (ends,) = (one for one in honest if one["code"] == "single-ends")
+    share = re.search(r"In (\d+) of 100 ranges", ends["text"])[1]
+    others = [one for one in honest if one is not ends]
+    for stated, is_kept in ((share, True), ("1", False)):
+        text = f"age: {stated} % of published ends are one person's true value; 'round: 5' hides"
+        earlier = {"code": "single-ends", "severity": "open", "text": f"{text} them"}
+        forge(warned, setting("warnings", [*others, earlier]))
+        assert failed(checked(warned)) == ([] if is_kept else ["measured again"])
 
 
 def test_warnings_that_are_left_out_changed_or_invented_are_found(warned):

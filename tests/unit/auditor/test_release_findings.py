@@ -208,4 +208,4 @@ def _command(folder: Path, texts: list[str]) -> None:
         (folder / "c.yaml").write_text("version: 1\n")
         words = ["dossier", folder / "o.csv", "--context", folder / "c.yaml", "-o"]
         assert status_of([*map(str, [*words, folder / "d.html"])]) == 0
-    assert [text for text in texts if f"shoal: {text}\n" not in told.getvalue()] == []
+    assert [text for text in texts if f": {text}\n" not in told.getvalue()] == []

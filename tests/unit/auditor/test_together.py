@@ -65,11 +65,11 @@ def test_the_command_warns_draws_amber_and_fails_where_it_is_required(folder, sh
     """The attack: a green box over k = 2, and everybody alone in sex and job together."""
     told = ("audit", "t.csv", "-p", "p.yaml", "-q")
     done = shoal(*told, "--report", "r.html")
-    assert (done.status, done.err) == (0, f"shoal: {TEXT}\n")
+    assert (done.status, done.err) == (0, f"shoal: grave: {TEXT}\n")
     page = (folder / "r.html").read_text()
     assert '<div class="verdict amber">' in page
     verdict = page.partition('<div class="verdict amber">')[2].partition("<dl")[0]
-    assert "<strong>Every promise holds.</strong>" in verdict
+    assert "<strong>Every promise holds; 1 grave finding.</strong>" in verdict
     assert f"Grave: {TEXT}." in verdict
     assert page.count(TEXT) == 2  # in the box, and in the certificate
     assert "4 of 4 alone" in page

@@ -12,6 +12,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import shoal
@@ -114,6 +115,7 @@ def test_rows_in_another_order_than_the_certificate_states_are_found(folder):
 def test_a_release_from_when_rows_kept_the_input_s_order_is_matched_by_it(folder):
     policy = folder / "in.policy.yaml"
     before = policy.read_text()
+    pl.read_csv(folder / "in.csv").sort("age").write_csv(folder / "in.csv")
     policy.write_text(before + "render: {order: input}\n")
     assert _publish(folder, "out.csv") == 0
     policy.write_text(before)  # which was the default then
@@ -121,6 +123,9 @@ def test_a_release_from_when_rows_kept_the_input_s_order_is_matched_by_it(folder
     def to_earlier(content):
         content["policy"] = policy_identity(Policy.load(policy), "publish")
         del content["output"]["dialect"]["order"]
+        others = [one for one in content["warnings"] if one["code"] != "order-kept"]
+        assert len(others) < len(content["warnings"])
+        content["warnings"] = others
 
     change_certificate(folder, to_earlier)
     checks = shoal.verify(folder / "out.csv", policy=policy, original=folder / "in.csv")
@@ -404,6 +409,31 @@ def test_the_command_prints_json(released, capsys):
     assert status_of(["verify", str(released / "out.csv"), "--json"]) == 0
     first = json.loads(capsys.readouterr().out)[0]
     assert (first["name"], first["ok"]) == ("file", True)
+
+
+def test_grave_findings_come_first_and_the_last_line_names_them(folder, capsys):
+    policy = folder / "in.policy.yaml"
+    before = policy.read_text()
+    policy.write_text(before.replace("name:      {role: identifier}", "name: {role: plain}"))
+    assert policy.read_text() != before
+    assert _publish(folder, "out.csv") == 0
+    named = ["-p", str(policy), "--original", str(folder / "in.csv")]
+    named += ["--trace", str(folder / "trace.jsonl")]
+    capsys.readouterr()
+    assert status_of(["verify", str(folder / "out.csv"), *named, "--method", "mondrian"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    count = len([line for line in lines if line.startswith("!    grave finding: ")])
+    assert count > 1
+    assert lines[0].startswith("!    grave finding: 'name' is published as it is, and names people")
+    assert lines[-1] == f"Every promise holds; {count} grave findings"
+    assert status_of(["verify", str(folder / "out.csv"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in found].count("grave finding") == count
+    assert (found[0]["ok"], found[0]["name"]) == (None, "grave finding")
+    assert status_of(["audit", str(folder / "out.csv"), *named]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("shoal: grave: ")
+    assert lines[-1] == f"Every promise holds; {count} grave findings"
 
 
 # Signatures

@@ -14,7 +14,8 @@ from shoal.data.row_order import RankedColumn, ascending, published_order
 from shoal.data.schema import Render
 
 RENDER = Render()
-ORDERED = ["", "-3", "2", "[2, 10]", "[2, 30]", "9", "10", "Zürich", "a", "b", "ä", "*"]
+ORDERED = ["", "-3", "2", "[2, 10]", "10.5 [2, 20]", "[2, 30]", "9", "9.5 [9, 11]", "10"]
+ORDERED += ["12 7", "Zürich", "a", "b", "ä", "*"]
 
 
 def test_no_value_comes_first_then_numbers_and_spans_then_text_and_the_mark_last():

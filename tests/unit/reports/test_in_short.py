@@ -65,8 +65,8 @@ def test_the_lines_of_a_small_release(certificate):
             " values."
         ),
         "Lost": (
-            "7.5 % of the detail of what an attacker could know, most of it in age (15.0 %). As in"
-            " the original: ill, debt and note."
+            "7.5 % of the detail of age and job, on average; most of age (15.0 %). As in the"
+            " original: ill, debt and note."
         ),
         "Not promised": (
             "No promise was asked for debt, so it may be learned about a person. Whoever knows"
@@ -161,7 +161,7 @@ def test_the_lines_of_a_ledger_are_about_its_whole_table(tmp_path):
             " right one at most 50.0 % of the time. Among them, ill has at least 2 values. Every"
             " check of the releases against one another holds."
         ),
-        "Lost": ("8.0 % of the detail of what an attacker could know. As in the original: ill."),
+        "Lost": "8.0 % of the detail of age, on average. As in the original: ill.",
         "Not promised": (
             "Whoever knows more or has another release of the same people may recognise somebody."
             " What is true of a whole group is true of everybody in it."

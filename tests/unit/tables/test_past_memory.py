@@ -155,6 +155,31 @@ def test_any_limit_gives_the_same_bytes_and_the_same_certificate(
                 assert published(table, asked, tmp_path / "out.csv", limit) == whole
 
 
+def test_what_the_input_s_order_gives_away_is_found_within_a_limit_and_by_every_audit(
+    table: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    rows().sort(pl.col("cost").cast(pl.Int64)).write_csv(table)
+    asked, out = METHODS["input"], tmp_path / "out.csv"
+    _, whole = published(table, asked, out)
+
+    def order_kept(content: Any) -> list[str]:
+        return [one["text"] for one in content["warnings"] if one["code"] == "order-kept"]
+
+    def audited(asked: Policy) -> list[str]:
+        return order_kept(audit_file(str(out), asked, str(table)).certificate)
+
+    of_people = _changed({"render": {"order": "input"}}, person={"role": "subject"})
+    found = {"rows": order_kept(whole), "people": audited(of_people)}
+    assert found["rows"] == audited(asked) != found["people"]
+    assert len(found["rows"]) == len(found["people"]) == 1
+    request.getfixturevalue("tiny")
+    assert order_kept(published(table, asked, out, LIMITS[1])[1]) == found["rows"]
+    with room.using(LIMITS[1]):
+        assert {"rows": audited(asked), "people": audited(of_people)} == found
+    checks = {check.name: check for check in verify(str(out), policy=asked, original=str(table))}
+    assert checks["measured again"].ok
+
+
 @pytest.mark.parametrize("out", ["out.csv.gz", "out.tsv", "out.parquet"])
 @pytest.mark.parametrize("kind", ["in.csv.gz", "in.parquet"])
 def test_other_formats_in_and_out(

@@ -137,7 +137,7 @@ class Context(_Part):
     harms: Text = Field(default=None, title="possible harms")
     conditions: Text = Field(default=None, title="conditions")
     controls: Controls = Field(default=Controls(), title="controls at the recipient")
-    minimisation: Minimisation = Field(default=Minimisation(), title="why not less")
+    minimisation: Minimisation = Field(default=Minimisation(), title="data minimisation")
     attributes: dict[str, Rating] = Field(
         default_factory=dict, title="reason and rating of every column"
     )

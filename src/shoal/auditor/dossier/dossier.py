@@ -19,7 +19,7 @@ import polars as pl
 import yaml
 from pydantic import BaseModel
 
-from shoal.auditor.checks import Check
+from shoal.auditor.checks import GRAVE_FINDING, Check
 from shoal.auditor.dossier.context import Context, ContextFile, parts_of, read_context, words_of
 from shoal.auditor.verify import Proof, require_there, verify_by
 from shoal.connectors import files
@@ -234,6 +234,7 @@ def build_dossier(
     policy = None if policy is None else Policy.of(policy)
     traced = None if trace is None else path_text(trace, "trace")
     checks = verify_by(released, proof, policy, source, trust, progress, traced)
+    checks = [check for check in checks if check.name != GRAVE_FINDING]  # they are open points
     failed = [f"{check.name}: {check.text}" for check in checks if check.ok is False]
     if failed:
         raise PromiseError(
@@ -269,7 +270,7 @@ def build_dossier(
         "residual_risk": residual,
         "threshold": answers.threshold(),
         "clauses": clauses,
-        "open": [*_open_findings(stated), *_open_questions(clauses)],
+        "open": [*_open_findings(stated), *_open_questions(clauses, asked)],
     }
     return Dossier(content, tuple(checks), tuple(asked))
 
@@ -313,11 +314,15 @@ def _open_findings(certificate: Certificate) -> Iterator[Mapping[str, Any]]:
                 yield {"kind": severity, "about": one.code, "text": one.text, "clauses": []}
 
 
-def _open_questions(clauses: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def _open_questions(
+    clauses: Sequence[Mapping[str, Any]], profiles: Sequence[Profile]
+) -> Iterator[Mapping[str, Any]]:
     """What is not answered, field by field, with the clauses that ask for it."""
+    titles = {profile.name: profile.title.partition(",")[0] for profile in profiles}
     lacking = [one for one in clauses if one["state"] == OPEN]
     for field, lacks in {one["field"]: one["lacks"] for one in lacking}.items():
-        asked = [f"{one['profile']} {one['clause']}" for one in lacking if one["field"] == field]
+        asking = [one for one in lacking if one["field"] == field]
+        asked = [f"{titles[one['profile']]} {one['clause']}" for one in asking]
         text = f"{field_words(field)}: {lacks}"
         yield {"kind": QUESTION, "about": field, "text": text, "clauses": asked}
 
