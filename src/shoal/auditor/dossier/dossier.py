@@ -274,6 +274,23 @@ def build_dossier(
     return Dossier(content, tuple(checks), tuple(asked))
 
 
+def unanswered(certificate: Certificate, given: dict[str, Any]) -> dict[str, str]:
+    """By field of a context that the default profile asks for, what its answer lacks.
+
+    given: the content of the context. Raises InputError where it is none.
+    """
+    context, residual = read_context(given).context, residual_risk(certificate)
+    answers = Answers(certificate, context, None, residual, Roles.of(certificate, None), _today())
+    return {field: lacks for field in asked_fields() if (lacks := answers.lacks(field))}
+
+
+def asked_fields() -> list[str]:
+    """The fields of a context that the default profile asks for; none that is measured."""
+    (profile,) = read_profiles(())
+    fields = (field for clause in profile.clauses for field in clause.fields)
+    return [field for field in dict.fromkeys(fields) if not field.startswith(CERTIFICATE)]
+
+
 def _other_certificates(
     answered: ContextFile, context: str | Path | dict[str, Any]
 ) -> list[dict[str, Any]]:
