@@ -255,3 +255,17 @@ def test_columns_says_who_would_be_alone_in_the_draft_or_before_where_not_all_ar
     assert "0 alone in draft 1, if others know it" in words
     opened.edit("k", k="7")  # the draft is of another policy now
     assert "draft 1, if" not in opened.get("/columns").words
+
+
+def test_a_finding_about_a_column_has_its_cure_beside_it(opened):
+    number = column(opened, "age")
+    opened.edit("role", column=number, role="plain")
+    page = opened.until("/columns", "recode it, or drop it")
+    assert "published as it is; promised: at least 2 different" in page.words  # charge
+    opened.send(f"recode-{number}-1")
+    settings = opened.server.project.policy["attributes"]["age"]
+    assert (settings["role"], settings["type"], settings["round"] > 1) == ("quasi", "number", True)
+    opened.edit("role", column=number, role="plain")
+    opened.until("/columns", "recode it, or drop it")
+    opened.send(f"leave-{number}-1")
+    assert opened.server.project.policy["attributes"]["age"] == {"role": "drop"}
