@@ -488,7 +488,7 @@ def with_answers(
     if reasons:
         content["attributes"] = reasons
     read_context(content)
-    return content, gettext("release: ") + (", ".join(said) or gettext("nothing new"))
+    return content, gettext("release: ") + (some_named(said) or gettext("nothing new"))
 
 
 def _typed(field: str, text: str) -> Any:
