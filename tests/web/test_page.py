@@ -124,6 +124,17 @@ def test_a_gap_is_shown_mended_in_a_copy_and_the_source_stays(opened, tables):
     assert "few" in (project.folder / "hierarchies" / "education.csv").read_text()
 
 
+def test_a_step_that_changes_nothing_is_not_shown(tmp_path):
+    (tmp_path / "t.csv").write_text("day\n2031-01-05\n2031-01-06\n2031-02-07\n")
+    dates = {"role": "quasi", "hierarchy": {"dates": ["day", "month", "year"]}}
+    policy = {"version": 1, "attributes": {"day": dates}}
+    policy |= {"promises": [{"model": "k-anonymity", "k": 2}]}
+    asked = {"table": str(tmp_path / "t.csv"), "policy": policy, "base": str(tmp_path)}
+    levels = Looks().look_show_steps(**asked, attribute="day")["levels"]
+    assert [level["count"] for level in levels] == [3, 2, 1, 1]
+    assert levels[1]["names"] == ["2031-01", "2031-02"]
+
+
 def test_groups_are_made_of_the_values_and_every_step_is_previewed(opened):
     number = column(opened, "ward")
     page = opened.get(f"/hierarchies/{number}")

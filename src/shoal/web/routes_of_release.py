@@ -393,9 +393,9 @@ async def release_screen(server: Server) -> Context:
         "further": [f for f in further_fields(given) if f["part"] not in asked],
         "asked": [f for f in further_fields(given) if f["part"] in asked],
         "lacking": [
-            {"text": gettext(words_of(field)), "lacks": lacks, "href": PLACES.get(field, "#asked")}
-            for field, lacks in lacking.items()
-            if field != "sign_off"
+            {"text": gettext(words_of(field)), "href": PLACES.get(field, "#asked")}
+            for field in lacking
+            if field != "sign_off"  # the gate asks for it
         ],
         "released": released,
         "files": sorted(p.name for p in (folder / (released or "")).glob("*.*") if p.is_file()),

@@ -274,14 +274,14 @@ def build_dossier(
     return Dossier(content, tuple(checks), tuple(asked))
 
 
-def unanswered(certificate: Certificate, given: dict[str, Any]) -> dict[str, str]:
-    """By field of a context that the default profile asks for, what its answer lacks.
+def unanswered(certificate: Certificate, given: dict[str, Any]) -> list[str]:
+    """The fields of a context that the default profile asks for and that are not answered whole.
 
     given: the content of the context. Raises InputError where it is none.
     """
     context, residual = read_context(given).context, residual_risk(certificate)
     answers = Answers(certificate, context, None, residual, Roles.of(certificate, None), _today())
-    return {field: lacks for field in asked_fields() if (lacks := answers.lacks(field))}
+    return [field for field in asked_fields() if answers.lacks(field)]
 
 
 def asked_fields() -> list[str]:
