@@ -332,10 +332,8 @@ class Looks:
     def look_show_steps(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
         """What readers see of a column at each step: groups, some of their names, rows, people."""
         asked, frame = self._asked(table, policy, base)
-        # a step that changes nothing is not shown
-        steps = list(
-            dict.fromkeys(map(tuple, self._hierarchy(table, policy, base, attribute).rows().T))
-        )
+        rows = self._hierarchy(table, policy, base, attribute).rows()
+        steps = list(dict.fromkeys(map(tuple, rows.T)))  # none that changes nothing
         whole = original_frame(frame, asked)
         who = whole[asked.subject] if asked.subject else pl.int_range(whole.height, eager=True)
         held = pl.DataFrame({"value": as_text(whole[attribute]), "who": who})
