@@ -366,8 +366,7 @@ async def release_screen(server: Server) -> Context:
     columns = {c["name"]: c for c in run.certificate.get("columns") or ()}
     copies = (name for name in context["releases"] if is_copy(run, folder / name / "data.csv"))
     released = next(copies, None)
-    asked = {field.partition(".")[0] for field in asked_fields()}
-    lacking = unanswered(Certificate(run.certificate), _decided(server, run))
+    answered = read_context(_decided(server, run)).context
     return {
         **context,
         "given": given,
@@ -390,11 +389,11 @@ async def release_screen(server: Server) -> Context:
         "ratings": {key: gettext(str(Rating.model_fields[key].title)) for key in RATINGS},
         "grades": GRADES,
         "profile": read_profiles(())[0].title,
-        "further": [f for f in further_fields(given) if f["part"] not in asked],
-        "asked": [f for f in further_fields(given) if f["part"] in asked],
+        "further": further_fields(given),
+        "asked": asked_fields(),
         "lacking": [
             {"text": gettext(words_of(field)), "href": PLACES.get(field, "#asked")}
-            for field in lacking
+            for field in unanswered(Certificate(run.certificate), answered)
             if field != "sign_off"  # the gate asks for it
         ],
         "released": released,
@@ -431,12 +430,7 @@ GRADES = ("low", "medium", "high")
 def further_fields(given: Context) -> list[Context]:
     """The other answers of a context, with what each is called."""
     return [
-        {
-            "name": field,
-            "part": field.partition(".")[0],
-            "text": gettext(words_of(field)),
-            "value": _answer(given, field),
-        }
+        {"name": field, "text": gettext(words_of(field)), "value": _answer(given, field)}
         for field in text_fields()
         if field not in OWN_NAMES
     ]

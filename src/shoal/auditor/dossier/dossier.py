@@ -274,13 +274,10 @@ def build_dossier(
     return Dossier(content, tuple(checks), tuple(asked))
 
 
-def unanswered(certificate: Certificate, given: dict[str, Any]) -> list[str]:
-    """The fields of a context that the default profile asks for and that are not answered whole.
-
-    given: the content of the context. Raises InputError where it is none.
-    """
-    context, residual = read_context(given).context, residual_risk(certificate)
-    answers = Answers(certificate, context, None, residual, Roles.of(certificate, None), _today())
+def unanswered(certificate: Certificate, context: Context) -> list[str]:
+    """The fields of a context that the default profile asks for and that are not answered whole."""
+    residual, roles = residual_risk(certificate), Roles.of(certificate, None)
+    answers = Answers(certificate, context, None, residual, roles, _today())
     return [field for field in asked_fields() if answers.lacks(field)]
 
 
