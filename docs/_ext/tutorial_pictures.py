@@ -22,6 +22,13 @@ SHOWN = {  # of each step, what the picture shows, and at most how high it is
     "gate": ("main", 800),
     "released": ("main", 560),
 }
+AT_HOME = """folder => {
+  for (const code of document.querySelectorAll("code"))
+    code.textContent = code.textContent.replace(folder, "/home/ada");
+  for (const field of document.querySelectorAll("[placeholder]"))
+    field.placeholder = field.placeholder.replace(folder, "/home/ada");
+}"""
+"""Shows the folder as a reader's, not the temporary one that the pictures are taken in."""
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "src"), str(Path(__file__).parent)]
 
 
@@ -47,6 +54,7 @@ def main(out: Path = IMAGES) -> None:
             for number, step in enumerate(walk(tab, server, "patients.xlsx", "10"), 1):
                 if step in SHOWN:
                     path = out / f"ui-step-{number}-{step}.png"
+                    tab.evaluate(AT_HOME, folder)
                     taken(tab, path, *SHOWN[step])
                     compressed(path)
         browser.close()

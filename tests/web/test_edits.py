@@ -200,3 +200,19 @@ def test_an_equal_change_on_an_older_policy_is_no_conflict(opened):
     for _ in range(2):
         assert opened.post(f"/hierarchies/{number}", **way).status == 200
     assert opened.post(f"/hierarchies/{number}", **{**way, "length": "3"}).status == 422
+
+
+def test_a_column_that_becomes_private_is_promised_something_and_keeps_what_is_promised():
+    content, said = after("role", column=number("age"), role="sensitive")
+    assert content["promises"][-1] == {"model": "l-diversity", "l": 2, "attribute": "age"}
+    assert said == "age: others could know it → private; age: at least 2 different"
+    again, _ = edited(
+        "role", {"column": [str(number("age"))], "role": ["sensitive"]}, content, COLUMNS
+    )
+    assert again["promises"] == content["promises"]
+
+
+def test_numbers_that_others_could_know_are_rounded_to_the_step_beside_the_role():
+    content, said = after("role", column=number("charge"), role="quasi", round="50")
+    assert content["attributes"]["charge"] == {"role": "quasi", "type": "number", "round": 50}
+    assert said == "charge: private → others could know it, in ranges rounded to 50"

@@ -124,6 +124,17 @@ def test_a_gap_is_shown_mended_in_a_copy_and_the_source_stays(opened, tables):
     assert "few" in (project.folder / "hierarchies" / "education.csv").read_text()
 
 
+def test_a_step_that_changes_nothing_is_not_shown(tmp_path):
+    (tmp_path / "t.csv").write_text("day\n2031-01-05\n2031-01-06\n2031-02-07\n")
+    dates = {"role": "quasi", "hierarchy": {"dates": ["day", "month", "year"]}}
+    policy = {"version": 1, "attributes": {"day": dates}}
+    policy |= {"promises": [{"model": "k-anonymity", "k": 2}]}
+    asked = {"table": str(tmp_path / "t.csv"), "policy": policy, "base": str(tmp_path)}
+    levels = Looks().look_show_steps(**asked, attribute="day")["levels"]
+    assert [level["count"] for level in levels] == [3, 2, 1, 1]
+    assert levels[1]["names"] == ["2031-01", "2031-02"]
+
+
 def test_groups_are_made_of_the_values_and_every_step_is_previewed(opened):
     number = column(opened, "ward")
     page = opened.get(f"/hierarchies/{number}")
@@ -255,3 +266,17 @@ def test_columns_says_who_would_be_alone_in_the_draft_or_before_where_not_all_ar
     assert "0 alone in draft 1, if others know it" in words
     opened.edit("k", k="7")  # the draft is of another policy now
     assert "draft 1, if" not in opened.get("/columns").words
+
+
+def test_a_finding_about_a_column_has_its_cure_beside_it(opened):
+    number = column(opened, "age")
+    opened.edit("role", column=number, role="plain")
+    page = opened.until("/columns", "recode it, or drop it")
+    assert "published as it is; promised: at least 2 different" in page.words  # charge
+    opened.send(f"recode-{number}-1")
+    settings = opened.server.project.policy["attributes"]["age"]
+    assert (settings["role"], settings["type"], settings["round"] > 1) == ("quasi", "number", True)
+    opened.edit("role", column=number, role="plain")
+    opened.until("/columns", "recode it, or drop it")
+    opened.send(f"leave-{number}-1")
+    assert opened.server.project.policy["attributes"]["age"] == {"role": "drop"}

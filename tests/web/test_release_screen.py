@@ -145,7 +145,17 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
         page = opened.request("GET", f"/releases/{place.name}/{name}")
         assert page.body == (place / f"{name}.html").read_bytes()
         assert page.headers["content-security-policy"].startswith("sandbox;")
-    for name in (f"{place.name}/data", f"{place.name}/policy", "../report", "%2e%2e/dossier"):
+    table = opened.request("GET", f"/releases/{place.name}/data.csv")
+    assert table.body == whole
+    assert table.headers["content-disposition"].startswith("attachment")
+    for name in (
+        "../policy.yaml",
+        f"{place.name}/..",
+        f"{place.name}/data",
+        f"{place.name}/policy",
+        "../report",
+        "%2e%2e/dossier",
+    ):
         assert opened.request("GET", f"/releases/{name}").status == 404
     assert (place / "data.csv").read_bytes() == whole
     assert all(check.ok is not False for check in verify(place / "data.csv"))
@@ -254,6 +264,8 @@ def test_every_answer_of_a_dossier_has_a_field(opened):
     opened.send(
         "answers", **answers, **{"replicable-1": "high", "expert.valid_until": "2031-01-01"}
     )
+    lacking = opened.get("/release").text.partition('id="lacking"')[2].partition("</ul>")[0]
+    assert '<a href="#asked">Controller</a>' in lacking  # its contact
     given = context_of(opened.server.project)
     assert given["controller"]["name"] == "Ward 5"
     assert given["threshold"]["max"] == 0.2

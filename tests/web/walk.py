@@ -79,7 +79,7 @@ def walk(tab, server, table: str, k: str) -> Iterator[str]:
     tab.wait_for_selector("#release-form button:enabled")
     yield "signed"
     tab.click("#release-form button")
-    tab.wait_for_selector("text=Released: releases/")
+    tab.wait_for_selector("#released:focus >> text=data.csv.certificate.json")
     yield "released"
 
 

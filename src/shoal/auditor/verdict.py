@@ -54,7 +54,7 @@ def require_together_kept(certificate: Certificate, consequence: str) -> None:
 
 
 REMEDIES = {
-    "ends_gain": "move interval ends to round numbers ('round'), as 'snap' shows",
+    "ends_gain": "round the ends of ranges more ('round')",
     "linkage": "raise k",
     "inference_gain": "raise k, or promise t-closeness",
     "certain": "promise l-diversity",

@@ -169,8 +169,12 @@ class Finding(NamedTuple):
 
 def ranked(certificate: Certificate) -> list[Finding]:
     """The findings that matter most, at most ten: much, some, none, then what was not measured."""
-    rows = sorted(rows_of(certificate), key=lambda row: (PLACES[row.word], -row.share))
-    return [_finding(certificate, row) for row in rows[:MOST_RANKED]]
+    return [_finding(certificate, row) for row in worst_first(certificate)[:MOST_RANKED]]
+
+
+def worst_first(certificate: Certificate) -> list[Row]:
+    """The rows that matter most first."""
+    return sorted(rows_of(certificate), key=lambda row: (PLACES[row.word], -row.share))
 
 
 def _finding(certificate: Certificate, row: Row) -> Finding:
@@ -187,19 +191,18 @@ def _singled_out(found: Found) -> Iterator[Row]:
         return
     values, chance = attack["univariate"], attack["univariate_baseline"]
     sentence = gettext(
-        "Asking for a value that is shown alone, or a column's least or greatest, finds one person"
-        " in {share} of trials{known}.",
+        "Looking for the least or greatest value of a column, or for one shown by itself, meets"
+        " one person in {share} of tries{known}.",
         share=_text(values),
-        known=_also(gettext("; asking for any value in {}"), chance),
+        known=_also(gettext("; for any value, in {}"), chance),
     )
     label = gettext("one value alone")
     found_share, by_chance = _parts(values)[0], _parts(chance)[0]
     gain = None if found_share is None or by_chance is None else found_share - by_chance
     yield Row(QUESTIONS[0], label, sentence, values, chance=chance, gain=gain, helps="ends_gain")
-    among = _also(gettext("; among people not in it in {}"), attack["control"])
+    among = _also(gettext("; among people not in the release, in {}"), attack["control"])
     sentence = gettext(
-        "Asking for the end of a range, with the rest of its class, finds one person in {share} of"
-        " trials{among}.",
+        "Looking in a group for an end of its range meets one person in {share} of tries{among}.",
         share=_text(attack["isolate"]),
         among=among,
     )
@@ -216,7 +219,8 @@ def _singled_out(found: Found) -> Iterator[Row]:
     )
     for name, share in attack["alone"].items():
         sentence = gettext(
-            "{share} of people are alone in their class with their value of {name}.",
+            "{share} of people are the only ones of their group with their {name}: whoever knows"
+            " that too finds them.",
             share=_text(share),
             name=name if name != ALL_PLAIN else gettext("all columns published as they are"),
         )
@@ -249,12 +253,12 @@ def _linked(found: Found) -> Iterator[Row]:
             )
     order = found.get("order")
     if order is not None:
-        others = _also(gettext(", the place of somebody else of the class {}"), order["others"])
+        others = _also(gettext("; somebody else of their group, in {}"), order["others"])
         yield Row(
             QUESTIONS[1],
             gettext("finding it by its place"),
             gettext(
-                "The place that {column} has among the rows finds {share} of people{others}.",
+                "Whoever knows {column} finds {share} of people by the place of their row{others}.",
                 column=order["column"],
                 share=_text(order["found"]),
                 others=others,
@@ -272,7 +276,8 @@ def _linked(found: Found) -> Iterator[Row]:
             QUESTIONS[1],
             gettext("naming by the population"),
             gettext(
-                "If the {source} describes the population, {share} of records are named rightly.",
+                "A list of the population, as the {source} describes it, names {share} of records"
+                " correctly.",
                 source=around["source"],
                 share=_text(around["marketer"]),
             ),
@@ -287,15 +292,15 @@ def _inferred(found: Found) -> Iterator[Row]:
     for name, one in found.get("inference", {}).items():
         best = (one["attackers"] or {}).get(one.get("best"), {})
         member, control = best.get("member"), best.get("control")
-        outside = _also(gettext(", {} of people like them not in it"), control)
+        outside = _also(gettext("; for {} of people who are not in the release"), control)
         near = _near(one)
-        most = _also(gettext(", {} by the most frequent value"), one["baseline"])
+        most = _also(gettext("; for {} without looking"), one["baseline"])
         yield Row(
             QUESTIONS[2],
             gettext("guessing {name}", name=name),
             gettext(
-                "Guessing {name}{near} is right for {member} of people in the"
-                " release{outside}{most}.",
+                "Whoever looks people up guesses {name}{near} correctly for {member} of"
+                " them{outside}{most}.",
                 name=name,
                 near=near,
                 member=_text(member),
@@ -311,7 +316,8 @@ def _inferred(found: Found) -> Iterator[Row]:
             one.get("why"),
         )
         sentence = gettext(
-            "{share} of people are in a class of which at least 90 % have one {name}{near}.",
+            "For {share} of people, {name} is nearly certain: at least 90 % of their group share"
+            " one{near}.",
             share=_text(one["certain"]),
             name=name,
             near=near,
@@ -333,8 +339,8 @@ def _by_class(found: Found) -> Iterator[Row]:
     """What the class of a person tells by itself."""
     for name, one in found.get("skewness", {}).items():
         sentence = gettext(
-            "{share} of people have a value of {name} that is at least ten times as frequent in"
-            " their class as in the table.",
+            "{share} of people have a value of {name} at least ten times as frequent in their group"
+            " as in the table.",
             share=_text(one["lifted"]),
             name=name,
         )
@@ -343,8 +349,8 @@ def _by_class(found: Found) -> Iterator[Row]:
         yield Row(QUESTIONS[2], label, sentence, share, measure="lifted", attribute=name, why=why)
     for name, one in found.get("homogeneity", {}).items():
         sentence = gettext(
-            "{share} of people are in a class with one {name} alone: whoever finds the class knows"
-            " the value{chance}.",
+            "For {share} of people, all of their group have one {name}: whoever finds the group"
+            " knows it{chance}.",
             share=_text(one["people"]),
             name=name,
             chance=_also(gettext("; by chance {}"), one["chance"]),
@@ -370,7 +376,7 @@ def _member(found: Found) -> Iterator[Row]:
         yield Row(QUESTIONS[3], "membership", "", measure="membership", why=attack["why"])
         return
     sentence = gettext(
-        "Telling who is in the release from who is not beats tossing a coin by {advantage}.",
+        "Telling who is in the release beats tossing a coin by {advantage}.",
         advantage=_text(advantage),
     )
     yield Row(QUESTIONS[3], "membership", sentence, gain=advantage, measure="membership")
@@ -393,8 +399,8 @@ def _together(found: Found, certificate: Certificate) -> Iterator[Row]:
     )
     if linked["below_k"] is not None:
         sentence = gettext(
-            "Together with {others}, rows known to be one person's, {below_k} of people stand"
-            " among fewer than {k}.",
+            "Whoever also has {others}, and knows which rows are one person's, finds {below_k} of"
+            " people among fewer than {k}.",
             others=others,
             below_k=_text(linked["below_k"]),
             k=k,
@@ -404,7 +410,7 @@ def _together(found: Found, certificate: Certificate) -> Iterator[Row]:
     for name, one in (attack[attack["applies"]] or {}).get("attributes", {}).items():
         share, label = one["certain"], gettext("certain {name}", name=name)
         sentence = gettext(
-            "Together with {others}, one {name} is left for {share} of people.",
+            "Whoever also has {others} is sure of {name} of {share} of people.",
             others=others,
             name=name,
             share=_text(share),
@@ -420,7 +426,7 @@ def _method(found: Found) -> Iterator[Row]:
         QUESTIONS[5],
         gettext("values implied"),
         gettext(
-            "Of coarsened cells, {share} tell a true value, though not whose.",
+            "From {share} of coarsened cells a true value can be worked out, though not whose.",
             share=_text(attack["implied"]),
         ),
         attack["implied"],
@@ -434,8 +440,8 @@ def _method(found: Found) -> Iterator[Row]:
                 QUESTIONS[5],
                 gettext("ways of {name}", name=name),
                 gettext(
-                    "Knowing the method rules out {share} of the ways {name} could lie in"
-                    " classes left whole.",
+                    "Knowing the method rules out {share} of the ways {name} could lie in groups"
+                    " left whole.",
                     share=_text(one["excluded"]),
                     name=name,
                 ),

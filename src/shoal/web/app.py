@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import secrets
 import signal
 import socket
@@ -199,11 +200,18 @@ async def compare(request: Request) -> Response:
 
 
 async def report(request: Request) -> Response:
-    """A report or a dossier, which has styles of its own and therefore a policy of its own."""
+    """A report or a dossier, which has styles of its own and therefore a policy of its own; or a
+    file of a release, to be kept.
+    """
     project, asked = request.app.state.server.project, request.path_params
     run = project.run(asked["run"]) if "run" in asked else None
     folder = f"runs/{run.name}" if run else f"releases/{asked['release']}"
     name = asked.get("name", "report")
+    if run is None and not re.fullmatch(r"2[\d-]+", asked["release"]):
+        raise policy_text.NotThere
+    if "." in name:
+        path = policy_text.within(f"{folder}/{name}", project.folder)
+        return FileResponse(path, filename=name)
     if name not in ("report", "dossier") or (run and run.state != "done"):
         raise policy_text.NotThere
     path = policy_text.within(f"{folder}/{name}.html", project.folder)

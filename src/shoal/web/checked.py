@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from shoal.web.server import Server
 Context = dict[str, Any]
 CERTIFICATE = ".certificate.json"
 MOST_LISTED = 50
+OPTION = re.compile(r" (\(|with )--[a-z-]+\)?")
 FIELDS = {
     "certificate": gettext("Its certificate"),
     "policy": gettext("Its policy"),
@@ -45,6 +47,8 @@ async def check_screen(server: Server) -> Context:
     if job and job.result.get("policy"):  # the one beside the file
         asked = {**asked, "policy": job.result["policy"]}
     checks = job.result.get("checks") if job and job.state == "done" and is_same else None
+    if checks is not None:  # the form has fields for what a shell calls options
+        checks = [{**check, "text": OPTION.sub("", check["text"])} for check in checks]
     return {
         **await frame(server, "check", _command(server, asked) if asked else None),
         "title": gettext("Check a released file"),

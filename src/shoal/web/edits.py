@@ -72,8 +72,17 @@ def edited(kind: str, form: Form, policy: Content, columns: Sequence[str]) -> tu
 
 
 def _role(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
-    name = column_of(form, columns)
-    return with_role(policy, name, one(form, "role")), f"{name}: {_change(policy, name, form)}"
+    """A column's role; of numbers that others could know, the step of their ranges, too."""
+    name, role = column_of(form, columns), one(form, "role")
+    content = with_role(policy, name, role)
+    settings = content["attributes"][name]
+    said = f"{name}: {_change(policy, name, form)}"
+    if role == "quasi" and one(form, "round") and "hierarchy" not in settings:
+        settings |= {"type": "number", "round": _figure(one(form, "round"), "round")}
+        said += gettext(", in ranges rounded to {step}", step=settings["round"])
+    if len(content["promises"]) > len(policy.get("promises") or []):
+        said += f"; {said_of(content['promises'][-1])}"
+    return content, said
 
 
 def _change(policy: Content, name: str, form: Form) -> str:
@@ -94,7 +103,9 @@ def _roles(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content
 
 
 def with_role(policy: Content, name: str, role: str) -> Content:
-    """The policy with another role for a column, its question answered; raises InputError."""
+    """The policy with another role for a column, its question answered, and a promise where it is
+    private and has none; raises InputError.
+    """
     if role not in ROLES:
         raise InputError("role: choose one of the list")
     attributes = dict(policy.get("attributes") or {})
@@ -108,7 +119,16 @@ def with_role(policy: Content, name: str, role: str) -> Content:
         policy = _named_by(policy, [])
         attributes = policy["attributes"]
     attributes[name] = {"role": role, **kept}
-    return _without_stale_promises({**policy, "attributes": attributes})
+    policy = _without_stale_promises({**policy, "attributes": attributes})
+    if role == "sensitive" and not promises_about(policy, name):
+        policy["promises"].append(NEW_PROMISES["l-diversity"](name))
+    return policy
+
+
+def promises_about(policy: Mapping[str, Any], name: str) -> list[str]:
+    """What is promised of a private column, in words."""
+    promises = (p for p in policy.get("promises") or () if p.get("model") != "k-anonymity")
+    return [said_of(p) for p in promises if name in (p.get("attributes") or [p.get("attribute")])]
 
 
 def _without_stale_promises(policy: Content) -> Content:

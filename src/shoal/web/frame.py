@@ -66,6 +66,7 @@ async def frame(server: Server, screen: str, command: list[str] | None = None) -
         ],
         "position": project.history.position(entries),
         "base": project.policy_sha,
+        "numbers": {name: at for at, name in enumerate(project.about.get("columns") or [], 1)},
         "places": [
             _place(number, place)
             for number, place in enumerate(project.about.get("places") or [], 1)

@@ -7,6 +7,7 @@ server neither keeps nor logs them. All others answer with counts and names of c
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ from shoal.policy.binding.files import original_frame, original_table
 from shoal.policy.binding.past_memory import memory_of
 from shoal.policy.loading import read_options, reading_of
 from shoal.policy.policy import Policy
+from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.roles import advised_step
 from shoal.web.sign_off import trace_of
 
 Answer = dict[str, Any]
@@ -169,8 +172,12 @@ class Looks:
         """Every finding about the policy and the table, values counted only."""
         asked, frame = self._asked(table, policy, base)
         found = check(asked, frame)
-        remarks = of_cells(original_table(Table(frame), asked), asked)
+        original = original_table(Table(frame), asked)
+        remarks = of_cells(original, asked)
+        shown = [name for name in original.names if asked.role_of(name) in ("sensitive", "plain")]
+        steps = {name: advised_step(ColumnCells.of(original.column(name))) for name in shown}
         return {
+            "steps": {name: step for name, step in steps.items() if step},
             "findings": [_plain(finding) for finding in found],
             "remarks": [remark.report() for remark in remarks],
         }
@@ -326,10 +333,11 @@ class Looks:
         """What readers see of a column at each step: groups, some of their names, rows, people."""
         asked, frame = self._asked(table, policy, base)
         rows = self._hierarchy(table, policy, base, attribute).rows()
+        steps = list(dict.fromkeys(map(tuple, rows.T)))  # none that changes nothing
         whole = original_frame(frame, asked)
         who = whole[asked.subject] if asked.subject else pl.int_range(whole.height, eager=True)
         held = pl.DataFrame({"value": as_text(whole[attribute]), "who": who})
-        return {"levels": [_level(rows[:, 0], labels, held) for labels in rows.T]}
+        return {"levels": [_level(steps[0], labels, held) for labels in steps]}
 
     def look_show_tree(
         self, table: str, policy: Answer, base: str, attribute: str, find: str = "", page: int = 1
@@ -461,11 +469,11 @@ def _with_those_above(nodes: list[Node], shown: list[Node]) -> list[Node]:
     return [nodes[number] for number in sorted(wanted)]
 
 
-def _level(values: np.ndarray, labels: np.ndarray, held: pl.DataFrame) -> dict[str, Any]:
+def _level(values: Sequence[str], labels: Sequence[str], held: pl.DataFrame) -> dict[str, Any]:
     """What readers see at a step: how many groups, the names of a few, their rows side by side, and
     how many people the smallest and the largest have. held: of each row, the value and whose it is.
     """
-    groups = pl.DataFrame({"value": values.tolist(), "label": labels.tolist()})
+    groups = pl.DataFrame({"value": values, "label": labels})
     rows, people = pl.len().alias("rows"), pl.col("who").n_unique().alias("people")
     sizes = held.join(groups, on="value").group_by("label").agg(rows, people)
     seen = groups.select("label").unique(maintain_order=True)

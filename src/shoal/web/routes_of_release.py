@@ -14,11 +14,12 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from shoal.auditor.dossier.context import SHOWN, Rating, read_context, text_fields, words_of
+from shoal.auditor.dossier.dossier import asked_fields, read_profiles, unanswered
 from shoal.data.certificate import Certificate
 from shoal.data.findings import some_named
 from shoal.data.language import gettext
 from shoal.errors import InputError
-from shoal.reports.attacks import MUCH, attack_lines, rows_of, verdict
+from shoal.reports.attacks import MUCH, Finding, ranked, rows_of, verdict, worst_first
 from shoal.web import policy_text
 from shoal.web.edits import Form, lines_of, one
 from shoal.web.frame import frame, page, person_answered, shell
@@ -37,6 +38,7 @@ from shoal.web.sign_off import (
     digest,
     hashes,
     is_accepted,
+    is_copy,
     sign_offs,
     signed,
 )
@@ -170,10 +172,10 @@ KINDS = {
 }
 
 
-def attacks_of(run: Run) -> list[str] | None:
-    """What attacks found, in lines; None where none was tried."""
+def attacks_of(run: Run) -> list[Finding] | None:
+    """What attacks found, the worst first; None where none was tried."""
     certificate = Certificate(run.certificate)
-    return [*attack_lines(certificate)] if rows_of(certificate) else None
+    return ranked(certificate) if rows_of(certificate) else None
 
 
 def others_of(server: Server, run: Run) -> list[Overlap]:
@@ -219,7 +221,7 @@ def to_accept(server: Server, run: Run) -> list[str]:
     """
     certificate = Certificate(run.certificate)
     grave = [finding.text for finding in certificate.grave]
-    much = [row.sentence for row in rows_of(certificate) if verdict(certificate, row) == MUCH]
+    much = [row.sentence for row in worst_first(certificate) if verdict(certificate, row) == MUCH]
     ledgers = [
         gettext(
             "The ledger '{name}' knows people by the same column, and was not judged together"
@@ -351,6 +353,7 @@ async def release_screen(server: Server) -> Context:
         "command": shell([word for word in words if word]),
         "once": server.new_once(),
         "releases": sorted((p.name for p in folder.glob("2*") if p.is_dir()), reverse=True),
+        "released": None,
         "folder": folder,
         "copies": COPIES,
         "release_text": policy_text.text_of(server.project.folder / RELEASE) or "version: 1\n",
@@ -361,6 +364,9 @@ async def release_screen(server: Server) -> Context:
     given, conditions = context_of(server.project), gate(server, run)
     own = hashes(server.project, run)
     columns = {c["name"]: c for c in run.certificate.get("columns") or ()}
+    copies = (name for name in context["releases"] if is_copy(run, folder / name / "data.csv"))
+    released = next(copies, None)
+    answered = read_context(_decided(server, run)).context
     return {
         **context,
         "given": given,
@@ -382,7 +388,16 @@ async def release_screen(server: Server) -> Context:
         ],
         "ratings": {key: gettext(str(Rating.model_fields[key].title)) for key in RATINGS},
         "grades": GRADES,
+        "profile": read_profiles(())[0].title,
         "further": further_fields(given),
+        "asked": asked_fields(),
+        "lacking": [
+            {"text": gettext(words_of(field)), "href": PLACES.get(field, "#asked")}
+            for field in unanswered(Certificate(run.certificate), answered)
+            if field != "sign_off"  # the gate asks for it
+        ],
+        "released": released,
+        "files": sorted(p.name for p in (folder / (released or "")).glob("*.*") if p.is_file()),
         "attacks": attacks_of(run),
         "to_accept": to_accept(server, run),
         "others": others_of(server, run),
@@ -406,6 +421,8 @@ OWN_NAMES = {
     "review_by": "review_by",
 }
 """Answers with a field of their own in the form; all others are among its further ones."""
+PLACES = {"attributes": "#why", "purpose": "#who", "review_by": "#who", "other_releases": "#other"}
+"""Where the form asks for it; all else that the profile asks for stands under #asked."""
 RATINGS = ("replicable", "available", "distinguishing")
 GRADES = ("low", "medium", "high")
 
@@ -465,7 +482,7 @@ def with_answers(
     if reasons:
         content["attributes"] = reasons
     read_context(content)
-    return content, gettext("release: ") + (", ".join(said) or gettext("nothing new"))
+    return content, gettext("release: ") + (some_named(said) or gettext("nothing new"))
 
 
 def _typed(field: str, text: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 from shoal.data.language import gettext
 from shoal.data.person.decision import asks_who, question_in_words
 from shoal.web import pictures, policy_text
-from shoal.web.edits import APART, ROLES, said_of, subject_of
+from shoal.web.edits import APART, ROLES, promises_about, said_of, subject_of
 from shoal.web.frame import checked_now, frame, person_answered, size_text
 from shoal.web.pictures import compared_points
 from shoal.web.server import Server
@@ -121,12 +121,16 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
     context = await frame(server, "columns", command)
     profile, trouble = await _profile(server)
     names: list[str] = project.about.get("columns") or []
+    checked = await checked_now(server) or {}
+    remarks = checked.get("remarks") or []
     found = [
         _column(server, number, name, profile, context["risk"])
+        | {"step": (checked.get("steps") or {}).get(name)}
+        | {"remarks": [remark for remark in remarks if remark.get("column") == name]}
         for number, name in enumerate(names, 1)
         if search.lower() in name.lower()
     ]
-    found.sort(key=lambda column: not column["ask"])  # doubts first
+    found.sort(key=lambda column: (not column["ask"], not column["remarks"]))  # doubts first
     pages = max(1, -(-len(found) // PER_PAGE))
     page = min(max(page, 1), pages)
     return {
@@ -143,7 +147,6 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
         "waits": context["waits"] or (profile is None and trouble is None),
         "trouble": trouble,
         "findings": await findings(server),
-        "remarks": (await checked_now(server) or {}).get("remarks") or [],
     }
 
 
@@ -183,6 +186,7 @@ def _column(
         if not alone or not risk or not risk.get("lone")
         else alone["without"] / risk["lone"],
         "if_known": _alone_if_known(server, name, risk or {}),
+        "promised": promises_about(server.project.policy, name) if role == "sensitive" else [],
     }
 
 

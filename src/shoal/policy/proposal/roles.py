@@ -198,6 +198,14 @@ def _number(column: ColumnCells) -> Guess | None:
     return Guess(settings, "others may know it")
 
 
+def advised_step(column: ColumnCells) -> int | float | None:
+    """The step of `round` if others may know the numbers of a column; None of codes and of few."""
+    guess = guess_of(column)
+    if guess.role in ("sensitive", "plain"):
+        guess = _number(column) or guess
+    return guess.settings.get("round")
+
+
 def _step(numbers: np.ndarray) -> int | float:
     """The step of `round` for a column: about a tenth of what lies between its quartiles."""
     step = rounding(np.diff(np.quantile(numbers, [0.25, 0.75])), 10)

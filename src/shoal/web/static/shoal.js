@@ -8,15 +8,41 @@ let sends = 0, leaving = null, lastTold = 0;
 
 // What may have the focus, in order; and what somebody has unfolded.
 const controls = () => [...document.querySelectorAll("a, button, input, select, textarea, summary, [data-tree] tbody tr, pre[tabindex]")];
-const nameOf = control => control.id || [control.closest("form")?.id, control.name, control.getAttribute("href"), control.textContent].join(" ");
+const isChoice = field => /radio|checkbox/.test(field.type);
+const nameOf = control => control.id || [control.closest("form")?.id, control.name, control.getAttribute("href"),
+  !control.name ? control.textContent : isChoice(control) || control.type === "submit" ? control.value : ""].join(" ");
 const isThere = element => element && element.checkVisibility?.() !== false && !element.disabled;
 const folds = () => [...document.querySelectorAll("details > summary")];
 
+// Fields that somebody has typed into and that are not saved: no answer to another form loses them.
+const isChanged = field => field.options ? [...field.options].some(option => option.selected !== option.defaultSelected)
+  : isChoice(field) ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
+const changed = place => [...place.querySelectorAll(":is(input:not([type=hidden]), textarea, select)[name]")].filter(isChanged);
+const isSent = (field, sent) => field.form?.id === sent.id && sent.data.getAll(field.name).includes(field.value) === (!isChoice(field) || field.checked);
+
+function keep(typed) {
+  const now = new Map(controls().map(one => [nameOf(one), one]));
+  for (const field of typed) {
+    const own = now.get(nameOf(field));
+    if (!own) continue;
+    if (isChoice(field)) own.checked = field.checked;
+    else if (!own.options || [...own.options].some(option => option.value === field.value)) own.value = field.value;
+  }
+}
+
 // A form is sent and the answer takes the page's place where it has changed; the focus stays.
-function show(response, next) {
-  if (!next) { location.reload(); return; }
-  const hadShut = document.querySelector("[data-opens]:disabled") !== null, inTree = document.activeElement?.closest("[data-tree]") && (document.querySelector("tr.chosen[id]")?.id || "node-0");
+async function show(response, next, sent = []) {
+  const refusal = next && next.body.dataset.screen === "problem" && next.getElementById("error");
+  if (refusal) { // above what was typed, which stays; a control that saves by itself goes back
+    const form = document.getElementById(sent.at(-1)?.id);
+    [response, next] = await read(location.href);
+    if (next) next.getElementById("status").after(refusal);
+    if (!form?.dataset.auto) sent = sent.slice(0, -1);
+  }
+  if (!next) return;
+  const hadArrived = document.querySelector("[data-arrival]"), hadShut = document.querySelector("[data-opens]:disabled") !== null, inTree = document.activeElement?.closest("[data-tree]") && (document.querySelector("tr.chosen[id]")?.id || "node-0");
   const was = document.activeElement, focused = was?.id, form = was?.closest("form")?.id, wasInside = was?.closest("main"), place = controls().indexOf(was), open = folds().map(fold => fold.parentElement.open && fold.textContent), top = scrollY, isSame = next.body.dataset.screen === document.body.dataset.screen;
+  const typed = isSame ? changed(document.querySelector("main")).filter(field => !sent.some(one => isSent(field, one))) : [], isTyping = typed.includes(was), caret = isTyping && was.selectionStart !== null && [was.selectionStart, was.selectionEnd];
   const name = was && nameOf(was), followers = controls().slice(place + 1).map(nameOf), told = document.getElementById("status");
   document.title = next.title;
   document.body.dataset.screen = next.body.dataset.screen;
@@ -32,23 +58,29 @@ function show(response, next) {
   if (response.redirected && response.url !== location.href) history[!isSame ? "pushState" : "replaceState"](null, "", response.url);
   const error = document.getElementById("error");
   if (isSame) folds().forEach((fold, number) => { if (open[number] === fold.textContent) fold.parentElement.open = true; });
-  // what the form has enabled, the same control, or another one of its form; if the control is gone,
-  // whatever stands in its place
-  const there = isSame && controls()[place], same = there && nameOf(there) === name ? there : null;
-  const opened = hadShut && document.querySelector("[data-opens]:enabled"), row = inTree && document.getElementById(inTree);
-  const targets = [error, opened, focused && document.getElementById(focused), same, form && document.getElementById(form)?.querySelector("button"), row];
-  const target = isSame || error ? targets.find(isThere) : null, now = new Map(controls().map(one => [nameOf(one), one]).reverse()), heir = isSame && wasInside && followers.map(name => now.get(name)).find(isThere);
-  if (target) { target.focus({ preventScroll: !error }); target.select?.(); }
-  else if (isSame && wasInside) (heir?.closest("main") ? heir : document.getElementById("main")).focus({ preventScroll: true });
+  keep(typed);
+  // what somebody types into, what has arrived or the form has enabled, the same control, or another
+  // one of its form; if the control is gone, whatever stands in its place
+  const there = isSame && controls()[place], now = new Map(controls().map(one => [nameOf(one), one]).reverse());
+  const same = there && nameOf(there) === name ? there : isTyping ? now.get(name) : null;
+  const arrived = hadArrived ? null : document.querySelector("[data-arrival]"), opened = hadShut && document.querySelector("[data-opens]:enabled"), row = inTree && document.getElementById(inTree);
+  const targets = [error, isTyping && same, arrived, opened, focused && document.getElementById(focused), same, form && document.getElementById(form)?.querySelector("button"), row];
+  const target = isSame || error ? targets.find(isThere) : null, heir = isSame && wasInside && followers.map(name => now.get(name)).find(isThere);
+  if (target) {
+    target.focus({ preventScroll: target !== error && target !== arrived });
+    if (!isTyping) target.select?.();
+    else if (caret && target === same) target.setSelectionRange(...caret);
+  } else if (isSame && wasInside) (heir?.closest("main") ? heir : document.getElementById("main")).focus({ preventScroll: true });
   else if (!isSame) { scrollTo(0, 0); document.getElementById("main").focus({ preventScroll: true }); }
-  if (isSame && !error) scrollTo(0, top);
+  if (isSame && !error && target !== arrived) scrollTo(0, top);
   begin();
 }
 
 async function read(address, asked) {
   const response = await fetch(address, { headers: { accept: "text/html" }, ...asked });
-  const isPage = response.headers.get("content-type")?.startsWith("text/html");
-  return [response, isPage && new DOMParser().parseFromString(await response.text(), "text/html")];
+  const isPage = response.headers.get("content-type")?.startsWith("text/html"), text = await response.text();
+  if (!isPage) say(text);
+  return [response, isPage && new DOMParser().parseFromString(text, "text/html")];
 }
 
 // Each form is sent when the one before has been answered, on the policy that it left. Only the last
@@ -61,9 +93,10 @@ async function send(form, submitter) {
   if (waiting.at(-1)?.sent === sent && form.id !== "undo") return; // Enter in a field is a change, and then a submit
   if (form.dataset.auto && waiting.length > 1 && waiting.at(-1).id === form.id) waiting.pop();
   if (waiting.push({ sent, data, id: form.id, action: form.action }) > 1) return;
-  const slow = setTimeout(() => document.getElementById("main").classList.add("stale"), 300);
+  const sending = [], slow = setTimeout(() => document.getElementById("main").classList.add("stale"), 300);
   try {
     while (waiting.length) {
+      sending.push(waiting[0]);
       const [response, next] = await read(waiting[0].action, { method: "POST", body: waiting[0].data });
       const following = response.ok && next && waiting[1];
       for (const name of ["base", "release_base"]) {
@@ -73,7 +106,7 @@ async function send(form, submitter) {
       if (following) { waiting.shift(); continue; }
       waiting.length = 0;
       if (leaving && response.ok) location.href = leaving;
-      else show(response, next);
+      else await show(response, next, sending);
     }
   } catch { say(words.unreachable); }
   waiting.length = 0;
@@ -82,14 +115,17 @@ async function send(form, submitter) {
   document.getElementById("main").classList.remove("stale");
 }
 
+// Answers that are not saved yet are saved before anything else is done, or the page is left.
+function saveFirst(other) {
+  for (const form of document.querySelectorAll("form[data-first]")) if (form !== other && changed(form).length) send(form, null);
+}
+
 async function again() {
-  const field = document.querySelector("main :is(input, textarea, select):focus");
-  const isChanged = field && (field.options ? [...field.options].some(option => option.selected !== option.defaultSelected)
-    : /radio|checkbox/.test(field.type) ? field.checked !== field.defaultChecked : field.value !== field.defaultValue);
-  if (waiting.length || (field && (isChanged || Date.now() - lastKey < 4000))) { setTimeout(again, 1500); return; } // somebody types
+  const isTyping = document.querySelector("main :is(input, textarea, select):focus") && Date.now() - lastKey < 1500;
+  if (waiting.length || isTyping) { setTimeout(again, 1500); return; }
   try {
     const before = sends, [response, next] = await read(location.href);
-    if (sends === before) show(response, next); // else what a form got is newer than this
+    if (sends === before) await show(response, next); // else what a form got is newer than this
   } catch { say(words.unreachable); }
 }
 
@@ -99,6 +135,7 @@ document.addEventListener("submit", event => {
   event.preventDefault();
   if (form.dataset.sent) return; // a double click
   if (form.dataset.once) form.dataset.sent = "1";
+  saveFirst(form);
   send(form, event.submitter);
 });
 document.addEventListener("change", event => {
@@ -112,6 +149,7 @@ document.addEventListener("input", event => {
 });
 document.addEventListener("click", event => {
   const link = event.target.closest("a[href]");
+  if (link && link.getAttribute("href")[0] !== "#") saveFirst(null);
   if (link && waiting.length && !event.ctrlKey && !event.metaKey && !event.shiftKey) { event.preventDefault(); leaving = link.href; }
   const copy = event.target.closest("[data-copy]");
   if (copy) {

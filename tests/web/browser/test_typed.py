@@ -1,0 +1,67 @@
+"""What somebody has typed outlives every answer that takes the page's place."""
+
+from __future__ import annotations
+
+import pytest
+
+from web.browsing import come_in
+from web.test_page import draft
+from web.walk import settled
+
+
+@pytest.fixture
+def gate(context, opened):
+    """The gate of a draft, in a browser."""
+    opened.edit("k", k="4")
+    draft(opened)
+    tab = come_in(context, opened.server)
+    tab.goto(f"{opened.server.door.origin}/release")
+    return tab
+
+
+def test_answers_are_saved_before_attacks_are_tried_and_a_name_half_typed_stays(gate, opened):
+    gate.fill("[name=who]", "Health services")
+    gate.select_option("[name=kind]", "restricted")
+    gate.fill("#sign-form [name=comment]", "seen")
+    gate.click("#attack-form button")
+    gate.click("#sign-form [name=name]")
+    gate.keyboard.type("Ada")
+    gate.keyboard.press("ArrowLeft")
+    gate.wait_for_selector("#gate tr:has-text('Attacks tried') .ok")
+    gate.keyboard.type("d")
+    assert gate.input_value("#sign-form [name=name]") == "Adda"
+    assert gate.input_value("#sign-form [name=comment]") == "seen"
+    assert gate.input_value("[name=who]") == "Health services"
+    context = (opened.server.project.folder / "release.yaml").read_text()
+    assert "Health services" in context
+    assert "restricted" in context
+
+
+def test_a_refusal_stands_above_the_fields_and_changes_none(gate):
+    gate.check("#answers [value=some]")
+    gate.fill("[name=purpose]", "Waiting times")
+    gate.click("#answers button.main")
+    gate.wait_for_selector("#error:focus >> text=none is named")
+    assert gate.input_value("[name=purpose]") == "Waiting times"
+    assert gate.is_checked("#answers [value=some]")
+    gate.check("#answers [value=none]")
+    gate.click("#answers button.main")
+    gate.wait_for_selector("#gate tr:has-text('Other releases of these people') .ok")
+    assert not gate.query_selector("#error")
+
+
+def test_a_control_that_saves_by_itself_goes_back_where_it_is_refused(gate, opened):
+    gate.goto(f"{opened.server.door.origin}/promises")
+    settled(gate)
+    gate.evaluate("document.getElementById('k').removeAttribute('min')")
+    gate.fill("#k", "1")
+    gate.press("#k", "Tab")
+    gate.wait_for_selector("#error >> text=must be a whole number")
+    assert gate.input_value("#k") == "4"
+
+
+def test_answers_are_saved_when_a_link_leaves_the_gate(gate, opened):
+    gate.fill("[name=purpose]", "Waiting times")
+    gate.click(".steps a[href='/promises']")
+    gate.wait_for_url("**/promises")
+    assert "Waiting times" in (opened.server.project.folder / "release.yaml").read_text()
