@@ -15,10 +15,10 @@ from shoal.data.table import Column, Table
 from shoal.errors import InfeasibleError, InputError, PartyError
 from shoal.fusion.conversation import Conversation
 from shoal.fusion.ground import pack, packed_size, unpack
+from shoal.fusion.kinds import unchanged
 from shoal.fusion.methods.party_tds import MOST_LABELS
 from shoal.fusion.wire.parser import parse_json
 from shoal.policy.agreement import Agreement
-from shoal.policy.agreement_model import PartyModel
 from shoal.search.specialization import MOST_CHILDREN
 
 MOST_HEAD = 1 << 28  # bytes of the texts of a column
@@ -81,7 +81,7 @@ def column_head(content: bytes | bytearray) -> tuple[str, list[str], int]:
     return name, texts, end
 
 
-def unpack_column(content: bytearray, rows: int) -> tuple[str, list[str], np.ndarray]:
+def unpack_column(content: bytes | bytearray, rows: int) -> tuple[str, list[str], np.ndarray]:
     """Name, texts and codes of a column; raises PartyError where it is not one of so many rows."""
     try:
         name, texts, end = column_head(content)
@@ -145,7 +145,7 @@ class SharedColumns:
                 raise InputError(
                     "label: takes too many values to be a class; name another attribute"
                 )
-            self._conversation.send_long_to_owners(MessageKind.LABEL, pack_column("", names, codes))
+            self._conversation.send_to_owners(MessageKind.LABEL, pack_column("", names, codes))
             return names, codes.astype(np.int64)
         names, codes = self._received(sender, "", MessageKind.LABEL)
         if own is not None and (own[0] != names or not np.array_equal(own[1], codes)):
@@ -168,22 +168,18 @@ class SharedColumns:
         """The columns of all owners that are published unchanged: those said in this kind."""
         columns = {}
         for owner in self._agreement.owners:
-            model = self._agreement.party(owner)
-            assert isinstance(model, PartyModel)
-            plain = [name for name, a in model.attributes.items() if a.role == "plain"]
-            is_early = kind == MessageKind.SENSITIVE
-            for name in (n for n in plain if (n in self._agreement.diverse) == is_early):
+            for name in unchanged(self._agreement, owner, kind):
                 if owner == self._name:
                     texts, codes = restricted_column(self._input.plain[name], self._rows)
                     packed = pack_column(name, texts, codes)
-                    self._conversation.send_long_to_owners(kind, packed)
+                    self._conversation.send_to_owners(kind, packed)
                 else:
                     texts, codes = self._received(owner, name, kind)
                 columns[name] = texts, codes
         return columns
 
     def _received(self, owner: str, name: str, kind: MessageKind) -> Codes:
-        content = self._conversation.link.receive_long(owner, kind)
+        content = self._conversation.link.receive(owner, kind)
         with said_by(owner, kind):
             sent_name, texts, codes = unpack_column(content, len(self._rows))
         if kind != MessageKind.LABEL and sent_name != name:
@@ -207,7 +203,6 @@ class PartyInput:
     def read(cls, agreement: Agreement, name: str, table: Table) -> PartyInput:
         """What the agreement asks of this party's table; raises InputError with every finding."""
         party = agreement.party(name)
-        assert isinstance(party, PartyModel)
         join = agreement.model.join
         absent = [column for column in (join, *party.attributes) if column not in table.names]
         if absent:

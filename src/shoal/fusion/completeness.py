@@ -2,7 +2,7 @@
 
 How many there are and how long they are follows from public counts: the records that every owner
 announced, the people in common, and the rounds, which are the batches and the last one without a
-winner. It shares no code with the parties.
+winner. It shares no code with the parties, but the table of who says what to whom.
 """
 
 from __future__ import annotations
@@ -12,22 +12,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from shoal.connectors.party.messages import MessageKind
+from shoal.fusion.kinds import spoken
 from shoal.policy.agreement import Agreement
 
 Said = dict[tuple[str, str], list[tuple[int, bytes]]]  # by sender and receiver: kind and content
 _POINT = 32  # bytes, as of a seal and a key
 _HEAD = 8  # bytes: the length before a long message
 _KEYS = b"K"  # how a secure round's message begins that belongs to no round
-_ONE_LENGTH = (
-    MessageKind.MASKED,
-    MessageKind.GATHERED,
-    MessageKind.COMMON,
-    MessageKind.KEY,
-    MessageKind.ATOMS,
-    MessageKind.SEAL,
-    MessageKind.END,
-    MessageKind.BYE,  # is not journaled, so none is here
-)
 _SINGLE = (MessageKind.SEAL, MessageKind.END, MessageKind.KEY, MessageKind.ATOMS)
 _SAID_TO_ALL = (
     MessageKind.LABEL,
@@ -95,15 +86,25 @@ def _by_length(
     agreement: Agreement, rolls: Mapping[str, Mapping[str, int]], people: int, said: Said
 ) -> list[str]:
     """Kinds of which every channel has a number of bytes that is known, and most have none."""
-    expected = _expected(agreement, rolls, people)
+    everybody = sum(roll["records"] for roll in rolls.values())
     findings = []
     for (sender, receiver), messages in said.items():
-        for kind in _ONE_LENGTH:
+        records = rolls[sender]["records"] if sender in rolls else 0
+        sizes = {
+            MessageKind.MASKED: _POINT * everybody or None,  # no chunk of nobody
+            MessageKind.GATHERED: _HEAD + _POINT * records,
+            MessageKind.COMMON: _HEAD + _POINT * people,
+            MessageKind.KEY: _POINT,
+            MessageKind.ATOMS: _POINT,
+            MessageKind.SEAL: _POINT,
+            MessageKind.END: 0,
+            MessageKind.BYE: None,  # is not journaled, so none is here
+        }
+        expected = spoken(agreement, sender, receiver)
+        for kind, usual in sizes.items():
             contents = _of_kind(messages, kind)
-            size = expected.get((sender, receiver, kind))
+            size = usual if kind in expected else None
             found = sum(map(len, contents)) if contents else None
-            if size == 0 and kind == MessageKind.MASKED:
-                size = None  # no chunk of nobody
             if found != size:
                 findings.append(
                     f"{sender} to {receiver}: {found or 0} bytes of '{kind.name.lower()}', where"
@@ -112,35 +113,6 @@ def _by_length(
             if kind in _SINGLE and len(contents) > 1:
                 findings.append(f"{sender} to {receiver}: '{kind.name.lower()}' more than once")
     return findings
-
-
-def _expected(
-    agreement: Agreement, rolls: Mapping[str, Mapping[str, int]], people: int
-) -> dict[tuple[str, str, MessageKind], int]:
-    """Bytes by sender, receiver and kind; what is not here must not be."""
-    owners, collector = agreement.owners, agreement.collector
-    is_keyed = agreement.model.joining.name == "keyed"
-    expected = {}
-    for place, owner in enumerate(owners):
-        following = owners[(place + 1) % len(owners)]
-        if not is_keyed and following != owner:
-            everybody = sum(roll["records"] for roll in rolls.values())
-            expected[owner, following, MessageKind.MASKED] = _POINT * everybody
-        if len(owners) == 1 and collector == owner:
-            continue
-        if owner != collector:
-            records = rolls[owner]["records"] if owner in rolls else 0
-            expected[owner, collector, MessageKind.GATHERED] = _HEAD + _POINT * records
-            expected[collector, owner, MessageKind.COMMON] = _HEAD + _POINT * people
-        if is_keyed and owner != owners[0]:
-            expected[owners[0], owner, MessageKind.KEY] = _POINT
-    for sender, receiver in _between_owners(agreement):
-        expected[sender, receiver, MessageKind.SEAL] = _POINT
-        if agreement.model.before is not None:
-            expected[sender, receiver, MessageKind.ATOMS] = _POINT
-    if agreement.model.helper is not None:
-        expected[owners[0], agreement.model.helper.name, MessageKind.END] = 0
-    return expected
 
 
 def _labels(agreement: Agreement, rolls: Mapping[str, Mapping[str, int]], said: Said) -> list[str]:
@@ -184,17 +156,14 @@ def _rounds(agreement: Agreement, said: Said) -> list[str]:
     ]
     rounds = sum(batches) + 1 if agreement.bids else 0
     findings = []
-    is_clear = agreement.model.maximum.name == "clear"
     for (sender, receiver), messages in said.items():
+        expected = spoken(agreement, sender, receiver)
         bids = len(_of_kind(messages, MessageKind.BIDS))
-        if bids != (rounds if is_clear and {sender, receiver} <= set(owners) else 0):
+        if bids != (rounds if MessageKind.BIDS in expected else 0):
             findings.append(f"{sender} to {receiver}: {bids} bids in {rounds} rounds")
         shares = _of_kind(messages, MessageKind.SHARES)
-        computes = (
-            agreement.bids and not is_clear and {sender, receiver} <= set(agreement.computing)
-        )
         is_whole = not shares
-        if computes:
+        if MessageKind.SHARES in expected:
             keys = _sessions(agreement, sender, receiver, said)
             is_whole = _is_whole(shares, rounds, keys, sender not in owners)
         if not is_whole:

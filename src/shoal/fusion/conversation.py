@@ -38,15 +38,10 @@ class Conversation:
         for owner in self.other_owners:
             self.link.send(owner, kind, content)
 
-    def send_long_to_owners(self, kind: MessageKind, content: bytes | memoryview) -> None:
-        """Sends a message of any length to every other owner."""
-        for owner in self.other_owners:
-            self.link.send_long(owner, kind, content)
-
     def exchange(self, kind: MessageKind, content: bytes) -> dict[str, bytes]:
         """Sends a message to every other owner; returns what each of them sent."""
         self.send_to_owners(kind, content)
-        return {owner: self.link.receive(owner, kind) for owner in self.other_owners}
+        return {owner: bytes(self.link.receive(owner, kind)) for owner in self.other_owners}
 
     def remember(self, what: bytes, make: Callable[[], bytes], number: int = 0) -> bytes:
         """What the journal has under this key; made and written there the first time."""

@@ -87,7 +87,7 @@ class IdJoin:
             key = self._conversation.remember(_KEY, lambda: os.urandom(32))
             self._conversation.send_to_owners(MessageKind.KEY, key)
         else:
-            key = self._link.receive(self._owners[0], MessageKind.KEY)
+            key = bytes(self._link.receive(self._owners[0], MessageKind.KEY))
         work = partial(keyed_ids, agreement=self._agreement.hash, key=key)
         return points_of(b"".join(_each(work, chunks, workers)))
 
@@ -137,11 +137,11 @@ class IdJoin:
                 (owner, points if owner == self._name else self._gathered(owner, sizes[owner]))
                 for owner in self._owners
             )
-        self._link.send_long(collector, MessageKind.GATHERED, points.view(np.uint8).data)
-        return points_of(self._link.receive_long(collector, MessageKind.COMMON))
+        self._link.send(collector, MessageKind.GATHERED, points.view(np.uint8).data)
+        return points_of(self._link.receive(collector, MessageKind.COMMON))
 
     def _gathered(self, owner: str, records: int | None = None) -> np.ndarray:
-        points = points_of(self._link.receive_long(owner, MessageKind.GATHERED))
+        points = points_of(self._link.receive(owner, MessageKind.GATHERED))
         if records is not None and len(points) != records:
             raise refused(owner, MessageKind.GATHERED, "has more or fewer ids than records")
         return points
@@ -153,7 +153,7 @@ class IdJoin:
             common = common[:0]
         for owner in self._owners:
             if owner != self._name:
-                self._link.send_long(owner, MessageKind.COMMON, common.view(np.uint8).data)
+                self._link.send(owner, MessageKind.COMMON, common.view(np.uint8).data)
         return common
 
 
@@ -201,7 +201,7 @@ class _Passing:
             if len(chunk) != POINT * min(CHUNK, self._points - i * CHUNK):
                 raise refused(self._sender, MessageKind.MASKED, "has more or fewer ids than agreed")
             if i >= first:
-                yield chunk
+                yield bytes(chunk)
 
 
 def _each(work: Work, chunks: Iterable[Any], workers: Executor | None) -> Iterator[bytes]:

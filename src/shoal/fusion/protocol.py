@@ -349,9 +349,9 @@ class PartyProtocol:
         for owner in self._agreement.owners:
             numbers = self._agreement.numbers_of(owner)
             if owner == self._name and numbers:
-                self._conversation.send_long_to_owners(MessageKind.HULLS, own)
+                self._conversation.send_to_owners(MessageKind.HULLS, own)
             elif numbers:
-                content = self._link.receive_long(owner, MessageKind.HULLS)
+                content = self._link.receive(owner, MessageKind.HULLS)
                 with said_by(owner, MessageKind.HULLS):
                     party.narrow(content, numbers)
 
@@ -420,24 +420,21 @@ class Instructions:
         assert sensitive is not None
         if judged is not None:
             verdict = VALID if len(np.unique(judged[0])) >= judged[1] else REFUSED
-            self._conversation.send_long_to_owners(MessageKind.VERDICT, verdict)
+            self._conversation.send_to_owners(MessageKind.VERDICT, verdict)
         else:
-            verdict = bytes(self._link.receive_long(self._judge, MessageKind.VERDICT))
+            verdict = bytes(self._link.receive(self._judge, MessageKind.VERDICT))
         require_values(sensitive.attribute, sensitive.l, holds=verdict == VALID)
 
     def steps(self, party: BiddingParty, winner: str, steps: int) -> None:
         """Does the winner's steps: its own ones are sent to the others, another's are received."""
         if winner == self._name:
             valid = self._asked(party, steps)
-            batch = party.specialize(valid, valid < steps)
-            self._conversation.send_to_owners(MessageKind.BATCH, batch)
+            self._say(party.specialize(valid, valid < steps))
             return
         party.lose()
         if self._judge == self._name:
             self._answer(party, winner, steps)
-        batch = self._link.receive(winner, MessageKind.BATCH)
-        with said_by(winner, MessageKind.BATCH):
-            party.apply(batch)
+        self._follow(party, winner)
 
     def turn(self, party: TurnParty, owner: str) -> None:
         """Does what the owner decides whose turn it is."""
@@ -449,13 +446,19 @@ class Instructions:
                     batch = party.decide(verdict)
             else:
                 batch = party.decide()
-            self._conversation.send_long_to_owners(MessageKind.BATCH, batch)
+            self._say(batch)
             return
         if asks and self._judge == self._name:
             self._judged(party, owner)
-        content = self._link.receive_long(owner, MessageKind.BATCH)
+        self._follow(party, owner)
+
+    def _say(self, batch: bytes) -> None:
+        self._conversation.send_to_owners(MessageKind.BATCH, batch)
+
+    def _follow(self, party: FusionParty, owner: str) -> None:
+        batch = self._link.receive(owner, MessageKind.BATCH)
         with said_by(owner, MessageKind.BATCH):
-            party.apply(content)
+            party.apply(batch)
 
     def _asked(self, party: BiddingParty, steps: int) -> int:
         """How many of the planned steps are valid: all, or those before the first refused one."""
@@ -475,13 +478,13 @@ class Instructions:
     def _verdict(self, proposal: bytes) -> bytes:
         """What the judge says of a proposal."""
         assert self._judge is not None
-        self._link.send_long(self._judge, MessageKind.PROPOSAL, proposal)
-        return bytes(self._link.receive_long(self._judge, MessageKind.VERDICT))
+        self._link.send(self._judge, MessageKind.PROPOSAL, proposal)
+        return bytes(self._link.receive(self._judge, MessageKind.VERDICT))
 
     def _judged(self, party: BiddingParty | TurnParty, asks: str) -> bytes:
         """What this party, the judge, says of another one's proposal."""
-        proposal = self._link.receive_long(asks, MessageKind.PROPOSAL)
+        proposal = self._link.receive(asks, MessageKind.PROPOSAL)
         with said_by(asks, MessageKind.PROPOSAL):
             verdict = party.judge(proposal)
-        self._link.send_long(asks, MessageKind.VERDICT, verdict)
+        self._link.send(asks, MessageKind.VERDICT, verdict)
         return verdict

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -57,6 +57,8 @@ class PartyModel(_Strict):
 class HelperModel(_Strict):
     """The party that computes the secure maximum with two owners, and compares keyed ids."""
 
+    table: ClassVar[None] = None
+    attributes: ClassVar[Mapping[str, FusedAttribute]] = {}
     name: str
     address: str | None = None
     certificate: str | None = None

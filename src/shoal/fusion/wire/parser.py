@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,6 +84,7 @@ class Terms:
 
     hash: what every message carries. limits: what this party takes, by sender and kind. owners,
     ahead: no round has a winner or steps beyond. helper: the party that learns no result.
+    in_pieces: of which kinds a message comes after its length.
     """
 
     hash: bytes
@@ -91,6 +92,7 @@ class Terms:
     owners: int = 2
     ahead: int = 1
     helper: str | None = None
+    in_pieces: Collection[MessageKind] = ()
 
     @property
     def most_frame(self) -> int:
