@@ -12,9 +12,9 @@ import polars as pl
 from shoal.connectors.party.messages import MessageKind, refused, said_by
 from shoal.data.person_names import names_of
 from shoal.data.table import Column, Table
-from shoal.errors import InfeasibleError, InputError, PartyError
+from shoal.errors import InfeasibleError, InputError
 from shoal.fusion.conversation import Conversation
-from shoal.fusion.ground import pack, packed_size, unpack
+from shoal.fusion.ground import pack, packed_size, unfit, unpack
 from shoal.fusion.kinds import unchanged
 from shoal.fusion.methods.party_tds import MOST_LABELS
 from shoal.fusion.wire.parser import parse_json
@@ -97,9 +97,7 @@ def unpack_column(content: bytes | bytearray, rows: int) -> tuple[str, list[str]
         if rows and int(codes.max()) >= len(texts):
             raise ValueError
     except ValueError:
-        raise PartyError(
-            "another party: sent a column that can't be read; run the same version everywhere"
-        ) from None
+        raise unfit("sent a column that can't be read") from None
     return name, texts, codes
 
 

@@ -10,7 +10,7 @@ numbered as they are made, so all owners give them the same numbers.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from shoal.data.taxonomy import Span, Taxonomy
 from shoal.errors import PartyError
-from shoal.fusion.ground import REFUSED, VALID, Ground, pack, packed_size, unpack
+from shoal.fusion.ground import REFUSED, VALID, Ground, pack, unfit, unpack_all
 
 
 class LocalCut(NamedTuple):
@@ -140,24 +140,30 @@ def _splits_atoms(atoms: np.ndarray, k: int) -> np.ndarray:
 
 def _children_in_use(taxonomy: Taxonomy, span: Span, codes: np.ndarray) -> tuple[Span, ...] | None:
     """The children, in use, of the lowest node over these cells; None where it is a leaf."""
-    lowest, highest = int(codes.min()), int(codes.max())
-    while (children := children_of(taxonomy, span)) is not None:
-        over_all = [child for child in children if child[0] <= lowest and highest <= child[1]]
-        if not over_all:
-            starts = np.array([lo for lo, _ in children])
-            used = np.unique(np.searchsorted(starts, codes, side="right") - 1)
-            return tuple(children[c] for c in used.tolist())
-        span = over_all[0]
-    return None
+    children = children_of(taxonomy, hull(taxonomy, span, codes))
+    if not children:
+        return None
+    starts = np.array([lo for lo, _ in children])
+    used = np.unique(np.searchsorted(starts, codes, side="right") - 1)
+    return tuple(children[c] for c in used.tolist())
 
 
-def children_of(taxonomy: Taxonomy, node: Span) -> list[Span] | None:
-    """The spans of a node's children, None for a leaf."""
+def children_of(taxonomy: Taxonomy, node: Span) -> list[Span]:
+    """The spans of a node's children; a leaf has none."""
     starts = taxonomy.children.get(node)
     if starts is None or node[0] == node[1]:
-        return None
+        return []
     ends = [*starts[1:].tolist(), node[1] + 1]
     return [(lo, end - 1) for lo, end in zip(starts.tolist(), ends, strict=True)]
+
+
+def nodes_over(taxonomy: Taxonomy, node: Span, cells: Span) -> Iterator[Span]:
+    """A node, and below it those that hold all of these cells, down to the lowest."""
+    around = [node]
+    while around:
+        yield around[0]
+        children = children_of(taxonomy, around[0])
+        around = [c for c in children if c[0] <= cells[0] and cells[1] <= c[1]]
 
 
 def fits(taxonomy: Taxonomy, span: Span, parts: Sequence[Span]) -> bool:
@@ -168,38 +174,24 @@ def fits(taxonomy: Taxonomy, span: Span, parts: Sequence[Span]) -> bool:
         low, high = parts[0], parts[-1]
         meets = low[0] == span[0] and high[1] == span[1] and low[1] + 1 == high[0]
         return len(parts) == 2 and meets and low[0] <= low[1] and high[0] <= high[1]
-    while (children := children_of(taxonomy, span)) is not None:
-        if set(parts) <= set(children):
-            return list(parts) == sorted(set(parts))
-        around = [c for c in children if c[0] <= parts[0][0] and parts[-1][1] <= c[1]]
-        if not around:
-            return False
-        span = around[0]
-    return False
+    *_, lowest = nodes_over(taxonomy, span, (parts[0][0], parts[-1][1]))
+    return set(parts) <= set(children_of(taxonomy, lowest)) and list(parts) == sorted(set(parts))
 
 
 def hull(taxonomy: Taxonomy, span: Span, codes: np.ndarray) -> Span:
     """The tightest span within this one that holds all cells; of a hierarchy the lowest node."""
-    lowest, highest = int(codes.min()), int(codes.max())
+    cells = int(codes.min()), int(codes.max())
     if taxonomy.is_number:
-        return lowest, highest
-    while (children := children_of(taxonomy, span)) is not None:
-        over_all = [child for child in children if child[0] <= lowest and highest <= child[1]]
-        if not over_all:
-            return span
-        span = over_all[0]
-    return span
+        return cells
+    *_, lowest = nodes_over(taxonomy, span, cells)
+    return lowest
 
 
 def is_node(taxonomy: Taxonomy, span: Span, within: Span) -> bool:
     """Whether a span lies within another, and is a node where there is a hierarchy."""
     if not within[0] <= span[0] <= span[1] <= within[1]:
         return False
-    node: Span | None = within
-    while not taxonomy.is_number and node is not None and node != span:
-        below = children_of(taxonomy, node) or []
-        node = next((c for c in below if c[0] <= span[0] and span[1] <= c[1]), None)
-    return node is not None
+    return taxonomy.is_number or span in nodes_over(taxonomy, within, span)
 
 
 # Batches of `party-mondrian` on the wire: how groups are cut, and where each row of them ends.
@@ -212,9 +204,7 @@ CAN_NOT = 0  # on the wire: no valid cut
 
 def unreadable() -> PartyError:
     """What is raised for a batch that is none."""
-    return PartyError(
-        "another party: sent a batch that can't be read; run the same version everywhere"
-    )
+    return unfit("sent a batch that can't be read")
 
 
 def said_of(cut: LocalCut | None) -> bytes:
@@ -229,9 +219,7 @@ def allowed(offers: Sequence[LocalCut | None], verdict: bytes | bytearray) -> li
     said = iter(verdict)
     cuts = sum(cut is not None for cut in offers)
     if len(verdict) != cuts or not set(verdict) <= set(VALID + REFUSED):
-        raise PartyError(
-            "another party: judges other cuts than were proposed; run the same version everywhere"
-        )
+        raise unfit("judges other cuts than were proposed")
     return [cut if cut is not None and next(said) == VALID[0] else None for cut in offers]
 
 
@@ -271,18 +259,9 @@ class Tree:
 
     def unpacked(self, packed: bytes, rows: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
         """The group in which each row ends, by the group before; PartyError for a wrong length."""
-        leaf_of_row = {}
-        at = 0
-        for root, leaves in self.roots.items():
-            size = packed_size(len(rows[root]), len(leaves))
-            codes = unpack(packed[at : at + size], len(rows[root]), len(leaves))
-            at += size
-            if int(codes.max()) >= len(leaves):
-                raise unreadable()
-            leaf_of_row[root] = np.array(leaves)[codes]
-        if at != len(packed):
-            raise unreadable()
-        return leaf_of_row
+        sizes = [(len(rows[root]), len(leaves)) for root, leaves in self.roots.items()]
+        codes = zip(self.roots.items(), unpack_all(packed, sizes), strict=True)
+        return {root: np.array(leaves)[own] for (root, leaves), own in codes}
 
     def _leaves(self, group: int) -> list[int]:
         return self._below.get(group, [group])

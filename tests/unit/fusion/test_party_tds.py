@@ -15,9 +15,15 @@ from fusion_cases import Case, cases, owners_of, paper_case
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import PartyError
-from shoal.fusion.batches import batch_roots, decode_steps, final_nodes
 from shoal.fusion.ground import pack, packed_size, unpack
-from shoal.fusion.methods.party_tds import MOST_LABELS, Party, PartyTds, worth_bits
+from shoal.fusion.methods.party_tds import (
+    MOST_LABELS,
+    Party,
+    PartyTds,
+    batch_roots,
+    decode_steps,
+    final_nodes,
+)
 from shoal.search.specialization import UNIT
 from shoal_papers.baselines.party_tds_variants import PartyTdsLiteral, PartyTdsStepwise
 
@@ -131,7 +137,7 @@ def test_a_party_that_loses_is_as_before(data, case):
     party.lose()
     assert party.bid() == first
     assert first == sorted(first, reverse=True)
-    assert max(first) < 1 << (worth_bits("gain-ratio", len(own)) - 1)
+    assert max(first) < 1 << (PartyTds().worth_bits(len(own)) - 1)
 
 
 @settings(max_examples=40, deadline=None)
@@ -150,7 +156,7 @@ def test_codes_of_two_children_take_a_bit_each():
 
 
 def test_bids_of_the_most_labels_fit_the_bits():
-    assert worth_bits("gain-ratio", 3) >= int(np.log2(MOST_LABELS) * UNIT * 3).bit_length() + 1
+    assert PartyTds().worth_bits(3) >= int(np.log2(MOST_LABELS) * UNIT * 3).bit_length() + 1
 
 
 @settings(max_examples=60, deadline=None)

@@ -15,10 +15,9 @@ from fusion_cases import Case, cases, owners_of
 from naive_party_mondrian import groups_of
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import PartyError
-from shoal.fusion.batches import decode_steps
 from shoal.fusion.ground import REFUSED, VALID
 from shoal.fusion.methods.party_mondrian import PartyMondrian
-from shoal.fusion.methods.party_tds import PartyTds
+from shoal.fusion.methods.party_tds import PartyTds, decode_steps
 from shoal_papers.baselines.party_tds_variants import PartyTdsLiteral, PartyTdsStepwise
 
 

@@ -38,8 +38,17 @@ import numpy as np
 
 from shoal.data.parameters import parameter
 from shoal.data.taxonomy import Span
-from shoal.errors import PartyError
-from shoal.fusion.ground import REFUSED, VALID, Ground, pack, packed_size, unpack
+from shoal.fusion.ground import (
+    BREAKS_OFF,
+    OTHER_AGREEMENT,
+    REFUSED,
+    VALID,
+    Ground,
+    pack,
+    packed_size,
+    unfit,
+    unpack_all,
+)
 from shoal.fusion.local_groups import (
     CAN_NOT,
     NUMBER,
@@ -156,19 +165,12 @@ class MondrianParty:
         for group, j in self._first_level():
             cut, at = self._read_cut(proposal, at, group, j)
             cuts += [] if cut is None else [cut]
-        verdict = []
-        for cut in cuts:
-            rows, parts = self.state.rows[cut.group], len(cut.spans)
-            size = packed_size(len(rows), parts)
-            part_of_row = unpack(proposal[at : at + size], len(rows), parts)
-            at += size
-            if int(part_of_row.max()) >= parts:
-                raise unreadable()
-            is_refused = self._ground.refuses(part_of_row, rows)
-            verdict.append(REFUSED if is_refused else VALID)
-        if at != len(proposal):
-            raise unreadable()
-        return b"".join(verdict)
+        rows = [self.state.rows[cut.group] for cut in cuts]
+        sizes = [(len(own), len(cut.spans)) for own, cut in zip(rows, cuts, strict=True)]
+        return b"".join(
+            REFUSED if self._ground.refuses(part_of_row, own) else VALID
+            for own, part_of_row in zip(rows, unpack_all(proposal[at:], sizes), strict=True)
+        )
 
     def decide(self, verdict: bytes | bytearray | None = None) -> bytes:
         """Cuts all groups where an own attribute comes next; says so to the others in a batch.
@@ -221,10 +223,7 @@ class MondrianParty:
             rows = self.state.rows[cut.group]
             is_refused = self._ground.refuses(part_of_row, rows)
             if is_refused or not parts_hold(self._ground, rows, part_of_row, len(parts)):
-                raise PartyError(
-                    "another party: sent a cut that breaks a promise; the run ends, nothing is"
-                    " published"
-                )
+                raise unfit("sent a cut that breaks a promise", BREAKS_OFF)
             self.state.part(cut.group, parts, part_of_row)
             for part, group in enumerate(parts):
                 leaf_of_row[group] = leaves[part_of_row == part]
@@ -312,10 +311,7 @@ class MondrianParty:
             raise unreadable() from None
         cut = LocalCut(group, j, tuple(zip(ends[::2], ends[1::2], strict=True)))
         if not fits(self._ground.taxonomies[j], self.state.spans[group][j], cut.spans):
-            raise PartyError(
-                "another party: sent a cut that is not in its taxonomy; use the same agreement"
-                " everywhere"
-            )
+            raise unfit("sent a cut that is not in its taxonomy", OTHER_AGREEMENT)
         return cut, at + SPAN.size * parts
 
     # What is published
@@ -344,10 +340,7 @@ class MondrianParty:
             self._hulls[j] = {g: (lo, hi) for g, (lo, hi) in zip(groups, by_group, strict=True)}
             for group, span in self._hulls[j].items():
                 if not is_node(self._ground.taxonomies[j], span, self.state.spans[group][j]):
-                    raise PartyError(
-                        "another party: sent a range outside of its group; the run ends, nothing is"
-                        " published"
-                    )
+                    raise unfit("sent a range outside of its group", BREAKS_OFF)
 
     def published(self, attribute: int) -> tuple[list[Span], np.ndarray]:
         """The different spans of an attribute, and which of them each row has; (n,) int64."""
