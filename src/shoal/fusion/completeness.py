@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import permutations
 
 from shoal.connectors.party.messages import MessageKind
 from shoal.fusion.kinds import spoken
@@ -55,20 +56,13 @@ def _of_kind(messages: list[tuple[int, bytes]], kind: MessageKind) -> list[bytes
     return [content for other, content in messages if other == kind]
 
 
-def _between_owners(agreement: Agreement) -> Iterator[tuple[str, str]]:
-    for sender in agreement.owners:
-        for receiver in agreement.owners:
-            if sender != receiver:
-                yield sender, receiver
-
-
 def _rolls(
     agreement: Agreement, people: int, said: Said
 ) -> tuple[dict[str, Mapping[str, int]], list[str]]:
     """The roll of every owner; and what is wrong with it."""
     rolls: dict[str, Mapping[str, int]] = {}
     findings = []
-    for sender, receiver in _between_owners(agreement):
+    for sender, receiver in permutations(agreement.owners, 2):
         contents = _of_kind(said[sender, receiver], MessageKind.ROLL)
         first = said[sender, receiver][:1]
         try:
@@ -121,7 +115,7 @@ def _labels(agreement: Agreement, rolls: Mapping[str, Mapping[str, int]], said: 
     return [
         f"{sender} to {receiver}: "
         + ("no label" if sender == first else "a label, though another party sends it")
-        for sender, receiver in _between_owners(agreement)
+        for sender, receiver in permutations(agreement.owners, 2)
         if bool(_of_kind(said[sender, receiver], MessageKind.LABEL)) != (sender == first)
     ]
 
@@ -130,7 +124,7 @@ def _equal_to_all(agreement: Agreement, said: Said) -> list[str]:
     """What an owner says to all other owners is the same; and all seal the same table, last."""
     findings = []
     seals = set()
-    for sender, receiver in _between_owners(agreement):
+    for sender, receiver in permutations(agreement.owners, 2):
         messages = said[sender, receiver]
         other = next(name for name in agreement.owners if name != sender)
         seals.update(_of_kind(messages, MessageKind.SEAL))

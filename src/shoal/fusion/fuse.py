@@ -131,7 +131,7 @@ def fuse_file(
     agreement = Agreement.of(agreement)
     agreement.rule()  # a method that is not installed is refused before a party is started
     tables = _tables_of(agreement)
-    if agreement.bids and agreement.model.maximum.name == "mpyc" and len(agreement.owners) > 1:
+    if agreement.is_secret and len(agreement.owners) > 1:
         check_computing(len(agreement.computing))
     check_output(agreement, output)
     check_not_read(agreement, *beside)
@@ -260,19 +260,14 @@ def _command(
     release = _release_of(name, folder, output)
     release.parent.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "shoal", "party", "run", name, str(local)]
-    command += [
-        "--ledger",
-        str(folder / "ledgers"),
-        "--keys",
-        str(folder),
-        "--folder",
-        str(folder / name),
-        "-o",
-        str(release),
-    ]
-    if transcript is not None:
-        command += ["--transcript", str(transcript)]
-    return command
+    options = {
+        "--ledger": folder / "ledgers",
+        "--keys": folder,
+        "--folder": folder / name,
+        "-o": release,
+        **({} if transcript is None else {"--transcript": transcript}),
+    }
+    return command + [str(word) for option in options.items() for word in option]
 
 
 def _release_of(name: str, folder: Path, output: str) -> Path:

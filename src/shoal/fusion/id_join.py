@@ -25,8 +25,9 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.party.messages import MessageKind, refused, said_by
-from shoal.errors import InfeasibleError, MissingExtraError, PartyError
+from shoal.errors import InfeasibleError, MissingExtraError
 from shoal.fusion.conversation import Conversation
+from shoal.fusion.ground import unfit
 from shoal.fusion.wire.link import PartyLink
 
 _MANY_IDS = 20_000  # from here on, more processes pay
@@ -53,7 +54,7 @@ class IdJoin:
         sizes: how many records each owner has. Raises InfeasibleError where the tables have too few
         people in common.
         """
-        secret = self._secret()
+        secret = self._conversation.remember(_SECRET, fresh_secret)  # the same after a break
         rng = np.random.default_rng(list(hashlib.sha256(b"order" + secret).digest()))
         own_order = rng.permutation(len(ids))
         chunks = _Chunks(ids, own_order)
@@ -76,10 +77,6 @@ class IdJoin:
         """The helper's part where ids are keyed: it compares what it can't read."""
         self._compare((owner, self._gathered(owner)) for owner in self._owners)
 
-    def _secret(self) -> bytes:
-        """A number that only this party has, the same after a break."""
-        return self._conversation.remember(_SECRET, fresh_secret)
-
     def _keyed(self, chunks: _Chunks, workers: Executor | None) -> np.ndarray:
         """Own ids under the key of all owners, which the first one makes."""
         self._progress("joining: keying the ids")
@@ -89,7 +86,7 @@ class IdJoin:
         else:
             key = bytes(self._link.receive(self._owners[0], MessageKind.KEY))
         work = partial(keyed_ids, agreement=self._agreement.hash, key=key)
-        return points_of(b"".join(_each(work, chunks, workers)))
+        return points_of(b"".join(_each(work, chunks.after(), workers)))
 
     def _through_all(
         self, own: _Chunks, sizes: Mapping[str, int], secret: bytes, workers: Executor | None
@@ -100,7 +97,7 @@ class IdJoin:
         after = self._owners[(position + 1) % len(self._owners)]
         work = partial(masked_ids, agreement=self._agreement.hash, secret=secret)
         if len(self._owners) == 1:
-            return points_of(b"".join(_each(work, own, workers)))
+            return points_of(b"".join(_each(work, own.after(), workers)))
         self._pass_on(after, work, own, "masking the ids", workers)
         again = partial(masked_again, secret=secret)
         for hop in range(1, len(self._owners)):
@@ -108,7 +105,7 @@ class IdJoin:
             passing = _Passing(self._link, before, sizes[self._owners[position - hop]])
             self._pass_on(after, again, passing, stage, workers)
         points = np.empty(len(own.order), dtype=f"S{POINT}")
-        for i, chunk in enumerate(_Passing(self._link, before, len(points))):
+        for i, chunk in enumerate(_Passing(self._link, before, len(points)).after()):
             points[i * CHUNK : (i + 1) * CHUNK] = points_of(chunk)
         return points
 
@@ -173,10 +170,7 @@ class _Chunks:
     def __len__(self) -> int:
         return -(-len(self.order) // CHUNK)
 
-    def __iter__(self) -> Iterator[list[str]]:
-        return self.after(0)
-
-    def after(self, first: int) -> Iterator[list[str]]:
+    def after(self, first: int = 0) -> Iterator[list[str]]:
         """All but the first ones."""
         for start in range(first * CHUNK, len(self.order), CHUNK):
             yield self._ids.gather(self.order[start : start + CHUNK]).to_list()
@@ -191,10 +185,7 @@ class _Passing:
     def __len__(self) -> int:
         return -(-self._points // CHUNK)
 
-    def __iter__(self) -> Iterator[bytes]:
-        return self.after(0)
-
-    def after(self, first: int) -> Iterator[bytes]:
+    def after(self, first: int = 0) -> Iterator[bytes]:
         """All but the first ones, which are received, too."""
         for i in range(len(self)):
             chunk = self._link.receive(self._sender, MessageKind.MASKED)
@@ -300,15 +291,15 @@ def masked_again(points: bytes, secret: bytes) -> bytes:
     Raises PartyError where one is not a point of the group.
     """
     nacl = _nacl()
+    from nacl.exceptions import CryptoError
+
     try:
         return b"".join(
             nacl.crypto_scalarmult_ed25519_noclamp(secret, points[i : i + POINT])
             for i in range(0, len(points), POINT)
         )
-    except (nacl_errors().CryptoError, ValueError, TypeError):
-        raise PartyError(
-            "another party: sent something that is not a masked id; run the same version everywhere"
-        ) from None
+    except (CryptoError, ValueError, TypeError):
+        raise unfit("sent something that is not a masked id") from None
 
 
 def keyed_ids(ids: Sequence[str], agreement: bytes, key: bytes) -> bytes:
@@ -321,10 +312,7 @@ def keyed_ids(ids: Sequence[str], agreement: bytes, key: bytes) -> bytes:
 def points_of(content: bytes | bytearray) -> np.ndarray:
     """The single points of a list; raises PartyError where the last one is incomplete."""
     if len(content) % POINT:
-        raise PartyError(
-            "another party: sent something that is not a list of masked ids; run the same version"
-            " everywhere"
-        )
+        raise unfit("sent something that is not a list of masked ids")
     return np.frombuffer(content, dtype=f"S{POINT}")
 
 
@@ -332,7 +320,7 @@ def distinct_points(points: np.ndarray) -> np.ndarray:
     """The points of one set, ascending; raises PartyError for one that is in it twice."""
     points = np.sort(points)
     if (points[1:] == points[:-1]).any():
-        raise PartyError("another party: names a person twice; the run ends")
+        raise unfit("names a person twice", "the run ends")
     return points
 
 
@@ -362,34 +350,17 @@ def rows_in_order(own: np.ndarray, common: np.ndarray) -> np.ndarray:
     count twice.
     """
     if (common[1:] <= common[:-1]).any():
-        raise PartyError(
-            "another party: names people in common twice or in another order; the run ends"
-        )
+        raise unfit("names people in common twice or in another order", "the run ends")
     order = np.argsort(own)
     rows = np.empty(len(common), dtype=np.int64)
     for start in range(0, len(common), _BLOCK):
         block = common[start : start + _BLOCK]
-        if not len(own):
-            raise _not_in_common()
         nearest = np.searchsorted(own, block, sorter=order)
-        block_rows = order[np.minimum(nearest, len(own) - 1)]
-        if (own[block_rows] != block).any():
-            raise _not_in_common()
+        block_rows = order[np.minimum(nearest, len(own) - 1)] if len(own) else nearest
+        if not len(own) or (own[block_rows] != block).any():
+            raise unfit("claims people in common who are not in this table", "the run ends")
         rows[start : start + _BLOCK] = block_rows
     return rows
-
-
-def _not_in_common() -> PartyError:
-    return PartyError(
-        "another party: claims people in common who are not in this table; the run ends"
-    )
-
-
-def nacl_errors() -> Any:
-    """PyNaCl's errors."""
-    import nacl.exceptions
-
-    return nacl.exceptions
 
 
 def _nacl() -> Any:

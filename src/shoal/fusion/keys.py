@@ -79,15 +79,10 @@ class Keys:
 def check_output(agreement: Agreement, output: str) -> None:
     """Raises InputError where the release can't be written, or would overwrite what is read."""
     files.format_of(output)
-    parent = Path(output).parent
-    certificate = f"{output}.certificate.json"
-    for name in (output, certificate):
-        if Path(name).is_dir() or not parent.is_dir() or not os.access(parent, os.W_OK):
-            raise InputError(
-                f"output '{name}': can't be written; name a file in a folder that exists and is"
-                " writable"
-            )
-    check_not_read(agreement, output, certificate)
+    outputs = output, f"{output}.certificate.json"
+    for name in outputs:
+        files.check_writable(name)
+    check_not_read(agreement, *outputs)
 
 
 def make_folder(folder: Path, what: str) -> None:

@@ -14,12 +14,11 @@ def spoken(agreement: Agreement, sender: str, receiver: str) -> set[MessageKind]
     """The kinds of messages that one party sends to another."""
     owners, model = agreement.owners, agreement.model
     own = agreement.numbers_of(sender)
-    is_keyed, is_clear = model.joining.name == "keyed", model.maximum.name == "clear"
-    compute = agreement.bids and {sender, receiver} <= set(agreement.computing)
+    is_keyed = model.joining.name == "keyed"
     said = {
         MessageKind.GATHERED: sender in owners and receiver == agreement.collector,
         MessageKind.COMMON: sender == agreement.collector and receiver in owners,
-        MessageKind.SHARES: compute and not is_clear,
+        MessageKind.SHARES: agreement.is_secret and {sender, receiver} <= set(agreement.computing),
         MessageKind.END: sender == owners[0] and receiver not in owners,
     }
     if {sender, receiver} <= set(owners):
@@ -30,7 +29,7 @@ def spoken(agreement: Agreement, sender: str, receiver: str) -> set[MessageKind]
             MessageKind.ATOMS: model.before is not None,
             MessageKind.LABEL: True,
             MessageKind.SENSITIVE: bool(unchanged(agreement, sender, MessageKind.SENSITIVE)),
-            MessageKind.BIDS: agreement.bids and is_clear,
+            MessageKind.BIDS: agreement.bids and not agreement.is_secret,
             MessageKind.BATCH: bool(own),
             MessageKind.PROPOSAL: receiver == agreement.judge and bool(own),
             MessageKind.VERDICT: sender == agreement.judge,

@@ -24,7 +24,6 @@ from shoal.fusion.ledger import START, PastFusions, ledger_path, write_ledger
 from shoal.fusion.protocol import run_party
 from shoal.fusion.transcript import FusionResult
 from shoal.policy.agreement import Agreement
-from shoal.policy.agreement_model import PartyModel
 from shoal.policy.binding.table import bind_release
 
 ADDED_DELAY = "SHOAL_ADDED_DELAY_MS"  # holds every message back, for experiments on one machine
@@ -53,18 +52,18 @@ def take_part(
         raise InputError("patience: must be a number of seconds; no party waits for ever")
     agreement = Agreement.load(parties_path)
     agreement.rule()  # refused where it is not installed
-    party = agreement.party(name)
+    table, is_owner = agreement.party(name).table, name in agreement.owners
     if agreed is not None and agreed.lower().removeprefix("sha256:") != agreement.hash.hex():
         raise InputError(
             f"agreement '{parties_path}': its hash is not the one that was signed off; compare the"
             " files"
         )
     identity = Keys.of(name, keys).identity(name, agreement)
-    if isinstance(party, PartyModel) and (party.table is None or output is None):
+    if is_owner and (table is None or output is None):
         raise InputError(
             f"party '{name}': an owner needs a 'table' in the agreement and an output, -o"
         )
-    if isinstance(party, PartyModel) and output is not None:
+    if is_owner and output is not None:
         check_output(agreement, output)
     book = ledger_path(ledger, name)
     try:
@@ -94,9 +93,8 @@ def take_part(
 def _input_of(agreement: Agreement, name: str) -> PartyInput | None:
     """What the party's file holds; None for a helper."""
     party = agreement.party(name)
-    if not isinstance(party, PartyModel):
+    if party.table is None:
         return None
-    assert party.table is not None
     categorical = {*party.attributes, agreement.model.label.attribute}
     table = Table(files.read(str(agreement.base / party.table), categorical).frame)
     return PartyInput.read(agreement, name, table)

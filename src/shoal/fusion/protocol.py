@@ -69,7 +69,7 @@ def run_party(
     earlier fusions. transcript: folder for all messages and the table by row. Returns None for a
     helper. Raises InputError, InfeasibleError or PartyError.
     """
-    if agreement.bids and agreement.model.maximum.name == "mpyc" and len(agreement.owners) > 1:
+    if agreement.is_secret and len(agreement.owners) > 1:
         check_computing(len(agreement.computing))
     name = identity.name
     journal = open_journal(folder, agreement)
@@ -379,14 +379,13 @@ class PartyProtocol:
     def _report(self) -> dict[str, Any]:
         """The run in figures, without a value of the data."""
         agreement = self._agreement
-        is_secure = agreement.bids and agreement.model.maximum.name == "mpyc"
         figures = self._statistics.report(self._link.bytes_sent, self._link.messages_sent)
         return {
             "agreement": agreement.hash.hex(),
             "party": self._name,
             **figures,
             "colluding_parties": (
-                colluding_parties(len(agreement.computing)) if is_secure else None
+                colluding_parties(len(agreement.computing)) if agreement.is_secret else None
             ),
         }
 

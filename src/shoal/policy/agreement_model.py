@@ -132,13 +132,9 @@ class AgreementModel(_Strict):
         return method
 
     @property
-    def owners(self) -> list[str]:
-        return [party.name for party in self.parties]
-
-    @property
-    def participants(self) -> list[str]:
+    def all_parties(self) -> list[PartyModel | HelperModel]:
         """The owners, then the helper."""
-        return [*self.owners, *([self.helper.name] if self.helper else [])]
+        return [*self.parties, *([self.helper] if self.helper else [])]
 
     def attributes(self) -> Iterator[tuple[str, FusedAttribute]]:
         """The attributes of all owners by name, in the order of the file."""
@@ -173,7 +169,7 @@ def name_findings(names: Iterable[str]) -> Iterator[str]:
 
 
 def _party_findings(model: AgreementModel) -> Iterator[str]:
-    names = model.participants
+    names = [party.name for party in model.all_parties]
     yield from name_findings(names)
     yield from (f"party '{name}': is named twice" for name in _repeated(names))
     is_keyed = model.joining.name == "keyed"
