@@ -29,35 +29,6 @@ class LocalCut(NamedTuple):
     spans: tuple[Span, ...]
 
 
-class LocalGroups:
-    """What is common knowledge of n rows: their groups, and each group's span on every attribute.
-
-    rows: (m,) int32 of every group. touched: how many rows all cuts and trials have read.
-    """
-
-    def __init__(self, ground: Ground) -> None:
-        self.rows = {0: np.arange(ground.people, dtype=np.int32)}
-        self.spans = {0: tuple(taxonomy.root for taxonomy in ground.taxonomies)}
-        self.following = 1
-        self.touched = 0
-
-    def divide(self, cut: LocalCut) -> range:
-        """Gives numbers and spans to the parts of a group; `part` gives them their rows."""
-        spans, j = self.spans.pop(cut.group), cut.attribute
-        parts = range(self.following, self.following + len(cut.spans))
-        for group, span in zip(parts, cut.spans, strict=True):
-            self.spans[group] = (*spans[:j], span, *spans[j + 1 :])
-        self.following = parts.stop
-        return parts
-
-    def part(self, group: int, parts: range, part_of_row: np.ndarray) -> None:
-        """Gives the parts of a group their rows. part_of_row: where each row of the group goes."""
-        rows = self.rows.pop(group)
-        self.touched += len(rows)
-        for part, fresh in enumerate(parts):
-            self.rows[fresh] = rows[part_of_row == part]
-
-
 def parts_of(cut: LocalCut, codes: np.ndarray) -> np.ndarray:
     """The part that each of these cells goes to; (m,) int."""
     return np.searchsorted([lo for lo, _ in cut.spans[1:]], codes, side="right")

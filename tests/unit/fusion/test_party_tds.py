@@ -18,7 +18,6 @@ from shoal.errors import PartyError
 from shoal.fusion.ground import pack, packed_size, unpack
 from shoal.fusion.methods.party_tds import (
     MOST_LABELS,
-    Party,
     PartyTds,
     batch_roots,
     decode_steps,
@@ -132,7 +131,7 @@ def test_the_literal_rule_may_take_fewer_rounds_where_it_bars_its_own_way():
 @given(st.data(), cases())
 def test_a_party_that_loses_is_as_before(data, case):
     own = {j: case.codes[j] for j in range(len(case.codes))}
-    party = Party(PartyTds(), case.taxonomies, own, case.classes, case.qids)
+    party = PartyTds().party(case.ground([own]), own)
     first = party.bid()
     party.lose()
     assert party.bid() == first
@@ -199,7 +198,7 @@ def test_the_length_of_a_batch_follows_from_what_everybody_knows(data, case):
 
 def follower():
     case = paper_case()
-    return case, Party(PartyTds(), case.taxonomies, {2: case.codes[2]}, case.classes, case.qids)
+    return case, PartyTds().party(case.ground([{0, 1}, {2}]), {2: case.codes[2]})
 
 
 def salary_batch():

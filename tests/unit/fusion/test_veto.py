@@ -78,7 +78,7 @@ def test_refused_cuts_leave_the_groups_of_one_owner_who_knows_all(data, case, hu
         columns = [party.published(j) for j in range(len(case.codes))]
         found = [
             (tuple(rows.tolist()), tuple(tuple(spans[of[rows[0]]]) for spans, of in columns))
-            for rows in party.state.rows.values()
+            for rows in party.rows.values()
         ]
         assert sorted(found) == expected
 

@@ -54,7 +54,6 @@ from shoal.fusion.local_groups import (
     NUMBER,
     SPAN,
     LocalCut,
-    LocalGroups,
     Tree,
     allowed,
     best_cut,
@@ -115,7 +114,9 @@ class PartyMondrian(FusionMethod):
 class MondrianParty:
     """One owner: says how groups are cut when it is its turn, or does what another one says.
 
-    own: the cells of this party's attributes, (n,) integers, by number. steps: all cuts.
+    own: the cells of this party's attributes, (n,) integers, by number. rows: of every group, (m,)
+    int32. spans: of every group, its span on every attribute. steps: all cuts. touched: how many
+    rows all cuts and trials have read.
     """
 
     def __init__(self, rule: PartyMondrian, ground: Ground, own: Mapping[int, np.ndarray]) -> None:
@@ -124,7 +125,10 @@ class MondrianParty:
         self._own = own
         heaviest = max(ground.weights)
         self._units = [max(1, round(w / heaviest * _UNIT)) for w in ground.weights]
-        self.state = LocalGroups(ground)
+        self.rows = {0: np.arange(ground.people, dtype=np.int32)}
+        self.spans = {0: tuple(taxonomy.root for taxonomy in ground.taxonomies)}
+        self.touched = 0
+        self._following = 1  # the number of the next group
         self._refused: dict[int, frozenset[int]] = {0: frozenset()}
         self._waiting: dict[int, list[int]] = {owner: [] for owner in sorted(set(ground.owners))}
         self._turns = 0
@@ -133,11 +137,6 @@ class MondrianParty:
         self.steps: list[LocalCut] = []
         self._fresh: deque[int] = deque()
         self._put(0, None)
-
-    @property
-    def touched(self) -> int:
-        """How many rows all cuts and trials have read."""
-        return self.state.touched
 
     def warm_up(self) -> None:
         """Nothing here is compiled."""
@@ -155,7 +154,7 @@ class MondrianParty:
         said = [NUMBER.pack(self._turns), *map(said_of, self._offers)]
         for cut in self._offers:
             if cut is not None:
-                codes = self._own[cut.attribute][self.state.rows[cut.group]]
+                codes = self._own[cut.attribute][self.rows[cut.group]]
                 said.append(pack(parts_of(cut, codes).astype(np.uint32), len(cut.spans)))
         return b"".join(said)
 
@@ -165,7 +164,7 @@ class MondrianParty:
         for group, j in self._first_level():
             cut, at = self._read_cut(proposal, at, group, j)
             cuts += [] if cut is None else [cut]
-        rows = [self.state.rows[cut.group] for cut in cuts]
+        rows = [self.rows[cut.group] for cut in cuts]
         sizes = [(len(own), len(cut.spans)) for own, cut in zip(rows, cuts, strict=True)]
         return b"".join(
             REFUSED if self._ground.refuses(part_of_row, own) else VALID
@@ -180,7 +179,7 @@ class MondrianParty:
         """
         offers = None if verdict is None else iter(allowed(self._offers, verdict))
         said = [NUMBER.pack(self._turns)]
-        first, before = self.state.following, dict(self.state.rows)
+        first, before = self._following, dict(self.rows)
         cuts = []
         for group, j in self._coming(self._ground.owners[min(self._own)]):
             cut = self._best(group, j) if offers is None else next(offers)
@@ -188,12 +187,12 @@ class MondrianParty:
             if cut is None:
                 self._refuse(group, j)
             else:
-                codes = self._own[j][self.state.rows[group]]
+                codes = self._own[j][self.rows[group]]
                 parts = self._divide(cut)
-                self.state.part(group, parts, parts_of(cut, codes))
+                self._part(group, parts, parts_of(cut, codes))
                 cuts.append((cut, parts))
         self._turns += 1
-        return b"".join([*said, Tree(cuts, first).packed(before, self.state.rows)])
+        return b"".join([*said, Tree(cuts, first).packed(before, self.rows)])
 
     def _first_level(self) -> list[tuple[int, int]]:
         """The groups of this turn and their next attributes, while nothing is done yet."""
@@ -203,28 +202,28 @@ class MondrianParty:
 
     def _best(self, group: int, j: int) -> LocalCut | None:
         """The cut of a group on an own attribute; None where it has none, or the judge refuses."""
-        rows = self.state.rows[group]
+        rows = self.rows[group]
         codes = self._own[j][rows]
-        self.state.touched += len(rows)
-        cut = best_cut(self._ground, group, j, self.state.spans[group][j], rows, codes)
+        self.touched += len(rows)
+        cut = best_cut(self._ground, group, j, self.spans[group][j], rows, codes)
         if cut is not None and self._ground.refuses(parts_of(cut, codes), rows):
             return None
         return cut
 
     def apply(self, batch: bytes | bytearray) -> None:
         """Does what another owner decided; raises PartyError where that can't be right."""
-        first = self.state.following
+        first = self._following
         cuts, packed = self._read(batch)
         tree = Tree(cuts, first)
-        leaf_of_row = tree.unpacked(packed, self.state.rows)
+        leaf_of_row = tree.unpacked(packed, self.rows)
         for cut, parts in cuts:
             leaves = leaf_of_row.pop(cut.group)
             part_of_row = tree.part_of_leaf(parts)[leaves - first]
-            rows = self.state.rows[cut.group]
+            rows = self.rows[cut.group]
             is_refused = self._ground.refuses(part_of_row, rows)
             if is_refused or not parts_hold(self._ground, rows, part_of_row, len(parts)):
                 raise unfit("sent a cut that breaks a promise", BREAKS_OFF)
-            self.state.part(cut.group, parts, part_of_row)
+            self._part(cut.group, parts, part_of_row)
             for part, group in enumerate(parts):
                 leaf_of_row[group] = leaves[part_of_row == part]
         self._turns += 1
@@ -243,7 +242,7 @@ class MondrianParty:
     def _next_of(self, group: int) -> int | None:
         """The attribute of the largest score that may still have a cut."""
         best: tuple[int, int] | None = None
-        for j, (lo, hi) in enumerate(self.state.spans[group]):
+        for j, (lo, hi) in enumerate(self.spans[group]):
             if hi > lo and j not in self._refused[group]:
                 width = self._units[j] * (hi - lo) // (self._ground.taxonomies[j].cells - 1)
                 if best is None or width > best[0]:
@@ -266,13 +265,23 @@ class MondrianParty:
 
     def _divide(self, cut: LocalCut) -> range:
         """Gives numbers and spans to the parts of a group, and looks what comes next in them."""
-        parts = self.state.divide(cut)
+        spans, j = self.spans.pop(cut.group), cut.attribute
+        parts = range(self._following, self._following + len(cut.spans))
+        self._following = parts.stop
         self._refused.pop(cut.group)
-        for group in parts:
+        for group, span in zip(parts, cut.spans, strict=True):
+            self.spans[group] = (*spans[:j], span, *spans[j + 1 :])
             self._refused[group] = frozenset()
-            self._put(group, self._ground.owners[cut.attribute])
+            self._put(group, self._ground.owners[j])
         self.steps.append(cut)
         return parts
+
+    def _part(self, group: int, parts: range, part_of_row: np.ndarray) -> None:
+        """Gives the parts of a group their rows. part_of_row: where each row of the group goes."""
+        rows = self.rows.pop(group)
+        self.touched += len(rows)
+        for part, fresh in enumerate(parts):
+            self.rows[fresh] = rows[part_of_row == part]
 
     def _read(self, batch: bytes | bytearray) -> tuple[list[tuple[LocalCut, range]], bytes]:
         """The cuts of a batch with the numbers of their parts, and the packed codes after them."""
@@ -285,7 +294,7 @@ class MondrianParty:
                 self._refuse(group, j)
                 continue
             cuts.append((cut, self._divide(cut)))
-            if self.state.following > 2 * self._ground.people:
+            if self._following > 2 * self._ground.people:
                 raise unreadable()
         return cuts, bytes(batch[at:])
 
@@ -310,7 +319,7 @@ class MondrianParty:
         except (ValueError, struct.error):
             raise unreadable() from None
         cut = LocalCut(group, j, tuple(zip(ends[::2], ends[1::2], strict=True)))
-        if not fits(self._ground.taxonomies[j], self.state.spans[group][j], cut.spans):
+        if not fits(self._ground.taxonomies[j], self.spans[group][j], cut.spans):
             raise unfit("sent a cut that is not in its taxonomy", OTHER_AGREEMENT)
         return cut, at + SPAN.size * parts
 
@@ -324,34 +333,34 @@ class MondrianParty:
         for j in sorted(self._own):
             taxonomy = self._ground.taxonomies[j]
             self._hulls[j] = {
-                group: hull(taxonomy, self.state.spans[group][j], self._own[j][rows])
-                for group, rows in sorted(self.state.rows.items())
+                group: hull(taxonomy, self.spans[group][j], self._own[j][rows])
+                for group, rows in sorted(self.rows.items())
             }
             spans += list(self._hulls[j].values())
         return np.array(spans, dtype="<u4").tobytes()
 
     def narrow(self, hulls: bytes | bytearray, attributes: Sequence[int]) -> None:
         """Takes another owner's hulls of its attributes; PartyError where they can't be right."""
-        groups = sorted(self.state.rows)
+        groups = sorted(self.rows)
         if len(hulls) != SPAN.size * len(groups) * len(attributes):
             raise unreadable()
         spans = np.frombuffer(hulls, dtype="<u4").astype(np.int64).reshape(-1, len(groups), 2)
         for j, by_group in zip(sorted(attributes), spans.tolist(), strict=True):
             self._hulls[j] = {g: (lo, hi) for g, (lo, hi) in zip(groups, by_group, strict=True)}
             for group, span in self._hulls[j].items():
-                if not is_node(self._ground.taxonomies[j], span, self.state.spans[group][j]):
+                if not is_node(self._ground.taxonomies[j], span, self.spans[group][j]):
                     raise unfit("sent a range outside of its group", BREAKS_OFF)
 
     def published(self, attribute: int) -> tuple[list[Span], np.ndarray]:
         """The different spans of an attribute, and which of them each row has; (n,) int64."""
         hulls = self._hulls.get(attribute)
         span_of = {
-            group: self.state.spans[group][attribute] if hulls is None else hulls[group]
-            for group in self.state.rows
+            group: self.spans[group][attribute] if hulls is None else hulls[group]
+            for group in self.rows
         }
         different = sorted(set(span_of.values()))
         number = {span: i for i, span in enumerate(different)}
         codes = np.empty(self._ground.people, dtype=np.int64)
-        for group, rows in self.state.rows.items():
+        for group, rows in self.rows.items():
             codes[rows] = number[span_of[group]]
         return different, codes

@@ -38,7 +38,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.taxonomy import IndexedRequirement, Span, Taxonomy
+from shoal.data.taxonomy import Span
 from shoal.fusion.ground import (
     BREAKS_OFF,
     OTHER_AGREEMENT,
@@ -101,10 +101,7 @@ class TdsRule:
 
     def party(self, ground: Ground, own: Mapping[int, np.ndarray]) -> Party:
         """An owner in the rounds, with the cells of its own attributes."""
-        keeps = _kept_by(ground) if ground.needs_more_than_k else None
-        party = Party(self, ground.taxonomies, own, ground.classes, ground.qids, keeps)
-        party.fewest = 1 if ground.judge is None else 0
-        return party
+        return Party(self, ground, own)
 
     def worth_bits(self, attributes: int) -> int:
         """Bits that hold every bid and its sign: no gain is above log2 of the number of labels."""
@@ -144,36 +141,29 @@ class PartyTds(TdsRule, FusionMethod):
 class Party:
     """One owner in the loop: bids, then specializes if it wins or applies the winner's batch.
 
-    taxonomies: of every attribute, by its number. own: the cells of this party's attributes, (n,)
-    integers, by number.
-    classes: (n,) integer label of every row. keeps: as in Specialization. A party without
-    attributes of its own only follows.
+    own: the cells of this party's attributes, (n,) integers, by number. A party without attributes
+    of its own only follows.
     """
 
-    def __init__(
-        self,
-        rule: TdsRule,
-        taxonomies: Sequence[Taxonomy],
-        own: Mapping[int, np.ndarray],
-        classes: np.ndarray,
-        qids: Sequence[IndexedRequirement],
-        keeps: Callable[[np.ndarray, np.ndarray], bool] | None = None,
-    ) -> None:
+    def __init__(self, rule: TdsRule, ground: Ground, own: Mapping[int, np.ndarray]) -> None:
         self._rule = rule
         self._own = frozenset(own)
-        self._taxonomies = taxonomies
+        self._taxonomies = ground.taxonomies
         codes = [
-            own[j] if j in own else np.zeros(len(classes), dtype=np.min_scalar_type(t.cells - 1))
-            for j, t in enumerate(taxonomies)
+            own[j] if j in own else np.zeros(ground.people, dtype=np.min_scalar_type(t.cells - 1))
+            for j, t in enumerate(ground.taxonomies)
         ]
-        self.state = Specialization(codes, [t.cells for t in taxonomies], qids, None, keeps)
+        cells = [t.cells for t in ground.taxonomies]
+        keeps = _kept_by(ground) if ground.needs_more_than_k else None
+        self.state = Specialization(codes, cells, ground.qids, None, keeps)
         self._candidates = Candidates(
-            self.state, {j: taxonomies[j] for j in sorted(own)}, classes, rule.score
+            self.state, {j: ground.taxonomies[j] for j in sorted(own)}, ground.classes, rule.score
         )
+        # steps of a batch at least; none where all may be refused
+        self._fewest = 1 if ground.judge is None else 0
         self._plan: list[Taken] = []
         self._judged: list[Done] = []
         self.steps: list[Step] = []
-        self.fewest = 1  # steps of a batch; none where all may be refused
 
     @property
     def touched(self) -> int:
@@ -253,7 +243,7 @@ class Party:
         """Does the steps of another party's batch; raises PartyError where they can't be right."""
         while self._judged:
             self.state.undo(self._judged.pop())
-        steps, packed = decode_steps(batch, fewest=self.fewest)
+        steps, packed = decode_steps(batch, fewest=self._fewest)
         self._place(steps, packed)
         for step in steps:
             self._check(step)
