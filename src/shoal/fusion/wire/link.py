@@ -19,6 +19,7 @@ from shoal.connectors.party.messages import (
     DONE,
     FRAME_HEAD,
     LENGTH,
+    NOT_JOURNALED,
     PIECE,
     LinkLost,
     MessageKind,
@@ -29,7 +30,7 @@ from shoal.connectors.party.messages import (
 from shoal.connectors.party.tls import Endpoint, Identity, Peer
 from shoal.errors import PartyError
 from shoal.fusion.wire.parser import Parser, Terms
-from shoal.fusion.wire.session import POLL, Outbox, Patience, Sessions, left_early
+from shoal.fusion.wire.session import LEFT, POLL, SERVED, Outbox, Patience, Sessions, left_early
 
 _MOST_EARLY = 1 << 14  # messages of a secure round that wait for this party to open the session
 
@@ -130,7 +131,7 @@ class PartyLink:
             for name, stream in self._streams.items():
                 with self._patience.waiting(f"party '{name}'"):
                     stream.result(timeout=max(POLL, until - time.monotonic()))
-                self._sessions.note_served(name)
+                self._sessions.note(SERVED, name)
         except Exception:
             self._sessions.leaving = False
             self._sessions.lose()
@@ -355,7 +356,7 @@ class PartyLink:
         with self._state:
             if not self._sessions.is_current(session):
                 raise LinkLost
-            is_journaled = kind not in (MessageKind.SHARES, MessageKind.BYE)
+            is_journaled = kind not in NOT_JOURNALED
             if is_journaled and number != self._sessions.received[name]:
                 raise PartyError(
                     f"party '{name}': sent a message out of order or a second time; the run ends"
@@ -368,7 +369,7 @@ class PartyLink:
         if kind == MessageKind.SHARES:
             self._hear_shares(name, session, content)
         if kind == MessageKind.BYE and content == DONE:
-            self._sessions.note_left(name)
+            self._sessions.note(LEFT, name)
         return int(kind)
 
     def _hear_shares(self, name: str, session: str, content: bytes) -> None:
