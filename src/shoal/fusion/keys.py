@@ -60,16 +60,15 @@ class Keys:
                 f"party '{name}': the agreement has another certificate than '{self.certificate}';"
                 " make a new agreement"
             )
-        findings = [
+        InputError.raise_for(
             finding
             for other in agreement.participants
             for finding in certificate_findings(
                 agreement.peer(other).certificate, other, str(agreement.party(other).certificate)
             )
-        ]
-        unfit = None if findings else key_finding(key, own, name, str(self.key))
-        if findings or unfit is not None:
-            raise InputError.from_findings([*findings, *([unfit] if unfit else [])])
+        )
+        unfit = key_finding(key, own, name, str(self.key))
+        InputError.raise_for([] if unfit is None else [unfit])
         return Identity(name, peer.address, own, key)
 
 

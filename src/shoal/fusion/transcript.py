@@ -91,6 +91,18 @@ def _whole(path: Path) -> int:
     return at
 
 
+UNREADABLE = (
+    ValueError,
+    LookupError,
+    TypeError,
+    ArithmeticError,
+    RecursionError,
+    StopIteration,
+    struct.error,
+)
+"""What content that is none raises where it is read."""
+
+
 @contextmanager
 def guarded(folder: Path, name: str) -> Iterator[None]:
     """Whatever is wrong with a file of a transcript is one InputError that names it."""
@@ -100,17 +112,7 @@ def guarded(folder: Path, name: str) -> Iterator[None]:
         raise InputError(
             f"transcript '{folder}': lacks '{name}'; gather the folders of all parties in one"
         ) from None
-    except (
-        OSError,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-        struct.error,
-        pl.exceptions.PolarsError,
-    ):
+    except (*UNREADABLE, OSError, AttributeError, pl.exceptions.PolarsError):
         raise InputError(
             f"transcript '{folder}': '{name}' is damaged or not complete; gather the folders again"
         ) from None
@@ -221,9 +223,11 @@ def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:
 class FusionResult:
     """The fused table, its rows in an order that says nothing; and what the run took.
 
-    ledger: of all fusions up to this one, where the agreement has one.
+    ledger: of all fusions up to this one, where the agreement has one. by_row: the table in the
+    order of the joint rows, for a transcript.
     """
 
     published: pl.DataFrame
     statistics: dict[str, Any]
     ledger: bytes | None = None
+    by_row: pl.DataFrame | None = None

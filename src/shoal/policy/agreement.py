@@ -377,10 +377,13 @@ class Agreement:
 def with_endpoints(
     agreement: Agreement, endpoints: dict[str, tuple[str, str]], tables: dict[str, str]
 ) -> dict[str, Any]:
-    """The agreement's content with these addresses and certificates, its paths made absolute."""
+    """The agreement's content with these addresses, certificates and tables, by party; its paths
+    made absolute.
+    """
     content = agreement.model.model_dump(mode="json", exclude_unset=True)
     for party in [*content["parties"], *([content["helper"]] if content.get("helper") else [])]:
-        party["address"], party["certificate"] = endpoints[party["name"]]
+        if party["name"] in endpoints:
+            party["address"], party["certificate"] = endpoints[party["name"]]
         if party["name"] in tables:
             party["table"] = tables[party["name"]]
         for attribute in party.get("attributes", {}).values():

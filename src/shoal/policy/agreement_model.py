@@ -338,18 +338,15 @@ class Domain:
 
     @property
     def taxonomy(self) -> Taxonomy:
-        return (
-            Taxonomy(self.cells, is_number=True)
-            if self.hierarchy is None
-            else Taxonomy.of_tree(self.hierarchy)
-        )
+        if self.hierarchy is not None:
+            return Taxonomy.of_tree(self.hierarchy)
+        return Taxonomy(self.cells, is_number=True)
 
     def text(self, lo: int, hi: int) -> str:
         """What is published for a node."""
         if self.hierarchy is not None:
-            return self.hierarchy.labels[
-                int(self.hierarchy.covering(np.array([lo]), np.array([hi]))[0])
-            ]
+            (node,) = self.hierarchy.covering(np.array([lo]), np.array([hi]))
+            return self.hierarchy.labels[node]
         return self._point(lo) if lo == hi else f"[{self._point(lo)}, {self._point(hi)}]"
 
     def span(self, text: str) -> tuple[int, int]:
@@ -359,11 +356,8 @@ class Domain:
             if node < 0:
                 raise ValueError("not a node")
             return int(self.hierarchy.first[node]), int(self.hierarchy.last[node])
-        ends = (
-            text[1:-1].split(", ")
-            if text.startswith("[") and text not in (self.order or ())
-            else [text, text]
-        )
+        is_range = text.startswith("[") and text not in (self.order or ())
+        ends = text[1:-1].split(", ") if is_range else [text, text]
         lo, hi = (self._cell_of_point(end) for end in ends)
         return lo, hi
 
@@ -382,11 +376,10 @@ class Domain:
 
     def cells_of(self, column: Column, party: str) -> tuple[np.ndarray, list[str]]:
         """The cell of every record, and findings about values without one."""
-        values = (
-            np.array([self._cell(text) for text in column.cells])
-            if self.numbers is None
-            else self._grid(column)
-        )
+        if self.numbers is None:
+            values = np.array([self._cell(text) for text in column.cells])
+        else:
+            values = self._grid(column)
         outside = values < 0
         if not outside.any():
             return values.astype(np.min_scalar_type(self.cells - 1))[column.codes], []
