@@ -25,6 +25,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.party.messages import MessageKind, refused, said_by
+from shoal.data.cores import available
 from shoal.errors import InfeasibleError, MissingExtraError
 from shoal.fusion.conversation import Conversation
 from shoal.fusion.ground import unfit
@@ -35,6 +36,7 @@ _REPORTS = 10  # how often progress is shown while a set of ids is masked
 _SECRET = b"K"  # journal: this party's secret number
 _KEY = b"H"  # journal: the key that the first owner made for all ids
 Work = Callable[[Any], bytes]
+Chunks = Callable[..., Iterator[Any]]  # all, or those from a number on
 
 
 class IdJoin:
@@ -57,7 +59,7 @@ class IdJoin:
         secret = self._conversation.remember(_SECRET, fresh_secret)  # the same after a break
         rng = np.random.default_rng(list(hashlib.sha256(b"order" + secret).digest()))
         own_order = rng.permutation(len(ids))
-        chunks = _Chunks(ids, own_order)
+        chunks = partial(_chunks, ids, own_order)
         with _workers(sum(sizes.values())) as workers:
             if self._agreement.model.joining.name == "keyed":
                 points = self._keyed(chunks, workers)
@@ -75,21 +77,21 @@ class IdJoin:
 
     def help(self) -> None:
         """The helper's part where ids are keyed: it compares what it can't read."""
-        self._compare((owner, self._gathered(owner)) for owner in self._owners)
+        self._compare(None, {})
 
-    def _keyed(self, chunks: _Chunks, workers: Executor | None) -> np.ndarray:
+    def _keyed(self, chunks: Chunks, workers: Executor | None) -> np.ndarray:
         """Own ids under the key of all owners, which the first one makes."""
         self._progress("joining: keying the ids")
-        if self._name == self._owners[0]:
-            key = self._conversation.remember(_KEY, lambda: os.urandom(32))
-            self._conversation.send_to_owners(MessageKind.KEY, key)
-        else:
-            key = bytes(self._link.receive(self._owners[0], MessageKind.KEY))
-        work = partial(keyed_ids, agreement=self._agreement.hash, key=key)
-        return points_of(b"".join(_each(work, chunks.after(), workers)))
+        key = self._conversation.said(
+            self._owners[0],
+            MessageKind.KEY,
+            lambda: self._conversation.remember(_KEY, lambda: os.urandom(32)),
+        )
+        work = partial(keyed_ids, agreement=self._agreement.hash, key=bytes(key))
+        return points_of(b"".join(_each(work, chunks(), workers)))
 
     def _through_all(
-        self, own: _Chunks, sizes: Mapping[str, int], secret: bytes, workers: Executor | None
+        self, own: Chunks, sizes: Mapping[str, int], secret: bytes, workers: Executor | None
     ) -> np.ndarray:
         """Own ids masked by all owners; meanwhile this party masks those of the others."""
         position = self._owners.index(self._name)
@@ -97,30 +99,37 @@ class IdJoin:
         after = self._owners[(position + 1) % len(self._owners)]
         work = partial(masked_ids, agreement=self._agreement.hash, secret=secret)
         if len(self._owners) == 1:
-            return points_of(b"".join(_each(work, own.after(), workers)))
-        self._pass_on(after, work, own, "masking the ids", workers)
+            return points_of(b"".join(_each(work, own(), workers)))
+        records = sizes[self._name]
+        self._pass_on(after, work, own, records, "masking the ids", workers)
         again = partial(masked_again, secret=secret)
         for hop in range(1, len(self._owners)):
             stage = f"masking again what {before} sent (set {hop} of {len(self._owners) - 1})"
-            passing = _Passing(self._link, before, sizes[self._owners[position - hop]])
-            self._pass_on(after, again, passing, stage, workers)
-        points = np.empty(len(own.order), dtype=f"S{POINT}")
-        for i, chunk in enumerate(_Passing(self._link, before, len(points)).after()):
+            size = sizes[self._owners[position - hop]]
+            passing = partial(_passing, self._link, before, size)
+            self._pass_on(after, again, passing, size, stage, workers)
+        points = np.empty(records, dtype=f"S{POINT}")
+        for i, chunk in enumerate(_passing(self._link, before, records)):
             points[i * CHUNK : (i + 1) * CHUNK] = points_of(chunk)
         return points
 
     def _pass_on(
-        self, to: str, work: Work, chunks: _Chunks | _Passing, stage: str, workers: Executor | None
+        self,
+        to: str,
+        work: Work,
+        chunks: Chunks,
+        points: int,
+        stage: str,
+        workers: Executor | None,
     ) -> None:
         """Sends `work` of every chunk; what an earlier run has sent is not made again."""
-        before = self._owners[self._owners.index(self._name) - 1]
-        first = min(self._link.sent_before(to), len(chunks))
-        fresh = _each(work, chunks.after(first), workers)
-        for i in range(len(chunks)):
-            if i * _REPORTS // len(chunks) != (i - 1) * _REPORTS // len(chunks):
-                self._progress(
-                    f"joining: {stage}, {i * _REPORTS // len(chunks) * 100 // _REPORTS} %"
-                )
+        before, count = self._owners[self._owners.index(self._name) - 1], _count(points)
+        first = min(self._link.sent_before(to), count)
+        fresh = _each(work, chunks(first), workers)
+        for i in range(count):
+            tenths = i * _REPORTS // count
+            if tenths != (i - 1) * _REPORTS // count:
+                self._progress(f"joining: {stage}, {tenths * 100 // _REPORTS} %")
             with said_by(before, MessageKind.MASKED):
                 chunk = b"" if i < first else next(fresh)
             self._link.send(to, MessageKind.MASKED, chunk)
@@ -130,69 +139,51 @@ class IdJoin:
         """The points that all owners have, as the collector finds them."""
         collector = self._agreement.collector
         if self._name == collector:
-            return self._compare(
-                (owner, points if owner == self._name else self._gathered(owner, sizes[owner]))
-                for owner in self._owners
-            )
+            return self._compare(points, sizes)
         self._link.send(collector, MessageKind.GATHERED, points.view(np.uint8).data)
         return points_of(self._link.receive(collector, MessageKind.COMMON))
 
-    def _gathered(self, owner: str, records: int | None = None) -> np.ndarray:
-        points = points_of(self._link.receive(owner, MessageKind.GATHERED))
-        if records is not None and len(points) != records:
-            raise refused(owner, MessageKind.GATHERED, "has more or fewer ids than records")
-        return points
-
-    def _compare(self, sets: Iterable[tuple[str, np.ndarray]]) -> np.ndarray:
+    def _compare(self, own: np.ndarray | None, sizes: Mapping[str, int]) -> np.ndarray:
         """What all sets have, sent to the owners; an empty list if too few people are in common."""
-        common = common_points(_each_named(sets))
+        common = common_points(self._sets(own, sizes))
         if len(common) < self._agreement.least_common:
             common = common[:0]
-        for owner in self._owners:
-            if owner != self._name:
-                self._link.send(owner, MessageKind.COMMON, common.view(np.uint8).data)
+        self._conversation.send_to_owners(MessageKind.COMMON, common.view(np.uint8).data)
         return common
 
-
-def _each_named(sets: Iterable[tuple[str, np.ndarray]]) -> Iterator[np.ndarray]:
-    """The sets, each checked while its owner is known."""
-    for owner, points in sets:
-        with said_by(owner, MessageKind.GATHERED):
-            yield distinct_points(points)
-
-
-class _Chunks:
-    """Ids in an order, a chunk at a time."""
-
-    def __init__(self, ids: pl.Series, order: np.ndarray) -> None:
-        self._ids, self.order = ids, order
-
-    def __len__(self) -> int:
-        return -(-len(self.order) // CHUNK)
-
-    def after(self, first: int = 0) -> Iterator[list[str]]:
-        """All but the first ones."""
-        for start in range(first * CHUNK, len(self.order), CHUNK):
-            yield self._ids.gather(self.order[start : start + CHUNK]).to_list()
+    def _sets(self, own: np.ndarray | None, sizes: Mapping[str, int]) -> Iterator[np.ndarray]:
+        """The points of every owner, checked. own: this party's; a helper has none, nor `sizes`."""
+        for owner in self._owners:
+            with said_by(owner, MessageKind.GATHERED):
+                points = own
+                if points is None or owner != self._name:
+                    points = points_of(self._link.receive(owner, MessageKind.GATHERED))
+                if len(points) != sizes.get(owner, len(points)):
+                    raise refused(owner, MessageKind.GATHERED, "has more or fewer ids than records")
+                yield distinct_points(points)
 
 
-class _Passing:
-    """Chunks of points as they come from a party; raises PartyError for one of wrong length."""
+def _chunks(ids: pl.Series, order: np.ndarray, first: int = 0) -> Iterator[list[str]]:
+    """Ids in an order, a chunk at a time, without the first ones."""
+    for start in range(first * CHUNK, len(order), CHUNK):
+        yield ids.gather(order[start : start + CHUNK]).to_list()
 
-    def __init__(self, link: PartyLink, sender: str, points: int) -> None:
-        self._link, self._sender, self._points = link, sender, points
 
-    def __len__(self) -> int:
-        return -(-self._points // CHUNK)
+def _passing(link: PartyLink, sender: str, points: int, first: int = 0) -> Iterator[bytes]:
+    """Chunks of points as they come from a party; the first ones are received, too, and left out.
 
-    def after(self, first: int = 0) -> Iterator[bytes]:
-        """All but the first ones, which are received, too."""
-        for i in range(len(self)):
-            chunk = self._link.receive(self._sender, MessageKind.MASKED)
-            if len(chunk) != POINT * min(CHUNK, self._points - i * CHUNK):
-                raise refused(self._sender, MessageKind.MASKED, "has more or fewer ids than agreed")
-            if i >= first:
-                yield bytes(chunk)
+    Raises PartyError for one of wrong length.
+    """
+    for i in range(_count(points)):
+        chunk = link.receive(sender, MessageKind.MASKED)
+        if len(chunk) != POINT * min(CHUNK, points - i * CHUNK):
+            raise refused(sender, MessageKind.MASKED, "has more or fewer ids than agreed")
+        if i >= first:
+            yield bytes(chunk)
+
+
+def _count(points: int) -> int:
+    return -(-points // CHUNK)
 
 
 def _each(work: Work, chunks: Iterable[Any], workers: Executor | None) -> Iterator[bytes]:
@@ -203,24 +194,20 @@ def _each(work: Work, chunks: Iterable[Any], workers: Executor | None) -> Iterat
     waiting: deque[Future[bytes]] = deque()
     for chunk in chunks:
         waiting.append(workers.submit(work, chunk))
-        if len(waiting) > 2 * _cores():
+        if len(waiting) > 2 * available():
             yield waiting.popleft().result()
     while waiting:
         yield waiting.popleft().result()
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 @contextmanager
 def _workers(ids: int) -> Iterator[Executor | None]:
     """Processes for masking, where there are many ids and several cores."""
-    if ids < _MANY_IDS or _cores() == 1:
+    if ids < _MANY_IDS or available() == 1:
         yield None
         return
     with ProcessPoolExecutor(
-        _cores(), mp_context=get_context("spawn"), initializer=_die_with_party
+        available(), mp_context=get_context("spawn"), initializer=_die_with_party
     ) as workers:
         yield workers
 
