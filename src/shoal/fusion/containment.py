@@ -6,14 +6,16 @@ finished table, every byte must be accounted for, and only kinds of messages on 
 occur. It shares no code with the parties, but the table of who says what to whom.
 
 What it can't turn into facts is random to whoever receives it, as far as the cryptography holds:
-masked ids, and shares of secure rounds. Their lengths follow from public counts, which
-`completeness` compares.
+masked ids, and shares of secure rounds. Their lengths follow from public counts, and are compared
+with them.
 """
 
 from __future__ import annotations
 
 import json
 import struct
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from itertools import permutations
 from pathlib import Path
 
@@ -21,7 +23,6 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.party.messages import MessageKind
-from shoal.fusion.completeness import Said, missing_or_more
 from shoal.fusion.judged_containment import (
     Containment,
     Questions,
@@ -32,12 +33,22 @@ from shoal.fusion.judged_containment import (
     unpacked,
 )
 from shoal.fusion.kinds import in_pieces, spoken, unchanged
-from shoal.fusion.transcript import guarded, read_agreement, read_messages, read_table
+from shoal.fusion.transcript import UNREADABLE, guarded, read_agreement, read_messages, read_table
 from shoal.policy.agreement import Agreement
 from shoal.policy.agreement_model import Domain
 
 _LENGTH = struct.Struct("<Q")
-_POINT = 32
+_POINT = 32  # bytes, as of a seal and a key
+_KEYS = b"K"  # how a secure round's message begins that belongs to no round
+_SINGLE = (MessageKind.SEAL, MessageKind.END, MessageKind.KEY, MessageKind.ATOMS)
+_SAID_TO_ALL = (
+    MessageKind.LABEL,
+    MessageKind.SENSITIVE,
+    MessageKind.BATCH,
+    MessageKind.HULLS,
+    MessageKind.PLAIN,
+    MessageKind.BIDS,
+)
 
 
 def check_transcript(folder: Path) -> Containment:
@@ -53,13 +64,15 @@ def check_transcript(folder: Path) -> Containment:
     found = Containment(agreement.quasi, final)
     found.demand(all(t.equals(table) for t in tables.values()), "the parties' tables differ")
     _check_counts(agreement, table, found)
-    said: Said = {channel: [] for channel in permutations(agreement.participants, 2)}
+    readers = {
+        channel: _Reader(agreement, channel, table, found)
+        for channel in permutations(agreement.participants, 2)
+    }
     for sender in agreement.participants:
         for receiver, kind, content in read_messages(folder, sender, agreement):
-            said[sender, receiver].append((kind, content))
-    readers = {channel: _Reader(agreement, channel, table, found) for channel in said}
-    for channel, messages in said.items():
-        readers[channel].check(messages)
+            readers[sender, receiver].messages.append((kind, content))
+    for reader in readers.values():
+        reader.check()
     questions = None if agreement.judge is None else Questions(agreement, found, table)
     if agreement.bids and questions is not None:
         for owner, (asked, verdicts) in _questions(agreement, readers).items():
@@ -68,7 +81,7 @@ def check_transcript(folder: Path) -> Containment:
     elif not agreement.bids and len(agreement.owners) > 1:
         with found.reading("batches that"):
             _check_turns(agreement, readers, found, questions)
-    found.wrong += missing_or_more(agreement, table.height, said)
+    _check_complete(agreement, table.height, readers, found)
     return found
 
 
@@ -89,7 +102,7 @@ def _check_counts(agreement: Agreement, table: pl.DataFrame, found: Containment)
 
 
 def _questions(
-    agreement: Agreement, readers: dict[tuple[str, str], _Reader]
+    agreement: Agreement, readers: Readers
 ) -> dict[str, tuple[list[tuple[int, bytes]], list[bytes]]]:
     """What each other owner asked the judge, with its batches, and what the judge said to it."""
     judge = agreement.judge
@@ -105,7 +118,7 @@ def _questions(
 
 def _check_turns(
     agreement: Agreement,
-    readers: dict[tuple[str, str], _Reader],
+    readers: Readers,
     found: Containment,
     questions: Questions | None,
 ) -> None:
@@ -135,6 +148,10 @@ class _Reader:
     ) -> None:
         self._agreement = agreement
         self._sender, self._receiver = channel
+        self.where = " to ".join(channel)
+        self.spoken = spoken(agreement, *channel)
+        self.messages: list[tuple[int, bytes]] = []
+        self.said: defaultdict[int, list[bytes]] = defaultdict(list)
         self._table = table
         self._found = found
         self._own = agreement.numbers_of(self._sender)
@@ -142,7 +159,6 @@ class _Reader:
             (j, 0, domain.cells - 1): np.arange(table.height)
             for j, domain in enumerate(agreement.domains)
         }
-        self._spoken = spoken(agreement, *channel)
         self._columns = {
             MessageKind.LABEL: [agreement.model.label.attribute],
             **{
@@ -154,19 +170,38 @@ class _Reader:
         self.hulls = b""
         self.judged: list[tuple[int, bytes]] = []
 
-    def check(self, messages: list[tuple[int, bytes]]) -> None:
+    @property
+    def last(self) -> int | None:
+        """The kind of its last message, those of secure rounds apart."""
+        kinds = [kind for kind, _ in self.messages if kind != MessageKind.SHARES]
+        return kinds[-1] if kinds else None
+
+    def roll(self, people: int) -> Mapping[str, int] | None:
+        """The roll that it begins with; None where that can't be right."""
+        try:
+            (content,) = self.said[MessageKind.ROLL]
+            roll = json.loads(content)
+            fits = type(roll["records"]) is int and type(roll["label"]) is bool
+            fits = fits and roll["records"] >= people and self.messages[0][0] == MessageKind.ROLL
+            return roll if fits else None
+        except UNREADABLE:
+            return None
+
+    def check(self) -> None:
         """All that one party sent to the other, in order."""
-        where = f"{self._sender} to {self._receiver}"
-        known = [(MessageKind(kind), c) for kind, c in messages if kind in set(MessageKind)]
-        self._found.demand(len(known) == len(messages), f"{where}: a message of an unknown kind")
+        for kind, content in self.messages:
+            self.said[kind].append(content)
+        known = [(MessageKind(kind), c) for kind, c in self.messages if kind in set(MessageKind)]
+        is_known = len(known) == len(self.messages)
+        self._found.demand(is_known, f"{self.where}: a message of an unknown kind")
         for kind, content in known:
             self._found.messages[kind.name.lower()] += 1
             self._found.bytes[kind.name.lower()] += len(content)
-        with self._found.reading(f"{where}: a message that"):
+        with self._found.reading(f"{self.where}: a message that"):
             self._read(known)
             is_all = self._receiver not in self._agreement.owners or self._said_all()
             self._found.demand(
-                is_all, f"{where}: less than the table shows, so messages are missing"
+                is_all, f"{self.where}: less than the table shows, so messages are missing"
             )
 
     def _read(self, messages: list[tuple[MessageKind, bytes]]) -> None:
@@ -195,7 +230,7 @@ class _Reader:
 
     def _one(self, kind: MessageKind, content: bytes) -> None:
         """One whole message; lengths that follow from public counts are not compared here."""
-        self._demand(kind in self._spoken, f"'{kind.name.lower()}', which nobody needs")
+        self._demand(kind in self.spoken, f"'{kind.name.lower()}', which nobody needs")
         if kind in (MessageKind.PROPOSAL, MessageKind.VERDICT, MessageKind.BATCH):
             self.judged.append((kind, content))
         if kind in (MessageKind.MASKED, MessageKind.GATHERED, MessageKind.COMMON):
@@ -254,8 +289,145 @@ class _Reader:
         self._found.demand(holds, f"{self._sender}: sent {what}")
 
 
+Readers = dict[tuple[str, str], _Reader]
+
+
 def _spans(domain: Domain, column: pl.Series) -> np.ndarray:
     """First and last cell of every published text; (n, 2)."""
     texts = column.unique().to_list()
     spans = {text: domain.span(text) for text in texts}
     return np.array([spans[text] for text in column.to_list()]).reshape(-1, 2)
+
+
+# Completeness: the transcript has every message that must have been sent, and no other.
+#
+# How many there are and how long they are follows from public counts: the records that every owner
+# announced, the people in common, and the rounds, which are the batches and the last one without a
+# winner.
+
+
+def _check_complete(
+    agreement: Agreement, people: int, readers: Readers, found: Containment
+) -> None:
+    """Whether all that must have been said was, and nothing too often."""
+    rolls: dict[str, Mapping[str, int]] = {}
+    begin = True
+    for sender, receiver in permutations(agreement.owners, 2):
+        roll = readers[sender, receiver].roll(people)
+        fits = roll is not None and rolls.setdefault(sender, roll) == roll
+        found.demand(fits, f"{sender} to {receiver}: does not begin with exactly one roll")
+        begin = begin and fits
+    if begin and len(agreement.owners) > 1:
+        _check_lengths(agreement, rolls, people, readers, found)
+        _check_equal(agreement, rolls, readers, found)
+        _check_rounds(agreement, readers, found)
+
+
+def _check_lengths(
+    agreement: Agreement,
+    rolls: Mapping[str, Mapping[str, int]],
+    people: int,
+    readers: Readers,
+    found: Containment,
+) -> None:
+    """Kinds of which every channel has a number of bytes that is known, and most have none."""
+    everybody = sum(roll["records"] for roll in rolls.values())
+    if agreement.model.before is not None:  # with those whom a ledger withholds
+        lengths = [sum(map(len, r.said[MessageKind.COMMON])) for r in readers.values()]
+        people = max([people, *((length - _LENGTH.size) // _POINT for length in lengths)])
+    for (sender, _), reader in readers.items():
+        records = rolls[sender]["records"] if sender in rolls else 0
+        sizes = {
+            MessageKind.MASKED: _POINT * everybody or None,  # no chunk of nobody
+            MessageKind.GATHERED: _LENGTH.size + _POINT * records,
+            MessageKind.COMMON: _LENGTH.size + _POINT * people,
+            MessageKind.KEY: _POINT,
+            MessageKind.ATOMS: _POINT,
+            MessageKind.SEAL: _POINT,
+            MessageKind.END: 0,
+            MessageKind.BYE: None,  # is not journaled, so none is here
+        }
+        for kind, usual in sizes.items():
+            contents, name = reader.said[kind], kind.name.lower()
+            size = usual if kind in reader.spoken else None
+            length = sum(map(len, contents)) if contents else None
+            found.demand(
+                length == size,
+                f"{reader.where}: {length or 0} bytes of '{name}', where {size or 0} belong",
+            )
+            found.demand(
+                kind not in _SINGLE or len(contents) < 2, f"{reader.where}: '{name}' more than once"
+            )
+
+
+def _check_equal(
+    agreement: Agreement,
+    rolls: Mapping[str, Mapping[str, int]],
+    readers: Readers,
+    found: Containment,
+) -> None:
+    """What an owner says to all other owners is the same; and all seal the same table, last.
+
+    The first owner who has the label sends it, and nobody else does.
+    """
+    first = next((owner for owner in agreement.owners if rolls[owner]["label"]), None)
+    seals = set()
+    for sender, receiver in permutations(agreement.owners, 2):
+        reader = readers[sender, receiver]
+        what = "no label" if sender == first else "a label, though another party sends it"
+        has_label = bool(reader.said[MessageKind.LABEL])
+        found.demand(has_label == (sender == first), f"{reader.where}: {what}")
+        seals.update(reader.said[MessageKind.SEAL])
+        found.demand(reader.last == MessageKind.SEAL, f"{reader.where}: does not end with a seal")
+        other = _first_other(agreement, sender)
+        for kind in _SAID_TO_ALL:
+            found.demand(
+                reader.said[kind] == readers[sender, other].said[kind],
+                f"{reader.where}: another '{kind.name.lower()}' than to {other}",
+            )
+    found.demand(len(seals) < 2, "the owners sealed different tables")
+
+
+def _first_other(agreement: Agreement, owner: str) -> str:
+    return next(name for name in agreement.owners if name != owner)
+
+
+def _check_rounds(agreement: Agreement, readers: Readers, found: Containment) -> None:
+    """Whether every round was computed: by shares of all who compute, or by bids in the clear."""
+    batches = sum(
+        len(readers[owner, _first_other(agreement, owner)].said[MessageKind.BATCH])
+        for owner in agreement.owners
+    )
+    rounds = batches + 1 if agreement.bids else 0
+    for (sender, receiver), reader in readers.items():
+        bids = len(reader.said[MessageKind.BIDS])
+        found.demand(
+            bids == (rounds if MessageKind.BIDS in reader.spoken else 0),
+            f"{reader.where}: {bids} bids in {rounds} rounds",
+        )
+        shares = reader.said[MessageKind.SHARES]
+        is_whole = not shares
+        if MessageKind.SHARES in reader.spoken:
+            # in each session the first of the two sends keys
+            first, second = sorted((sender, receiver), key=agreement.computing.index)
+            keyed = [s for s in readers[first, second].said[MessageKind.SHARES] if s[:1] == _KEYS]
+            is_whole = _is_whole(shares, rounds, len(keyed), sender not in agreement.owners)
+        found.demand(is_whole, f"{reader.where}: not the shares of {rounds} rounds")
+
+
+def _is_whole(shares: list[bytes], rounds: int, sessions: int, is_helper: bool) -> bool:
+    """Whether the lengths are those of so many rounds, which are all computed alike.
+
+    A helper has begun one more when it hears that there is none. After a break, rounds are
+    computed again, and how far the broken one went is not known.
+    """
+    lengths = Counter(len(share) for share in shares if not share.startswith(_KEYS))
+    if not sessions or not lengths:
+        return False
+    if sessions > 1:
+        return sum(lengths.values()) >= rounds
+    for count in lengths.values():
+        begun = count % rounds
+        if count < rounds or begun > (count // rounds if is_helper else 0):
+            return False
+    return True

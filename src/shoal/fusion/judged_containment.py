@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.party.messages import MessageKind
+from shoal.fusion.transcript import UNREADABLE
 from shoal.policy.agreement import Agreement
 
 _VALID = 1
@@ -66,15 +67,7 @@ class Containment:
         """Whatever broken messages raise is a finding about `what`."""
         try:
             yield
-        except (
-            ValueError,
-            LookupError,
-            TypeError,
-            ArithmeticError,
-            RecursionError,
-            StopIteration,
-            struct.error,
-        ) as unread:
+        except UNREADABLE as unread:
             self.wrong.append(f"{what} can't be read ({type(unread).__name__})")
 
 

@@ -1,7 +1,7 @@
 """The table of message kinds: who says what to whom, by the agreement alone.
 
 What a party takes from the others (`limits`) and what an audit expects in a transcript
-(`completeness`, `containment`) follow from it.
+(`containment`) follow from it.
 """
 
 from __future__ import annotations
