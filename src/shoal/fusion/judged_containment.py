@@ -4,7 +4,8 @@ A judge is asked before the others hear of it: step by step, or cut by cut. What
 be what the others then receive, in the same order. What it refuses is a fact that the table does
 not show, agreed by `veto: seen`: it is counted, must be one level below what is published, and must
 be right. A part of a group with too few values has no more of them in the finished table, so a
-refusal that the table does not bear out is found. It shares no code with the parties.
+refusal that the table does not bear out is found. It shares no code with the parties. What the
+check as a whole finds, and how it reads messages, is here, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Groups that are cut one by one: the state of a local recoding among owners, and what may be cut.
+"""Groups that are cut one by one, in a local recoding among owners: what may be cut.
 
 Promise: every group that a cut makes has at least k people, and the asked sensitive values.
 

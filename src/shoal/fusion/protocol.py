@@ -184,10 +184,9 @@ class PartyProtocol:
         """An owner's part."""
         phase = self._statistics.phase
         with phase("join"):
-            roll = self._roll(party_input)
+            sizes, sender = self._roll(party_input)
             rows = self._joined
             if rows is None:
-                sizes = {owner: entry["records"] for owner, entry in roll.items()}
                 rows = IdJoin(self._conversation).rows(party_input.ids, sizes)
             recalled = None
             if self._agreement.model.before is not None:
@@ -197,7 +196,6 @@ class PartyProtocol:
             self._statistics.people = len(rows)
         shared = SharedColumns(self._conversation, party_input, rows)
         with phase("label"):
-            sender = next(owner for owner in self._agreement.owners if roll[owner]["label"])
             labels, classes = shared.label(sender)
             diverse = shared.unchanged(MessageKind.SENSITIVE)
             diverse[self._agreement.model.label.attribute] = labels, classes
@@ -230,16 +228,17 @@ class PartyProtocol:
 
     # The join
 
-    def _roll(self, party_input: PartyInput) -> dict[str, dict[str, Any]]:
-        """How many records each owner has, and whether it has the label."""
+    def _roll(self, party_input: PartyInput) -> tuple[dict[str, int], str]:
+        """How many records each owner has, and the first owner who has the label."""
         own = {"records": len(party_input.ids), "label": party_input.label is not None}
         received = self._conversation.exchange(MessageKind.ROLL, json.dumps(own).encode())
         roll = {owner: parse_roll(content) for owner, content in received.items()}
         roll[self._name] = own
-        if not any(entry["label"] for entry in roll.values()):
+        labelled = [owner for owner in self._agreement.owners if roll[owner]["label"]]
+        if not labelled:
             label = self._agreement.model.label.attribute
             raise InputError(f"label '{label}': is in no party's table; one owner must have it")
-        return roll
+        return {owner: entry["records"] for owner, entry in roll.items()}, labelled[0]
 
     # The rounds
 
