@@ -53,18 +53,17 @@ def take_part(
         raise InputError("patience: must be a number of seconds; no party waits for ever")
     agreement = Agreement.load(parties_path)
     agreement.rule()  # refused where it is not installed
-    table, is_owner = agreement.party(name).table, name in agreement.owners
     if agreed is not None and agreed.lower().removeprefix("sha256:") != agreement.hash.hex():
         raise InputError(
             f"agreement '{parties_path}': its hash is not the one that was signed off; compare the"
             " files"
         )
     identity = Keys.of(name, keys).identity(name, agreement)
-    if is_owner and (table is None or output is None):
-        raise InputError(
-            f"party '{name}': an owner needs a 'table' in the agreement and an output, -o"
-        )
-    if is_owner and output is not None:
+    if name in agreement.owners:
+        if agreement.party(name).table is None or output is None:
+            raise InputError(
+                f"party '{name}': an owner needs a 'table' in the agreement and an output, -o"
+            )
         check_output(agreement, output)
     book = ledger_path(ledger, name)
     try:

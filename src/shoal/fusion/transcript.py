@@ -14,7 +14,7 @@ import os
 import struct
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from io import BufferedRandom
 from pathlib import Path
@@ -81,14 +81,11 @@ def _end(file: BufferedRandom) -> None:
 
 def _whole(path: Path) -> int:
     """Where the last whole record of a message ends."""
-    content = path.read_bytes()
-    at = 0
-    while at + _RECORD.size <= len(content):
-        _, kind, length = _RECORD.unpack_from(content, at)
-        if kind == _END or at + _RECORD.size + length > len(content):
-            break
-        at += _RECORD.size + length
-    return at
+    end = 0
+    with suppress(ValueError, struct.error):
+        for _, _, content in _records(path.read_bytes()):
+            end += _RECORD.size + len(content)
+    return end
 
 
 UNREADABLE = (
