@@ -156,7 +156,7 @@ class SharedColumns:
         """The columns of all owners that are published unchanged: those said in this kind."""
         return {
             name: self._said(owner, name, kind, self.party_input.plain.get(name))
-            for owner in self.conversation.owners
+            for owner in self.conversation.agreement.owners
             for name in unchanged(self.conversation.agreement, owner, kind)
         }
 

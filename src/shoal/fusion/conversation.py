@@ -26,12 +26,8 @@ class Conversation:
     progress: Progress
 
     @property
-    def owners(self) -> list[str]:
-        return self.agreement.owners
-
-    @property
     def other_owners(self) -> list[str]:
-        return [owner for owner in self.owners if owner != self.name]
+        return [owner for owner in self.agreement.owners if owner != self.name]
 
     def send_to_owners(self, kind: MessageKind, content: bytes | memoryview) -> None:
         """Sends a message to every other owner."""

@@ -11,6 +11,7 @@ from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import PartyError
 
 VALID, REFUSED = b"\1", b"\0"  # what a judge says of a proposal
+NO_BATCH = "sent a batch that can't be read"
 BREAKS_OFF = "the run ends, nothing is published"
 OTHER_AGREEMENT = "use the same agreement everywhere"
 

@@ -47,7 +47,7 @@ class IdJoin:
         self._name = conversation.name
         self._agreement = conversation.agreement
         self._link = conversation.link
-        self._owners = conversation.owners
+        self._owners = conversation.agreement.owners
         self._progress = conversation.progress
 
     def rows(self, ids: pl.Series, sizes: Mapping[str, int]) -> np.ndarray:

@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.data.taxonomy import Span, Taxonomy
-from shoal.errors import PartyError
 from shoal.fusion.ground import REFUSED, VALID, Ground, pack, unfit, unpack_all
 
 
@@ -171,11 +170,6 @@ def is_node(taxonomy: Taxonomy, span: Span, within: Span) -> bool:
 NUMBER = struct.Struct("<I")
 SPAN = struct.Struct("<2I")
 CAN_NOT = 0  # on the wire: no valid cut
-
-
-def unreadable() -> PartyError:
-    """What is raised for a batch that is none."""
-    return unfit("sent a batch that can't be read")
 
 
 def said_of(cut: LocalCut | None) -> bytes:

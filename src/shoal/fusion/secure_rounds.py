@@ -148,7 +148,7 @@ class ClearRounds:
         by_owner = {owner: json.loads(content) for owner, content in received.items()}
         by_owner[self._conversation.name] = own
         return secure_maximum.plain_maximum(
-            [by_owner[owner] for owner in self._conversation.owners]
+            [by_owner[owner] for owner in self._conversation.agreement.owners]
         )
 
 

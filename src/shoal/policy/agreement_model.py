@@ -320,7 +320,7 @@ class Domain:
     name: str
     cells: int
     numbers: tuple[Decimal, Decimal] | None = None
-    order: tuple[str, ...] | None = None
+    order: tuple[str, ...] = ()
     hierarchy: Hierarchy | None = None
 
     @classmethod
@@ -356,20 +356,19 @@ class Domain:
             if node < 0:
                 raise ValueError("not a node")
             return int(self.hierarchy.first[node]), int(self.hierarchy.last[node])
-        is_range = text.startswith("[") and text not in (self.order or ())
+        is_range = text.startswith("[") and text not in self.order
         ends = text[1:-1].split(", ") if is_range else [text, text]
         lo, hi = (self._cell_of_point(end) for end in ends)
         return lo, hi
 
     def _cell_of_point(self, text: str) -> int:
         if self.numbers is None:
-            return (self.order or ()).index(text)
+            return self.order.index(text)
         least, step = self.numbers
         return int((Decimal(text) - least) / step)
 
     def _point(self, cell: int) -> str:
         if self.numbers is None:
-            assert self.order is not None
             return self.order[cell]
         least, step = self.numbers
         return format((least + cell * step).normalize(), "f")
@@ -393,17 +392,15 @@ class Domain:
         return values, [message]
 
     def _cell(self, text: str) -> int:
-        if self.hierarchy is not None:
-            node = self.hierarchy.node_of_label(text)
-            leaf = self._leaves.get(text, -1)
-            return leaf if leaf >= 0 else node if 0 <= node < self.cells else -1
-        assert self.order is not None
-        return self.order.index(text) if text in self.order else -1
+        cell = self._labels.get(text, -1)
+        if cell < 0 and self.hierarchy is not None:  # an alias of a leaf, perhaps
+            cell = self.hierarchy.node_of_label(text)
+        return cell if cell < self.cells else -1
 
     @cached_property
-    def _leaves(self) -> dict[str, int]:
-        assert self.hierarchy is not None
-        return {label: leaf for leaf, label in enumerate(self.hierarchy.labels[: self.cells])}
+    def _labels(self) -> dict[str, int]:
+        labels = self.order if self.hierarchy is None else self.hierarchy.labels[: self.cells]
+        return {label: cell for cell, label in enumerate(labels)}
 
     def _grid(self, column: Column) -> np.ndarray:
         assert self.numbers is not None

@@ -40,6 +40,7 @@ from shoal.data.parameters import parameter
 from shoal.data.taxonomy import Span
 from shoal.fusion.ground import (
     BREAKS_OFF,
+    NO_BATCH,
     OTHER_AGREEMENT,
     REFUSED,
     VALID,
@@ -63,7 +64,6 @@ from shoal.fusion.local_groups import (
     parts_hold,
     parts_of,
     said_of,
-    unreadable,
 )
 from shoal.protocols import FusionMethod
 
@@ -295,13 +295,13 @@ class MondrianParty:
                 continue
             cuts.append((cut, self._divide(cut)))
             if self._following > 2 * self._ground.people:
-                raise unreadable()
+                raise unfit(NO_BATCH)
         return cuts, bytes(batch[at:])
 
     def _begin(self, batch: bytes | bytearray) -> int:
         """Where the first group of a batch is said; PartyError where it is not of this turn."""
         if self.turn() is None or batch[: NUMBER.size] != NUMBER.pack(self._turns):
-            raise unreadable()
+            raise unfit(NO_BATCH)
         return NUMBER.size
 
     def _read_cut(
@@ -317,7 +317,7 @@ class MondrianParty:
                 raise ValueError
             ends = struct.unpack_from(f"<{2 * parts}I", batch, at)
         except (ValueError, struct.error):
-            raise unreadable() from None
+            raise unfit(NO_BATCH) from None
         cut = LocalCut(group, j, tuple(zip(ends[::2], ends[1::2], strict=True)))
         if not fits(self._ground.taxonomies[j], self.spans[group][j], cut.spans):
             raise unfit("sent a cut that is not in its taxonomy", OTHER_AGREEMENT)
@@ -343,7 +343,7 @@ class MondrianParty:
         """Takes another owner's hulls of its attributes; PartyError where they can't be right."""
         groups = sorted(self.rows)
         if len(hulls) != SPAN.size * len(groups) * len(attributes):
-            raise unreadable()
+            raise unfit(NO_BATCH)
         spans = np.frombuffer(hulls, dtype="<u4").astype(np.int64).reshape(-1, len(groups), 2)
         for j, by_group in zip(sorted(attributes), spans.tolist(), strict=True):
             self._hulls[j] = {g: (lo, hi) for g, (lo, hi) in zip(groups, by_group, strict=True)}

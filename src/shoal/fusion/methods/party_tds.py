@@ -41,6 +41,7 @@ import numpy as np
 from shoal.data.taxonomy import Span
 from shoal.fusion.ground import (
     BREAKS_OFF,
+    NO_BATCH,
     OTHER_AGREEMENT,
     REFUSED,
     VALID,
@@ -347,7 +348,7 @@ def decode_steps(
             steps.append(Step(attribute, lo, hi, starts))
             at += _STEP.size + 4 * children
     except (ValueError, struct.error):
-        raise unfit("sent a batch that can't be read") from None
+        raise unfit(NO_BATCH) from None
     return steps, batch[at:]
 
 
