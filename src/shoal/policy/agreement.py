@@ -262,13 +262,10 @@ class Agreement:
     @cached_property
     def policy(self) -> Policy:
         """The policy under which anybody can audit the fused table."""
-        attributes: dict[str, Any] = {}
-        for name in self.published[:-1]:
-            declared = self.attribute(name).model_dump(exclude_unset=True, exclude={"grid"})
-            attributes[name] = {
-                key: list(value) if isinstance(value, tuple) else value
-                for key, value in declared.items()
-            }
+        attributes: dict[str, Any] = {
+            name: self.attribute(name).model_dump(mode="json", exclude_unset=True, exclude={"grid"})
+            for name in self.published[:-1]
+        }
         label = self.model.label.attribute
         attributes[label] = {"role": "plain"}
         promises = list(self.model.promises)
