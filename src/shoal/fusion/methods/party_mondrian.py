@@ -32,6 +32,7 @@ import struct
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar
 
 import numpy as np
@@ -51,22 +52,19 @@ from shoal.fusion.ground import (
     unpack_all,
 )
 from shoal.fusion.local_groups import (
-    CAN_NOT,
-    NUMBER,
-    SPAN,
     LocalCut,
-    Tree,
-    allowed,
     best_cut,
     fits,
     hull,
     is_node,
     parts_hold,
     parts_of,
-    said_of,
 )
 from shoal.protocols import FusionMethod
 
+_NUMBER = struct.Struct("<I")
+_SPAN = struct.Struct("<2I")
+_CAN_NOT = 0  # on the wire: no valid cut
 _UNIT = 1 << 24  # the width of a whole domain of the largest weight
 
 
@@ -100,8 +98,8 @@ class PartyMondrian(FusionMethod):
 
     def most_batch(self, records: int, cells: Mapping[int, int]) -> int:
         """Bytes of a batch: fewer than two groups a record, each of which says where it is cut."""
-        said = NUMBER.size * len(cells) + SPAN.size
-        return NUMBER.size + 2 * records * said + packed_size(records, max(records, 2)) + records
+        said = _NUMBER.size * len(cells) + _SPAN.size
+        return _NUMBER.size + 2 * records * said + packed_size(records, max(records, 2)) + records
 
     def most_batches(self, records: int, nodes: int) -> int:
         """How many batches one owner can send: each makes a group, or says that there is none."""
@@ -151,7 +149,7 @@ class MondrianParty:
     def propose(self) -> bytes:
         """The cuts that `decide` would make, as the judge is asked; a batch of one level."""
         self._offers = [self._best(group, j) for group, j in self._first_level()]
-        said = [NUMBER.pack(self._turns), *map(said_of, self._offers)]
+        said = [_NUMBER.pack(self._turns), *map(said_of, self._offers)]
         for cut in self._offers:
             if cut is not None:
                 codes = self._own[cut.attribute][self.rows[cut.group]]
@@ -178,7 +176,7 @@ class MondrianParty:
         is not about the proposed cuts.
         """
         offers = None if verdict is None else iter(allowed(self._offers, verdict))
-        said = [NUMBER.pack(self._turns)]
+        said = [_NUMBER.pack(self._turns)]
         first, before = self._following, dict(self.rows)
         cuts = []
         for group, j in self._coming(self._ground.owners[min(self._own)]):
@@ -300,18 +298,18 @@ class MondrianParty:
 
     def _begin(self, batch: bytes | bytearray) -> int:
         """Where the first group of a batch is said; PartyError where it is not of this turn."""
-        if self.turn() is None or batch[: NUMBER.size] != NUMBER.pack(self._turns):
+        if self.turn() is None or batch[: _NUMBER.size] != _NUMBER.pack(self._turns):
             raise unfit(NO_BATCH)
-        return NUMBER.size
+        return _NUMBER.size
 
     def _read_cut(
         self, batch: bytes | bytearray, at: int, group: int, j: int
     ) -> tuple[LocalCut | None, int]:
         """How a group is cut, None where it is not, and where the next one is said."""
         try:
-            (parts,) = NUMBER.unpack_from(batch, at)
-            at += NUMBER.size
-            if parts == CAN_NOT:
+            (parts,) = _NUMBER.unpack_from(batch, at)
+            at += _NUMBER.size
+            if parts == _CAN_NOT:
                 return None, at
             if parts > self._ground.people:
                 raise ValueError
@@ -321,7 +319,7 @@ class MondrianParty:
         cut = LocalCut(group, j, tuple(zip(ends[::2], ends[1::2], strict=True)))
         if not fits(self._ground.taxonomies[j], self.spans[group][j], cut.spans):
             raise unfit("sent a cut that is not in its taxonomy", OTHER_AGREEMENT)
-        return cut, at + SPAN.size * parts
+        return cut, at + _SPAN.size * parts
 
     # What is published
 
@@ -342,7 +340,7 @@ class MondrianParty:
     def narrow(self, hulls: bytes | bytearray, attributes: Sequence[int]) -> None:
         """Takes another owner's hulls of its attributes; PartyError where they can't be right."""
         groups = sorted(self.rows)
-        if len(hulls) != SPAN.size * len(groups) * len(attributes):
+        if len(hulls) != _SPAN.size * len(groups) * len(attributes):
             raise unfit(NO_BATCH)
         spans = np.frombuffer(hulls, dtype="<u4").astype(np.int64).reshape(-1, len(groups), 2)
         for j, by_group in zip(sorted(attributes), spans.tolist(), strict=True):
@@ -364,3 +362,63 @@ class MondrianParty:
         for group, rows in self.rows.items():
             codes[rows] = number[span_of[group]]
         return different, codes
+
+
+# A batch on the wire: the number of the turn; for each group that comes, in an order that all know,
+# its number of parts and their spans, or 0 where there is no valid cut (all of them 4 bytes); then
+# for every group that was there before, in which group that is left of it each of its rows ends
+
+
+def said_of(cut: LocalCut | None) -> bytes:
+    """How a group is cut, as a batch says it."""
+    if cut is None:
+        return _NUMBER.pack(_CAN_NOT)
+    return _NUMBER.pack(len(cut.spans)) + b"".join(_SPAN.pack(*span) for span in cut.spans)
+
+
+def allowed(offers: Sequence[LocalCut | None], verdict: bytes | bytearray) -> list[LocalCut | None]:
+    """The offers that the judge has not refused; PartyError for a verdict about other ones."""
+    said = iter(verdict)
+    cuts = sum(cut is not None for cut in offers)
+    if len(verdict) != cuts or not set(verdict) <= set(VALID + REFUSED):
+        raise unfit("judges other cuts than were proposed")
+    return [cut if cut is not None and next(said) == VALID[0] else None for cut in offers]
+
+
+class Tree:
+    """The groups that a batch makes of those before it: `roots` and what is left of them."""
+
+    def __init__(self, cuts: Sequence[tuple[LocalCut, range]], first: int) -> None:
+        self._below: dict[int, list[int]] = {}
+        for cut, parts in reversed(cuts):  # later cuts are of groups that earlier ones made
+            self._below[cut.group] = list(chain(*(self._leaves(part) for part in parts)))
+        self.roots = {
+            cut.group: sorted(self._below[cut.group]) for cut, _ in cuts if cut.group < first
+        }
+        self._first = first
+        self._part = np.zeros(sum(len(parts) for _, parts in cuts), dtype=np.int64)
+
+    def part_of_leaf(self, parts: range) -> np.ndarray:
+        """The part that each group ends in, by its number from `first` on; until the next call."""
+        for part, group in enumerate(parts):
+            self._part[np.array(self._leaves(group)) - self._first] = part
+        return self._part
+
+    def packed(self, before: Mapping[int, np.ndarray], rows: Mapping[int, np.ndarray]) -> bytes:
+        """The group in which each row ends. before, rows: of the groups before and after."""
+        pieces = []
+        for root, leaves in self.roots.items():
+            codes = np.empty(len(before[root]), dtype=np.uint32)
+            for code, leaf in enumerate(leaves):
+                codes[np.searchsorted(before[root], rows[leaf])] = code  # rows ascend
+            pieces.append(pack(codes, len(leaves)))
+        return b"".join(pieces)
+
+    def unpacked(self, packed: bytes, rows: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+        """The group in which each row ends, by the group before; PartyError for a wrong length."""
+        sizes = [(len(rows[root]), len(leaves)) for root, leaves in self.roots.items()]
+        codes = zip(self.roots.items(), unpack_all(packed, sizes), strict=True)
+        return {root: np.array(leaves)[own] for (root, leaves), own in codes}
+
+    def _leaves(self, group: int) -> list[int]:
+        return self._below.get(group, [group])
