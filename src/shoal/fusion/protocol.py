@@ -24,13 +24,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.row_order import published_order
 from shoal.data.uncompiled import always
 from shoal.errors import InfeasibleError, InputError, PartyError
-from shoal.fusion.columns import (
-    Codes,
-    PartyInput,
-    SharedColumns,
-    require_values,
-    series_of,
-)
+from shoal.fusion.columns import Codes, PartyInput, SharedColumns, require_values, series_of
 from shoal.fusion.conversation import Conversation, open_journal
 from shoal.fusion.ground import REFUSED, VALID, Ground
 from shoal.fusion.id_join import IdJoin

@@ -51,15 +51,7 @@ from shoal.fusion.ground import (
     unfit,
     unpack_all,
 )
-from shoal.fusion.local_groups import (
-    LocalCut,
-    best_cut,
-    fits,
-    hull,
-    is_node,
-    parts_hold,
-    parts_of,
-)
+from shoal.fusion.local_groups import LocalCut, best_cut, fits, hull, is_node, parts_hold, parts_of
 from shoal.protocols import FusionMethod
 
 _NUMBER = struct.Struct("<I")
