@@ -169,7 +169,7 @@ def _lie(about: str) -> None:
             content = b'{"records": "many"}'
         elif kind == MessageKind.COMMON and about == "common" and len(content) >= 64:
             # a person twice
-            content = content[:32] + content[:32] + content[64:]
+            content = bytes(content[:32]) * 2 + bytes(content[64:])
         send(self, to, kind, content)
 
     PartyLink.send = lying

@@ -20,14 +20,22 @@ import shoal.cli.fuse
 import shoal.cli.main
 import shoal.fusion.party  # noqa: F401
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
-from shoal.fusion.methods.party_tds import Party, PartyTds
+from shoal.fusion.ground import Ground
+from shoal.fusion.methods.party_tds import PartyTds
 from shoal.policy import registry
 
 _taxonomies = Taxonomy(4, {(0, 3): np.array([0, 2])}), Taxonomy(4, is_number=True)
 _codes = np.array([0, 1, 2, 3] * 2, dtype=np.uint8)
 _winner, _follower = (
-    Party(
-        PartyTds(), _taxonomies, own, _codes.astype(np.int64) % 2, [IndexedRequirement((0, 1), 2)]
+    PartyTds().party(
+        Ground(
+            _taxonomies,
+            _codes.astype(np.int64) % 2,
+            [IndexedRequirement((0, 1), 2)],
+            weights=(1.0, 1.0),
+            owners=(0, 1),
+        ),
+        own,
     )
     for own in ({0: _codes}, {1: _codes})
 )

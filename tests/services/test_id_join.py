@@ -29,7 +29,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def two_cores(monkeypatch):
-    monkeypatch.setattr(id_join, "_cores", lambda: 2)
+    monkeypatch.setattr(id_join, "available", lambda: 2)
 
 
 def test_chunks_come_back_in_order_and_few_are_asked_for_ahead(two_cores):
@@ -55,7 +55,7 @@ def test_few_ids_are_masked_without_more_processes():
 
 def test_masking_processes_end_with_a_party_that_is_killed(tmp_path):
     script = tmp_path / "masking.py"
-    script.write_text(MASKING.replace("if __name__", "id_join._cores = lambda: 2\nif __name__"))
+    script.write_text(MASKING.replace("if __name__", "id_join.available = lambda: 2\nif __name__"))
     party = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
     numbers = [int(number) for number in party.stdout.readline().split()]
     assert numbers

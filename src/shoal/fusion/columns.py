@@ -12,13 +12,13 @@ import polars as pl
 from shoal.connectors.party.messages import MessageKind, refused, said_by
 from shoal.data.person_names import names_of
 from shoal.data.table import Column, Table
-from shoal.errors import InfeasibleError, InputError, PartyError
+from shoal.errors import InfeasibleError, InputError
 from shoal.fusion.conversation import Conversation
-from shoal.fusion.ground import pack, packed_size, unpack
+from shoal.fusion.ground import pack, packed_size, unfit, unpack
+from shoal.fusion.kinds import unchanged
 from shoal.fusion.methods.party_tds import MOST_LABELS
 from shoal.fusion.wire.parser import parse_json
 from shoal.policy.agreement import Agreement
-from shoal.policy.agreement_model import PartyModel
 from shoal.search.specialization import MOST_CHILDREN
 
 MOST_HEAD = 1 << 28  # bytes of the texts of a column
@@ -81,7 +81,7 @@ def column_head(content: bytes | bytearray) -> tuple[str, list[str], int]:
     return name, texts, end
 
 
-def unpack_column(content: bytearray, rows: int) -> tuple[str, list[str], np.ndarray]:
+def unpack_column(content: bytes | bytearray, rows: int) -> tuple[str, list[str], np.ndarray]:
     """Name, texts and codes of a column; raises PartyError where it is not one of so many rows."""
     try:
         name, texts, end = column_head(content)
@@ -97,9 +97,7 @@ def unpack_column(content: bytearray, rows: int) -> tuple[str, list[str], np.nda
         if rows and int(codes.max()) >= len(texts):
             raise ValueError
     except ValueError:
-        raise PartyError(
-            "another party: sent a column that can't be read; run the same version everywhere"
-        ) from None
+        raise unfit("sent a column that can't be read") from None
     return name, texts, codes
 
 
@@ -119,73 +117,59 @@ def require_values(name: str, asked: int, holds: bool) -> None:
         )
 
 
+@dataclass(frozen=True)
 class SharedColumns:
     """One owner's part. rows: its row behind every joint one."""
 
-    def __init__(
-        self, conversation: Conversation, party_input: PartyInput, rows: np.ndarray
-    ) -> None:
-        self._conversation = conversation
-        self._agreement = conversation.agreement
-        self._name = conversation.name
-        self._input = party_input
-        self._rows = rows
+    conversation: Conversation
+    party_input: PartyInput
+    rows: np.ndarray
 
     def label(self, sender: str) -> Codes:
         """The class of every row, as the first owner of the label has it.
 
         Raises InputError where this party has the label, too, and differs.
         """
-        column = self._input.label
-        own = None if column is None else restricted_column(column, self._rows)
-        if self._name == sender:
-            assert own is not None
-            names, codes = own
-            if len(names) > MOST_LABELS:
-                raise InputError(
-                    "label: takes too many values to be a class; name another attribute"
-                )
-            self._conversation.send_long_to_owners(MessageKind.LABEL, pack_column("", names, codes))
-            return names, codes.astype(np.int64)
-        names, codes = self._received(sender, "", MessageKind.LABEL)
+        me, column = self.conversation.name, self.party_input.label
+        own = None if column is None else restricted_column(column, self.rows)
+        if me == sender and own is not None and len(own[0]) > MOST_LABELS:
+            raise InputError("label: takes too many values to be a class; name another attribute")
+        names, codes = self._said(sender, "", MessageKind.LABEL, column)
         if own is not None and (own[0] != names or not np.array_equal(own[1], codes)):
             raise InputError(
-                f"label '{self._agreement.model.label.attribute}': parties '{sender}' and"
-                f" '{self._name}' differ on some people; agree whose column counts, and take it out"
-                " of the other table"
+                f"label '{self.conversation.agreement.model.label.attribute}': parties '{sender}'"
+                f" and '{me}' differ on some people; agree whose column counts, and take it out of"
+                " the other table"
             )
         return names, codes.astype(np.int64)
 
     def judged(self) -> tuple[np.ndarray, int] | None:
         """What this party alone knows as the judge: values, and how many a group has at least."""
-        sensitive = self._agreement.model.sensitive
-        if sensitive is None or self._agreement.judge != self._name:
+        agreement = self.conversation.agreement
+        sensitive = agreement.model.sensitive
+        if sensitive is None or agreement.judge != self.conversation.name:
             return None
-        codes = restricted_column(self._input.plain[sensitive.attribute], self._rows)[1]
+        codes = restricted_column(self.party_input.plain[sensitive.attribute], self.rows)[1]
         return codes.astype(np.int64), sensitive.l
 
     def unchanged(self, kind: MessageKind) -> dict[str, Codes]:
         """The columns of all owners that are published unchanged: those said in this kind."""
-        columns = {}
-        for owner in self._agreement.owners:
-            model = self._agreement.party(owner)
-            assert isinstance(model, PartyModel)
-            plain = [name for name, a in model.attributes.items() if a.role == "plain"]
-            is_early = kind == MessageKind.SENSITIVE
-            for name in (n for n in plain if (n in self._agreement.diverse) == is_early):
-                if owner == self._name:
-                    texts, codes = restricted_column(self._input.plain[name], self._rows)
-                    packed = pack_column(name, texts, codes)
-                    self._conversation.send_long_to_owners(kind, packed)
-                else:
-                    texts, codes = self._received(owner, name, kind)
-                columns[name] = texts, codes
-        return columns
+        return {
+            name: self._said(owner, name, kind, self.party_input.plain.get(name))
+            for owner in self.conversation.agreement.owners
+            for name in unchanged(self.conversation.agreement, owner, kind)
+        }
 
-    def _received(self, owner: str, name: str, kind: MessageKind) -> Codes:
-        content = self._conversation.link.receive_long(owner, kind)
+    def _said(self, owner: str, name: str, kind: MessageKind, own: Column | None) -> Codes:
+        """A column as its owner says it. own: this party's, if it has one of this name."""
+
+        def packed() -> bytes:
+            assert own is not None
+            return pack_column(name, *restricted_column(own, self.rows))
+
+        content = self.conversation.said(owner, kind, packed)
         with said_by(owner, kind):
-            sent_name, texts, codes = unpack_column(content, len(self._rows))
+            sent_name, texts, codes = unpack_column(content, len(self.rows))
         if kind != MessageKind.LABEL and sent_name != name:
             raise refused(owner, kind, "is not the column that comes next")
         return texts, codes
@@ -207,7 +191,6 @@ class PartyInput:
     def read(cls, agreement: Agreement, name: str, table: Table) -> PartyInput:
         """What the agreement asks of this party's table; raises InputError with every finding."""
         party = agreement.party(name)
-        assert isinstance(party, PartyModel)
         join = agreement.model.join
         absent = [column for column in (join, *party.attributes) if column not in table.names]
         if absent:
@@ -224,9 +207,7 @@ class PartyInput:
             if domain.name in party.attributes:
                 cells[j], outside = domain.cells_of(table.column(domain.name), name)
                 findings += outside
-        findings += missing
-        if findings:
-            raise InputError.from_findings(findings)
+        InputError.raise_for(findings + missing)
         plain = {n: table.column(n) for n, a in party.attributes.items() if a.role == "plain"}
         return cls(ids, cells, plain, label)
 
@@ -263,6 +244,5 @@ def checked_ids(column: pl.Series, party: str) -> pl.Series:
             f"party '{party}': column '{column.name}' repeats {repeated} ids; a fused table has one"
             " record to a person"
         )
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
     return ids

@@ -3,61 +3,52 @@
 The check reads the messages with full knowledge - the agreement and the finished table by row - and
 turns each into facts: this row has this node of this attribute. Every fact must follow from the
 finished table, every byte must be accounted for, and only kinds of messages on the closed list may
-occur. It shares no code with the parties.
+occur. It shares no code with the parties, but the table of who says what to whom.
 
 What it can't turn into facts is random to whoever receives it, as far as the cryptography holds:
-masked ids, and shares of secure rounds. Their lengths follow from public counts, which
-`completeness` compares.
+masked ids, and shares of secure rounds. Their lengths follow from public counts, and are compared
+with them.
 """
 
 from __future__ import annotations
 
 import json
 import struct
-from collections import Counter
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from shoal.connectors.party.messages import MessageKind
-from shoal.fusion.completeness import Said, missing_or_more
-from shoal.fusion.judged_containment import Questions, Replay
-from shoal.fusion.transcript import guarded, read_agreement, read_messages, read_table
+from shoal.fusion.judged_containment import (
+    Containment,
+    Questions,
+    Replay,
+    children_of,
+    packed_size,
+    steps_of,
+    unpacked,
+)
+from shoal.fusion.kinds import in_pieces, spoken, unchanged
+from shoal.fusion.transcript import UNREADABLE, guarded, read_agreement, read_messages, read_table
 from shoal.policy.agreement import Agreement
-from shoal.policy.agreement_model import Domain, PartyModel
+from shoal.policy.agreement_model import Domain
 
 _LENGTH = struct.Struct("<Q")
-_POINT = 32
-_LONG = (
-    MessageKind.GATHERED,
-    MessageKind.COMMON,
+_POINT = 32  # bytes, as of a seal and a key
+_KEYS = b"K"  # how a secure round's message begins that belongs to no round
+_SINGLE = (MessageKind.SEAL, MessageKind.END, MessageKind.KEY, MessageKind.ATOMS)
+_SAID_TO_ALL = (
     MessageKind.LABEL,
-    MessageKind.PLAIN,
     MessageKind.SENSITIVE,
+    MessageKind.BATCH,
     MessageKind.HULLS,
-    MessageKind.PROPOSAL,
-    MessageKind.VERDICT,
+    MessageKind.PLAIN,
+    MessageKind.BIDS,
 )
-
-
-@dataclass
-class Containment:
-    """What the check found: messages and bytes by kind, facts, and all that is wrong.
-
-    vetoed: facts about people that the table does not show, which a judge saw by `veto: seen`.
-    """
-
-    messages: Counter[str] = field(default_factory=Counter)
-    bytes: Counter[str] = field(default_factory=Counter)
-    facts: int = 0
-    vetoed: int = 0
-    wrong: list[str] = field(default_factory=list)
-
-    @property
-    def holds(self) -> bool:
-        return not self.wrong
 
 
 def check_transcript(folder: Path) -> Containment:
@@ -66,44 +57,40 @@ def check_transcript(folder: Path) -> Containment:
     Raises InputError where the transcript is not complete, or a file of it was changed.
     """
     agreement = read_agreement(folder)
-    containment = Containment()
     tables = {owner: read_table(folder, owner, agreement) for owner in agreement.owners}
     table = tables[agreement.owners[0]]
-    if not all(other.equals(table) for other in tables.values()):
-        containment.wrong.append("the parties' tables differ")
     with guarded(folder, f"{agreement.owners[0]}.rows.csv"):
         final = [_spans(domain, table[domain.name]) for domain in agreement.domains]
-    _check_counts(agreement, table, containment)
-    said: Said = {}
-    readers: list[_Reader] = []
+    found = Containment(agreement.quasi, final)
+    found.demand(all(t.equals(table) for t in tables.values()), "the parties' tables differ")
+    _check_counts(agreement, table, found)
+    readers = {
+        channel: _Reader(agreement, channel, table, found)
+        for channel in permutations(agreement.participants, 2)
+    }
     for sender in agreement.participants:
         for receiver, kind, content in read_messages(folder, sender, agreement):
-            said.setdefault((sender, receiver), []).append((kind, content))
-    for sender in agreement.participants:
-        for receiver in agreement.participants:
-            if receiver != sender:
-                messages = said.setdefault((sender, receiver), [])
-                reader = _Reader(agreement, (sender, receiver), table, final, containment)
-                _check_channel(reader, receiver, messages, containment)
-                readers += [reader] if receiver in agreement.owners else []
-    questions = None if agreement.judge is None else Questions(agreement, final, table)
-    if not agreement.bids:
-        _check_turns(agreement, final, readers, containment, questions)
-    elif questions is not None:
-        _check_questions(agreement, readers, questions, containment)
-    if questions is not None:
-        containment.vetoed = questions.vetoed
-        containment.wrong += questions.wrong
-    containment.wrong += missing_or_more(agreement, table.height, said)
-    return containment
+            readers[sender, receiver].messages.append((kind, content))
+    for reader in readers.values():
+        reader.check()
+    questions = None if agreement.judge is None else Questions(agreement, found, table)
+    if agreement.bids and questions is not None:
+        for owner, (asked, verdicts) in _questions(agreement, readers).items():
+            with found.reading(f"{owner}: asked the judge what"):
+                questions.steps(owner, asked, verdicts)
+    elif not agreement.bids and len(agreement.owners) > 1:
+        with found.reading("batches that"):
+            _check_turns(agreement, readers, found, questions)
+    _check_complete(agreement, table.height, readers, found)
+    return found
 
 
-def _check_counts(agreement: Agreement, table: pl.DataFrame, containment: Containment) -> None:
+def _check_counts(agreement: Agreement, table: pl.DataFrame, found: Containment) -> None:
     for qid in agreement.qids():
         attributes = [agreement.quasi[j] for j in qid.attributes]
         least = table.group_by(attributes).len()["len"].min()
         if not isinstance(least, int) or least < qid.k:
-            containment.wrong.append(
+            found.wrong.append(
                 f"{', '.join(attributes)}: fewer than {qid.k} people share a combination"
             )
     sensitive = agreement.model.sensitive
@@ -111,90 +98,42 @@ def _check_counts(agreement: Agreement, table: pl.DataFrame, containment: Contai
     for name, asked in (agreement.diverse | judged).items():
         least = table.group_by(agreement.quasi).agg(pl.col(name).n_unique())[name].min()
         if not isinstance(least, int) or least < asked:
-            containment.wrong.append(f"{name}: a group has fewer than {asked} different values")
-
-
-def _check_channel(
-    reader: _Reader, receiver: str, messages: list[tuple[int, bytes]], containment: Containment
-) -> None:
-    """All that one party sent to another."""
-    where = f"{reader.sender} to {receiver}"
-    known = [(kind, content) for kind, content in messages if kind in set(MessageKind)]
-    if len(known) < len(messages):
-        containment.wrong.append(f"{where}: a message of an unknown kind")
-    for kind, content in known:
-        containment.messages[MessageKind(kind).name.lower()] += 1
-        containment.bytes[MessageKind(kind).name.lower()] += len(content)
-    try:
-        reader.read(known)
-    except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError, struct.error) as e:
-        containment.wrong.append(f"{where}: a message that can't be read ({type(e).__name__})")
-        return
-    if receiver in reader.owners and not reader.said_all():
-        containment.wrong.append(f"{where}: less than the table shows, so messages are missing")
-
-
-def _check_questions(
-    agreement: Agreement, readers: list[_Reader], questions: Questions, containment: Containment
-) -> None:
-    """What winners asked the judge, and what it said."""
-    for owner, (asked, verdicts) in _questions(agreement, readers).items():
-        try:
-            questions.steps(owner, asked, verdicts)
-        except (ValueError, LookupError, TypeError, StopIteration, struct.error) as unread:
-            containment.wrong.append(
-                f"{owner}: asked the judge what can't be read ({type(unread).__name__})"
-            )
+            found.wrong.append(f"{name}: a group has fewer than {asked} different values")
 
 
 def _questions(
-    agreement: Agreement, readers: list[_Reader]
+    agreement: Agreement, readers: Readers
 ) -> dict[str, tuple[list[tuple[int, bytes]], list[bytes]]]:
     """What each other owner asked the judge, with its batches, and what the judge said to it."""
-    said = {(reader.sender, reader.receiver): reader.judged for reader in readers}
-    judge = agreement.judge or ""
+    judge = agreement.judge
     return {
         owner: (
-            [(kind, c) for kind, c in said[owner, judge] if kind != MessageKind.VERDICT],
-            [content for kind, content in said[judge, owner] if kind == MessageKind.VERDICT],
+            [(kind, c) for kind, c in readers[owner, judge].judged if kind != MessageKind.VERDICT],
+            [c for kind, c in readers[judge, owner].judged if kind == MessageKind.VERDICT],
         )
         for owner in agreement.owners
-        if owner != judge
+        if judge is not None and owner != judge
     }
 
 
 def _check_turns(
     agreement: Agreement,
-    final: list[np.ndarray],
-    readers: list[_Reader],
-    containment: Containment,
+    readers: Readers,
+    found: Containment,
     questions: Questions | None,
 ) -> None:
     """What all turns together say. What an owner says to all others is the same."""
-    said = {reader.sender: reader for reader in readers}
-    if not said:
-        return  # one owner, who said nothing
-    replay = Replay(agreement, final, questions)
-    try:
-        if questions is not None:
-            for owner, (asked, verdicts) in _questions(agreement, readers).items():
-                questions.count(owner, asked, verdicts)
-                proposals = [c for kind, c in asked if kind == MessageKind.PROPOSAL]
-                replay.asked[owner] = list(zip(proposals, verdicts[1:], strict=True))
-        replay.read(
-            {sender: reader.batches for sender, reader in said.items()},
-            {sender: reader.hulls for sender, reader in said.items() if reader.hulls},
-        )
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        ArithmeticError,
-        struct.error,
-    ) as unread:
-        containment.wrong.append(f"batches that can't be read ({type(unread).__name__})")
-    containment.wrong += replay.wrong
-    containment.facts += replay.facts
+    said = {s: reader for (s, r), reader in readers.items() if r in agreement.owners}
+    replay = Replay(agreement, found, questions)
+    for owner, (asked, verdicts) in _questions(agreement, readers).items():
+        assert questions is not None
+        questions.count(owner, asked, verdicts)
+        proposals = [c for kind, c in asked if kind == MessageKind.PROPOSAL]
+        replay.asked[owner] = list(zip(proposals, verdicts[1:], strict=True))
+    replay.read(
+        {sender: reader.batches for sender, reader in said.items()},
+        {sender: reader.hulls for sender, reader in said.items() if reader.hulls},
+    )
 
 
 class _Reader:
@@ -205,32 +144,68 @@ class _Reader:
         agreement: Agreement,
         channel: tuple[str, str],
         table: pl.DataFrame,
-        final: list[np.ndarray],
-        containment: Containment,
+        found: Containment,
     ) -> None:
         self._agreement = agreement
-        self.sender, self.receiver = channel
-        self.owners = agreement.owners
+        self._sender, self._receiver = channel
+        self.where = " to ".join(channel)
+        self.spoken = spoken(agreement, *channel)
+        self.messages: list[tuple[int, bytes]] = []
+        self.said: defaultdict[int, list[bytes]] = defaultdict(list)
         self._table = table
-        self._containment = containment
+        self._found = found
+        self._own = agreement.numbers_of(self._sender)
         self._rows = {
             (j, 0, domain.cells - 1): np.arange(table.height)
             for j, domain in enumerate(agreement.domains)
         }
-        self._final = final
+        self._columns = {
+            MessageKind.LABEL: [agreement.model.label.attribute],
+            **{
+                kind: unchanged(agreement, self._sender, kind)
+                for kind in (MessageKind.SENSITIVE, MessageKind.PLAIN)
+            },
+        }
         self.batches: list[bytes] = []
         self.hulls = b""
         self.judged: list[tuple[int, bytes]] = []
-        party = agreement.party(self.sender)
-        owned = party.attributes if isinstance(party, PartyModel) else {}
-        plain = [name for name, attribute in owned.items() if attribute.role == "plain"]
-        self._sensitive = [name for name in plain if name in agreement.diverse]
-        self._plain = [name for name in plain if name not in agreement.diverse]
 
-    def read(self, messages: list[tuple[int, bytes]]) -> None:
-        """All messages in order."""
-        queue = list(messages)
-        is_long = {*_LONG, *([] if self._agreement.bids else [MessageKind.BATCH])}
+    @property
+    def last(self) -> int | None:
+        """The kind of its last message, those of secure rounds apart."""
+        kinds = [kind for kind, _ in self.messages if kind != MessageKind.SHARES]
+        return kinds[-1] if kinds else None
+
+    def roll(self, people: int) -> Mapping[str, int] | None:
+        """The roll that it begins with; None where that can't be right."""
+        try:
+            (content,) = self.said[MessageKind.ROLL]
+            roll = json.loads(content)
+            fits = type(roll["records"]) is int and type(roll["label"]) is bool
+            fits = fits and roll["records"] >= people and self.messages[0][0] == MessageKind.ROLL
+            return roll if fits else None
+        except UNREADABLE:
+            return None
+
+    def check(self) -> None:
+        """All that one party sent to the other, in order."""
+        for kind, content in self.messages:
+            self.said[kind].append(content)
+        known = [(MessageKind(kind), c) for kind, c in self.messages if kind in set(MessageKind)]
+        is_known = len(known) == len(self.messages)
+        self._found.demand(is_known, f"{self.where}: a message of an unknown kind")
+        for kind, content in known:
+            self._found.messages[kind.name.lower()] += 1
+            self._found.bytes[kind.name.lower()] += len(content)
+        with self._found.reading(f"{self.where}: a message that"):
+            self._read(known)
+            is_all = self._receiver not in self._agreement.owners or self._said_all()
+            self._found.demand(
+                is_all, f"{self.where}: less than the table shows, so messages are missing"
+            )
+
+    def _read(self, messages: list[tuple[MessageKind, bytes]]) -> None:
+        queue, is_long = list(messages), in_pieces(self._agreement)
         while queue:
             kind, content = queue.pop(0)
             if kind in is_long:
@@ -243,23 +218,19 @@ class _Reader:
                 content = content[_LENGTH.size :]
             self._one(kind, content)
 
-    def said_all(self) -> bool:
+    def _said_all(self) -> bool:
         """Whether the sender has said the table's nodes of all its own attributes."""
-        if not self._agreement.bids:
-            return not self._plain and not self._sensitive  # the rest is in all turns together
-        own = [
-            j
-            for j, d in enumerate(self._agreement.domains)
-            if self._agreement.owner_of(d.name) == self.sender
-        ]
-        said = [
-            (self._final[j][rows] == (lo, hi)).all()
+        if self._columns[MessageKind.SENSITIVE] or self._columns[MessageKind.PLAIN]:
+            return False
+        return not self._agreement.bids or all(  # the turns are read together
+            (self._found.final[j][rows] == (lo, hi)).all()
             for (j, lo, hi), rows in self._rows.items()
-            if j in own
-        ]
-        return all(said) and not self._plain and not self._sensitive
+            if j in self._own
+        )
 
-    def _one(self, kind: int, content: bytes) -> None:
+    def _one(self, kind: MessageKind, content: bytes) -> None:
+        """One whole message; lengths that follow from public counts are not compared here."""
+        self._demand(kind in self.spoken, f"'{kind.name.lower()}', which nobody needs")
         if kind in (MessageKind.PROPOSAL, MessageKind.VERDICT, MessageKind.BATCH):
             self.judged.append((kind, content))
         if kind in (MessageKind.MASKED, MessageKind.GATHERED, MessageKind.COMMON):
@@ -269,111 +240,56 @@ class _Reader:
                 set(json.loads(content)) == {"records", "label"},
                 "a roll that says more than it may",
             )
-        elif kind == MessageKind.LABEL:
-            self._column(content, "", self._agreement.model.label.attribute)
-        elif kind == MessageKind.PLAIN:
-            self._column(content, self._plain.pop(0))
-        elif kind == MessageKind.SENSITIVE:
-            self._column(content, self._sensitive.pop(0))
+        elif kind in self._columns:
+            self._column(kind, content)
         elif kind == MessageKind.BATCH and not self._agreement.bids:
             self.batches.append(content)
         elif kind == MessageKind.BATCH:
             self._batch(content)
         elif kind == MessageKind.HULLS:
-            self._demand(self._agreement.has_hulls, "hulls that nobody needs")
             self.hulls += content
-        elif kind == MessageKind.KEY:
-            self._demand(
-                len(content) == 32 and self._agreement.model.joining.name == "keyed",
-                "a key that nobody needs",
-            )
-        elif kind == MessageKind.ATOMS:
-            needs_it = self._agreement.model.before is not None
-            self._demand(len(content) == 32 and needs_it, "a ledger's hash that nobody needs")
-        elif kind == MessageKind.SEAL:
-            self._demand(len(content) == 32, "a seal of the wrong length")
-        elif kind == MessageKind.END:
-            self._demand(not content, "an end that is not empty")
-        elif kind == MessageKind.PROPOSAL:
-            self._demand(self.receiver == self._agreement.judge, "what nobody judges")
-        elif kind == MessageKind.VERDICT:
-            self._demand(self.sender == self._agreement.judge, "a verdict that is not its own")
-        elif kind == MessageKind.BIDS:
-            is_clear = self._agreement.bids and self._agreement.model.maximum.name == "clear"
-            self._demand(is_clear, "bids in the clear")
 
-    def _column(self, content: bytes, sent_name: str, name: str | None = None) -> None:
+    def _column(self, kind: MessageKind, content: bytes) -> None:
         """The published values of a column, row by row."""
+        name = self._columns[kind].pop(0)
         end = _LENGTH.size + _LENGTH.unpack_from(content)[0]
         head, texts = json.loads(content[_LENGTH.size : end])
-        codes = _unpacked(content[end:], self._table.height, len(texts))
+        if len(texts) <= 1 << 16:
+            codes = unpacked(content[end:], self._table.height, len(texts))
+        else:
+            codes = np.frombuffer(content[end:], dtype="<u4").astype(np.int64)
+        if len(codes) != self._table.height or (codes >= len(texts)).any():
+            raise ValueError("codes")
         sent = pl.Series(texts, dtype=pl.String).gather(codes)
-        published = self._table[name or sent_name].fill_null("")
+        published = self._table[name].fill_null("")
         self._demand(
-            head == sent_name and bool((sent == published).all()),
+            head == ("" if kind == MessageKind.LABEL else name) and sent.equals(published),
             "a column that is published otherwise",
         )
-        self._containment.facts += self._table.height
+        self._found.facts += self._table.height
 
     def _batch(self, content: bytes) -> None:
-        numbers = np.frombuffer(content[: len(content) // 4 * 4], dtype="<u4").tolist()
-        steps = []
-        at = 1
-        for _ in range(numbers[0]):
-            attribute, lo, hi, children = numbers[at : at + 4]
-            steps.append((attribute, lo, hi, numbers[at + 4 : at + 4 + children]))
-            at += 4 + children
-        content = content[4 * at :]
-        made = {(j, *span) for j, lo, hi, starts in steps for span in _children(hi, starts)}
+        steps, content = steps_of(content)
+        made = {(j, *span) for j, lo, hi, starts in steps for span in children_of(hi, starts)}
         for attribute, lo, hi, _ in [step for step in steps if step[:3] not in made]:
-            domain = self._agreement.domains[attribute]
-            self._demand(
-                self._agreement.owner_of(domain.name) == self.sender,
-                "a step on another party's attribute",
-            )
+            self._demand(attribute in self._own, "a step on another party's attribute")
             rows = self._rows.pop((attribute, lo, hi))
             inside = [s for s in steps if s[0] == attribute and lo <= s[1] and s[2] <= hi]
-            starts = sorted({start for step in inside for start in step[3]})
-            spans = _children(hi, starts)
-            size = -(-len(rows) * max(len(spans) - 1, 0).bit_length() // 8)
-            codes = _unpacked(content[:size], len(rows), len(spans))
+            spans = children_of(hi, sorted({start for step in inside for start in step[3]}))
+            size = packed_size(len(rows), len(spans))
+            codes = unpacked(content[:size], len(rows), len(spans))
             content = content[size:]
-            nodes = np.array(spans)[codes]
-            final = self._final[attribute][rows]
-            contained = (nodes[:, 0] <= final[:, 0]) & (final[:, 1] <= nodes[:, 1])
-            self._demand(
-                bool(contained.all()),
-                f"{int((~contained).sum())} rows of '{domain.name}' more than is published",
-            )
-            self._containment.facts += len(rows)
+            self._found.compare(attribute, rows, np.array(spans)[codes], f"{self._sender}: sent ")
+            self._found.facts += len(rows)
             for c, span in enumerate(spans):
                 self._rows[attribute, span[0], span[1]] = rows[codes == c]
         self._demand(not content, "bytes after the end of a batch")
 
     def _demand(self, holds: bool, what: str) -> None:
-        if not holds:
-            self._containment.wrong.append(f"{self.sender}: sent {what}")
+        self._found.demand(holds, f"{self._sender}: sent {what}")
 
 
-def _children(hi: int, starts: list[int]) -> list[tuple[int, int]]:
-    return [(lo, end - 1) for lo, end in zip(starts, [*starts[1:], hi + 1], strict=True)]
-
-
-def _unpacked(packed: bytes, rows: int, values: int) -> np.ndarray:
-    """Codes of as few bits as `values` need; raises ValueError where the length is wrong."""
-    bits = max(values - 1, 0).bit_length()
-    if values > 1 << 16:
-        codes = np.frombuffer(packed, dtype="<u4").astype(np.int64)
-    elif len(packed) != -(-rows * bits // 8):
-        raise ValueError("length")
-    else:
-        planes = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=rows * bits).reshape(
-            rows, bits
-        )
-        codes = (planes.astype(np.int64) << np.arange(bits)).sum(axis=1)
-    if len(codes) != rows or (rows and int(codes.max()) >= values):
-        raise ValueError("codes")
-    return codes
+Readers = dict[tuple[str, str], _Reader]
 
 
 def _spans(domain: Domain, column: pl.Series) -> np.ndarray:
@@ -381,3 +297,137 @@ def _spans(domain: Domain, column: pl.Series) -> np.ndarray:
     texts = column.unique().to_list()
     spans = {text: domain.span(text) for text in texts}
     return np.array([spans[text] for text in column.to_list()]).reshape(-1, 2)
+
+
+# Completeness: the transcript has every message that must have been sent, and no other.
+#
+# How many there are and how long they are follows from public counts: the records that every owner
+# announced, the people in common, and the rounds, which are the batches and the last one without a
+# winner.
+
+
+def _check_complete(
+    agreement: Agreement, people: int, readers: Readers, found: Containment
+) -> None:
+    """Whether all that must have been said was, and nothing too often."""
+    rolls: dict[str, Mapping[str, int]] = {}
+    begin = True
+    for sender, receiver in permutations(agreement.owners, 2):
+        roll = readers[sender, receiver].roll(people)
+        fits = roll is not None and rolls.setdefault(sender, roll) == roll
+        found.demand(fits, f"{sender} to {receiver}: does not begin with exactly one roll")
+        begin = begin and fits
+    if begin and len(agreement.owners) > 1:
+        _check_lengths(agreement, rolls, people, readers, found)
+        _check_equal(agreement, rolls, readers, found)
+        _check_rounds(agreement, readers, found)
+
+
+def _check_lengths(
+    agreement: Agreement,
+    rolls: Mapping[str, Mapping[str, int]],
+    people: int,
+    readers: Readers,
+    found: Containment,
+) -> None:
+    """Kinds of which every channel has a number of bytes that is known, and most have none."""
+    everybody = sum(roll["records"] for roll in rolls.values())
+    if agreement.model.before is not None:  # with those whom a ledger withholds
+        lengths = [sum(map(len, r.said[MessageKind.COMMON])) for r in readers.values()]
+        people = max([people, *((length - _LENGTH.size) // _POINT for length in lengths)])
+    for (sender, _), reader in readers.items():
+        records = rolls[sender]["records"] if sender in rolls else 0
+        sizes = {
+            MessageKind.MASKED: _POINT * everybody or None,  # no chunk of nobody
+            MessageKind.GATHERED: _LENGTH.size + _POINT * records,
+            MessageKind.COMMON: _LENGTH.size + _POINT * people,
+            MessageKind.KEY: _POINT,
+            MessageKind.ATOMS: _POINT,
+            MessageKind.SEAL: _POINT,
+            MessageKind.END: 0,
+            MessageKind.BYE: None,  # is not journaled, so none is here
+        }
+        for kind, usual in sizes.items():
+            contents, name = reader.said[kind], kind.name.lower()
+            size = usual if kind in reader.spoken else None
+            length = sum(map(len, contents)) if contents else None
+            found.demand(
+                length == size,
+                f"{reader.where}: {length or 0} bytes of '{name}', where {size or 0} belong",
+            )
+            found.demand(
+                kind not in _SINGLE or len(contents) < 2, f"{reader.where}: '{name}' more than once"
+            )
+
+
+def _check_equal(
+    agreement: Agreement,
+    rolls: Mapping[str, Mapping[str, int]],
+    readers: Readers,
+    found: Containment,
+) -> None:
+    """What an owner says to all other owners is the same; and all seal the same table, last.
+
+    The first owner who has the label sends it, and nobody else does.
+    """
+    first = next((owner for owner in agreement.owners if rolls[owner]["label"]), None)
+    seals = set()
+    for sender, receiver in permutations(agreement.owners, 2):
+        reader = readers[sender, receiver]
+        what = "no label" if sender == first else "a label, though another party sends it"
+        has_label = bool(reader.said[MessageKind.LABEL])
+        found.demand(has_label == (sender == first), f"{reader.where}: {what}")
+        seals.update(reader.said[MessageKind.SEAL])
+        found.demand(reader.last == MessageKind.SEAL, f"{reader.where}: does not end with a seal")
+        other = _first_other(agreement, sender)
+        for kind in _SAID_TO_ALL:
+            found.demand(
+                reader.said[kind] == readers[sender, other].said[kind],
+                f"{reader.where}: another '{kind.name.lower()}' than to {other}",
+            )
+    found.demand(len(seals) < 2, "the owners sealed different tables")
+
+
+def _first_other(agreement: Agreement, owner: str) -> str:
+    return next(name for name in agreement.owners if name != owner)
+
+
+def _check_rounds(agreement: Agreement, readers: Readers, found: Containment) -> None:
+    """Whether every round was computed: by shares of all who compute, or by bids in the clear."""
+    batches = sum(
+        len(readers[owner, _first_other(agreement, owner)].said[MessageKind.BATCH])
+        for owner in agreement.owners
+    )
+    rounds = batches + 1 if agreement.bids else 0
+    for (sender, receiver), reader in readers.items():
+        bids = len(reader.said[MessageKind.BIDS])
+        found.demand(
+            bids == (rounds if MessageKind.BIDS in reader.spoken else 0),
+            f"{reader.where}: {bids} bids in {rounds} rounds",
+        )
+        shares = reader.said[MessageKind.SHARES]
+        is_whole = not shares
+        if MessageKind.SHARES in reader.spoken:
+            # in each session the first of the two sends keys
+            first, second = sorted((sender, receiver), key=agreement.computing.index)
+            keyed = [s for s in readers[first, second].said[MessageKind.SHARES] if s[:1] == _KEYS]
+            is_whole = _is_whole(shares, rounds, len(keyed), sender not in agreement.owners)
+        found.demand(is_whole, f"{reader.where}: not the shares of {rounds} rounds")
+
+
+def _is_whole(shares: list[bytes], rounds: int, sessions: int, is_helper: bool) -> bool:
+    """Whether the lengths are those of so many rounds, which are all computed alike.
+
+    A helper has begun one more when it hears that there is none. After a break, rounds are
+    computed again, and how far the broken one went is not known.
+    """
+    lengths = Counter(len(share) for share in shares if not share.startswith(_KEYS))
+    if not sessions or not lengths:
+        return False
+    if sessions > 1:
+        return sum(lengths.values()) >= rounds
+    for count in lengths.values():
+        begun = count % rounds
+        if count < rounds or begun > (count // rounds if is_helper else 0):
+            return False
+    return True

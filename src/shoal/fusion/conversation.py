@@ -26,27 +26,36 @@ class Conversation:
     progress: Progress
 
     @property
-    def owners(self) -> list[str]:
-        return self.agreement.owners
-
-    @property
     def other_owners(self) -> list[str]:
-        return [owner for owner in self.owners if owner != self.name]
+        return [owner for owner in self.agreement.owners if owner != self.name]
 
-    def send_to_owners(self, kind: MessageKind, content: bytes) -> None:
+    def send_to_owners(self, kind: MessageKind, content: bytes | memoryview) -> None:
         """Sends a message to every other owner."""
         for owner in self.other_owners:
             self.link.send(owner, kind, content)
 
-    def send_long_to_owners(self, kind: MessageKind, content: bytes | memoryview) -> None:
-        """Sends a message of any length to every other owner."""
-        for owner in self.other_owners:
-            self.link.send_long(owner, kind, content)
+    def said(self, owner: str, kind: MessageKind, make: Callable[[], bytes]) -> bytes | bytearray:
+        """What one owner says to all others; `make` makes it where this party is that owner."""
+        if owner != self.name:
+            return self.link.receive(owner, kind)
+        content = make()
+        self.send_to_owners(kind, content)
+        return content
 
     def exchange(self, kind: MessageKind, content: bytes) -> dict[str, bytes]:
         """Sends a message to every other owner; returns what each of them sent."""
         self.send_to_owners(kind, content)
-        return {owner: self.link.receive(owner, kind) for owner in self.other_owners}
+        return {owner: bytes(self.link.receive(owner, kind)) for owner in self.other_owners}
+
+    def require_same(self, kind: MessageKind, content: bytes, what: str) -> None:
+        """Exchanges a message; raises PartyError about the owners whose own is another one.
+
+        what: it means about them.
+        """
+        received = self.exchange(kind, content)
+        differing = [owner for owner, other in received.items() if other != content]
+        if differing:
+            raise PartyError(f"parties {', '.join(differing)}: {what}; nothing is published")
 
     def remember(self, what: bytes, make: Callable[[], bytes], number: int = 0) -> bytes:
         """What the journal has under this key; made and written there the first time."""

@@ -24,16 +24,15 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from shoal import errors
 from shoal.auditor.audit import audit_table
-from shoal.auditor.verdict import is_below, require_together_kept
+from shoal.auditor.verdict import require_together_kept
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, like, table_of
 from shoal.connectors.outputs import remove_stale_signature, sole_writer
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
-from shoal.errors import InfeasibleError, InputError, PartyError, PromiseError
+from shoal.errors import InfeasibleError, InputError, PartyError, PromiseError, ShoalError
 from shoal.fusion.keys import Keys, check_not_read, check_output, make_folder
 from shoal.fusion.ledger import START, PastFusions, ledger_path, write_ledger
 from shoal.fusion.secure_maximum import check_computing
@@ -65,7 +64,7 @@ def fuse(
         output = str(Path(folder) / "fused.parquet")
         messages = None if transcript is None else Path(transcript)
         certificate = fuse_file(
-            _with_tables(agreed, paths),
+            Agreement.from_dict(with_endpoints(agreed, {}, paths), agreed.base),
             output,
             transcript=messages,
             require_together=require_together,
@@ -101,16 +100,6 @@ def _frames_of(
     return frames
 
 
-def _with_tables(agreement: Agreement, paths: Mapping[str, str]) -> Agreement:
-    parties = [party.model_dump(exclude_unset=True) for party in agreement.model.parties]
-    return agreement.with_changes(
-        parties=[
-            party | ({"table": paths[party["name"]]} if party["name"] in paths else {})
-            for party in parties
-        ]
-    )
-
-
 def fuse_file(
     agreement: Agreement | str | Path,
     output: str,
@@ -131,57 +120,41 @@ def fuse_file(
     agreement = Agreement.of(agreement)
     agreement.rule()  # a method that is not installed is refused before a party is started
     tables = _tables_of(agreement)
-    if agreement.bids and agreement.model.maximum.name == "mpyc" and len(agreement.owners) > 1:
+    if agreement.is_secret and len(agreement.owners) > 1:
         check_computing(len(agreement.computing))
     check_output(agreement, output)
     check_not_read(agreement, *beside)
     if transcript is not None:
         make_folder(transcript, "transcript")
     with sole_writer([Path(output)]):
-        return _fused(agreement, output, tables, transcript, require_together, progress, notice)
-
-
-def _fused(
-    agreement: Agreement,
-    output: str,
-    tables: dict[str, str],
-    transcript: Path | None,
-    require_together: bool,
-    progress: Progress,
-    notice: Progress,
-) -> Certificate:
-    """Runs the parties as processes of their own, and publishes what they agree on."""
-    path = Path(output)
-    folder = path.parent / f".{path.name}.fuse"
-    local = _prepared(agreement, folder, tables)
-    try:
-        _copy_ledgers(agreement, folder / "ledgers")
-    except InputError:
+        path = Path(output)
+        folder = path.parent / f".{path.name}.fuse"
+        local = _prepared(agreement, folder, tables)
+        try:
+            _copy_ledgers(agreement, folder / "ledgers")
+            parties = [
+                PartyProcess(name, _command(name, local, folder, path.name, transcript))
+                for name in agreement.participants
+            ]
+            run_to_end(parties, progress, notice)
+            releases = [_release_of(name, folder, path.name) for name in agreement.owners]
+            if len({files.file_sha256(release) for release in releases}) > 1:
+                raise PartyError(
+                    "the parties wrote different tables; nothing is published, report this as a bug"
+                )
+            if require_together:
+                proof = Certificate.load(f"{releases[0]}.certificate.json")
+                require_together_kept(proof, "nothing was written")
+        except (InputError, InfeasibleError, PromiseError):
+            shutil.rmtree(folder)  # where a party is lost, it stays for the next run
+            raise
+        if agreement.model.before is not None:  # before the release, so that none is not in them
+            for name in agreement.owners:
+                content = ledger_path(folder / "ledgers", name).read_bytes()
+                write_ledger(ledger_path(agreement.base, name), content)
+        certificate = _publish(releases[0], output)
         shutil.rmtree(folder)
-        raise
-    parties = [
-        PartyProcess(name, _command(name, local, folder, path.name, transcript))
-        for name in agreement.participants
-    ]
-    try:
-        # if a party is lost, the folder stays for the next run
-        run_to_end(parties, progress, notice)
-    except (InputError, InfeasibleError, PromiseError):
-        shutil.rmtree(folder)
-        raise
-    releases = [_release_of(name, folder, path.name) for name in agreement.owners]
-    _check_same(releases)
-    proof = Certificate.load(f"{releases[0]}.certificate.json")
-    if require_together and is_below(proof):
-        shutil.rmtree(folder)
-        require_together_kept(proof, "nothing was written")
-    if agreement.model.before is not None:  # before the release, so that none is not in them
-        for name in agreement.owners:
-            content = ledger_path(folder / "ledgers", name).read_bytes()
-            write_ledger(ledger_path(agreement.base, name), content)
-    certificate = _publish(releases[0], output)
-    shutil.rmtree(folder)
-    return certificate
+        return certificate
 
 
 def _tables_of(agreement: Agreement) -> dict[str, str]:
@@ -260,36 +233,24 @@ def _command(
     release = _release_of(name, folder, output)
     release.parent.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "shoal", "party", "run", name, str(local)]
-    command += [
-        "--ledger",
-        str(folder / "ledgers"),
-        "--keys",
-        str(folder),
-        "--folder",
-        str(folder / name),
-        "-o",
-        str(release),
-    ]
-    if transcript is not None:
-        command += ["--transcript", str(transcript)]
-    return command
+    options = {
+        "--ledger": folder / "ledgers",
+        "--keys": folder,
+        "--folder": folder / name,
+        "-o": release,
+        **({} if transcript is None else {"--transcript": transcript}),
+    }
+    return command + [str(word) for option in options.items() for word in option]
 
 
 def _release_of(name: str, folder: Path, output: str) -> Path:
     return folder / f"{name}.out" / output
 
 
-def _check_same(releases: Sequence[Path]) -> None:
-    if len({files.file_sha256(release) for release in releases}) > 1:
-        raise PartyError(
-            "the parties wrote different tables; nothing is published, report this as a bug"
-        )
-
-
 def _publish(release: Path, output: str) -> Certificate:
     """Copies the certificate, then the release into place."""
     proof = Path(f"{release}.certificate.json")
-    certificate = Certificate(json.loads(proof.read_text()))
+    certificate = Certificate.load(proof)
     for source, target in ((proof, f"{output}.certificate.json"), (release, output)):
         with files.atomic_write(target) as draft:
             shutil.copyfile(source, draft)
@@ -309,11 +270,8 @@ _RECOVERABLE = "recoverable"  # a line by which a party says that it may be star
 _INTERNAL_ERROR = 70  # among them what a broken session led to
 _POLL = 0.05  # seconds
 _GRACE = 5  # seconds between SIGTERM and SIGKILL
-_ERRORS: dict[int, type[errors.ShoalError]] = {
-    1: errors.PromiseError,
-    2: errors.InputError,
-    3: errors.InfeasibleError,
-    4: errors.PartyError,
+_ERRORS: dict[int, type[ShoalError]] = {
+    kind.exit_status: kind for kind in (PromiseError, InputError, InfeasibleError, PartyError)
 }
 
 
@@ -368,19 +326,24 @@ def _restart(party: PartyProcess, status: int) -> str:
 
     Its journal has all that it did.
     """
-    if party.listener is not None:
-        party.listener.join(LAST_WORDS)
+    said = _last_words(party)
     if status < 0:
         party.restarts += 1
         count, most, why = party.restarts, RESTARTS, "was killed"
     elif party.is_recoverable or status == _INTERNAL_ERROR:
         party.retries += 1
-        said = [line.removeprefix(_PREFIX) for line in party.lines if line.startswith(_PREFIX)]
         count, most = party.retries, RETRIES
         why = f"failed ({said[-1]})" if said else f"ended with status {status}"
     else:
         return ""
     return f"party '{party.name}': {why}; starting it again ({count} of {most})" * (count <= most)
+
+
+def _last_words(party: PartyProcess) -> list[str]:
+    """What a party that has ended said about it."""
+    if party.listener is not None:
+        party.listener.join(LAST_WORDS)
+    return [line.removeprefix(_PREFIX) for line in party.lines if line.startswith(_PREFIX)]
 
 
 def _start(party: PartyProcess, reporting: str, progress: Progress) -> None:
@@ -427,11 +390,9 @@ def _listen(
             party.lines.append(line)
 
 
-def _error_of(party: PartyProcess, status: int) -> errors.ShoalError:
+def _error_of(party: PartyProcess, status: int) -> ShoalError:
     """The error that a party ended with, in its own words."""
-    if party.listener is not None:
-        party.listener.join(LAST_WORDS)
-    lines = [line.removeprefix(_PREFIX) for line in party.lines if line.startswith(_PREFIX)]
+    lines = _last_words(party)
     error = _ERRORS.get(status, PartyError)
     if not lines:
         return error(f"party '{party.name}': ended with status {status}; run again to resume")

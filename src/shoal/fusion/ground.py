@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,14 @@ from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import PartyError
 
 VALID, REFUSED = b"\1", b"\0"  # what a judge says of a proposal
+NO_BATCH = "sent a batch that can't be read"
+BREAKS_OFF = "the run ends, nothing is published"
+OTHER_AGREEMENT = "use the same agreement everywhere"
+
+
+def unfit(what: str, way_out: str = "run the same version everywhere") -> PartyError:
+    """What is raised for a message that can't be right; who receives it says whose it is."""
+    return PartyError(f"another party: {what}; {way_out}")
 
 
 @dataclass(frozen=True)
@@ -112,14 +120,14 @@ def pack(codes: np.ndarray, nodes: int) -> bytes:
 
 
 def unpack(packed: bytes | bytearray, rows: int, nodes: int) -> np.ndarray:
-    """The codes that `pack` packed, (rows,) uint16; raises PartyError where there are fewer.
+    """The codes that `pack` packed, (rows,) uint16; uint32 where there are more than 65,536 nodes.
 
-    uint32 where there are more than 65,536 nodes.
+    Raises PartyError where there are fewer, or where one names no node.
     """
     bits = bits_of(nodes)
     kind: type[np.uint16 | np.uint32] = np.uint16 if bits <= 16 else np.uint32
     if len(packed) < packed_size(rows, nodes):
-        raise PartyError("another party: sent too few codes; run the same version everywhere")
+        raise unfit("sent too few codes")
     codes: np.ndarray = np.zeros(rows, dtype=kind)
     for start in range(0, rows * bool(bits), _BLOCK):
         count = min(_BLOCK, rows - start)
@@ -129,4 +137,20 @@ def unpack(packed: bytes | bytearray, rows: int, nodes: int) -> np.ndarray:
         planes = np.unpackbits(block, count=count * bits).reshape(count, bits)
         for bit in range(bits):
             codes[start : start + count] |= np.left_shift(planes[:, bit].astype(kind), bit)
+    if rows and int(codes.max()) >= nodes:
+        raise unfit("sent a code that names no node")
     return codes
+
+
+def unpack_all(packed: bytes | bytearray, sizes: Iterable[tuple[int, int]]) -> Iterator[np.ndarray]:
+    """Several lists of codes, one after the other; sizes: rows and nodes of each.
+
+    Raises PartyError where there are fewer codes or more, or where one names no node.
+    """
+    at = 0
+    for rows, nodes in sizes:
+        size = packed_size(rows, nodes)
+        yield unpack(packed[at : at + size], rows, nodes)
+        at += size
+    if at != len(packed):
+        raise unfit("sent a batch of the wrong length")

@@ -25,8 +25,10 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.party.messages import MessageKind, refused, said_by
-from shoal.errors import InfeasibleError, MissingExtraError, PartyError
+from shoal.data.cores import available
+from shoal.errors import InfeasibleError, MissingExtraError
 from shoal.fusion.conversation import Conversation
+from shoal.fusion.ground import unfit
 from shoal.fusion.wire.link import PartyLink
 
 _MANY_IDS = 20_000  # from here on, more processes pay
@@ -34,6 +36,7 @@ _REPORTS = 10  # how often progress is shown while a set of ids is masked
 _SECRET = b"K"  # journal: this party's secret number
 _KEY = b"H"  # journal: the key that the first owner made for all ids
 Work = Callable[[Any], bytes]
+Chunks = Callable[..., Iterator[Any]]  # all, or those from a number on
 
 
 class IdJoin:
@@ -44,7 +47,7 @@ class IdJoin:
         self._name = conversation.name
         self._agreement = conversation.agreement
         self._link = conversation.link
-        self._owners = conversation.owners
+        self._owners = conversation.agreement.owners
         self._progress = conversation.progress
 
     def rows(self, ids: pl.Series, sizes: Mapping[str, int]) -> np.ndarray:
@@ -53,10 +56,10 @@ class IdJoin:
         sizes: how many records each owner has. Raises InfeasibleError where the tables have too few
         people in common.
         """
-        secret = self._secret()
+        secret = self._conversation.remember(_SECRET, fresh_secret)  # the same after a break
         rng = np.random.default_rng(list(hashlib.sha256(b"order" + secret).digest()))
         own_order = rng.permutation(len(ids))
-        chunks = _Chunks(ids, own_order)
+        chunks = partial(_chunks, ids, own_order)
         with _workers(sum(sizes.values())) as workers:
             if self._agreement.model.joining.name == "keyed":
                 points = self._keyed(chunks, workers)
@@ -74,25 +77,21 @@ class IdJoin:
 
     def help(self) -> None:
         """The helper's part where ids are keyed: it compares what it can't read."""
-        self._compare((owner, self._gathered(owner)) for owner in self._owners)
+        self._compare(None, {})
 
-    def _secret(self) -> bytes:
-        """A number that only this party has, the same after a break."""
-        return self._conversation.remember(_SECRET, fresh_secret)
-
-    def _keyed(self, chunks: _Chunks, workers: Executor | None) -> np.ndarray:
+    def _keyed(self, chunks: Chunks, workers: Executor | None) -> np.ndarray:
         """Own ids under the key of all owners, which the first one makes."""
         self._progress("joining: keying the ids")
-        if self._name == self._owners[0]:
-            key = self._conversation.remember(_KEY, lambda: os.urandom(32))
-            self._conversation.send_to_owners(MessageKind.KEY, key)
-        else:
-            key = self._link.receive(self._owners[0], MessageKind.KEY)
-        work = partial(keyed_ids, agreement=self._agreement.hash, key=key)
-        return points_of(b"".join(_each(work, chunks, workers)))
+        key = self._conversation.said(
+            self._owners[0],
+            MessageKind.KEY,
+            lambda: self._conversation.remember(_KEY, lambda: os.urandom(32)),
+        )
+        work = partial(keyed_ids, agreement=self._agreement.hash, key=bytes(key))
+        return points_of(b"".join(_each(work, chunks(), workers)))
 
     def _through_all(
-        self, own: _Chunks, sizes: Mapping[str, int], secret: bytes, workers: Executor | None
+        self, own: Chunks, sizes: Mapping[str, int], secret: bytes, workers: Executor | None
     ) -> np.ndarray:
         """Own ids masked by all owners; meanwhile this party masks those of the others."""
         position = self._owners.index(self._name)
@@ -100,30 +99,37 @@ class IdJoin:
         after = self._owners[(position + 1) % len(self._owners)]
         work = partial(masked_ids, agreement=self._agreement.hash, secret=secret)
         if len(self._owners) == 1:
-            return points_of(b"".join(_each(work, own, workers)))
-        self._pass_on(after, work, own, "masking the ids", workers)
+            return points_of(b"".join(_each(work, own(), workers)))
+        records = sizes[self._name]
+        self._pass_on(after, work, own, records, "masking the ids", workers)
         again = partial(masked_again, secret=secret)
         for hop in range(1, len(self._owners)):
             stage = f"masking again what {before} sent (set {hop} of {len(self._owners) - 1})"
-            passing = _Passing(self._link, before, sizes[self._owners[position - hop]])
-            self._pass_on(after, again, passing, stage, workers)
-        points = np.empty(len(own.order), dtype=f"S{POINT}")
-        for i, chunk in enumerate(_Passing(self._link, before, len(points))):
+            size = sizes[self._owners[position - hop]]
+            passing = partial(_passing, self._link, before, size)
+            self._pass_on(after, again, passing, size, stage, workers)
+        points = np.empty(records, dtype=f"S{POINT}")
+        for i, chunk in enumerate(_passing(self._link, before, records)):
             points[i * CHUNK : (i + 1) * CHUNK] = points_of(chunk)
         return points
 
     def _pass_on(
-        self, to: str, work: Work, chunks: _Chunks | _Passing, stage: str, workers: Executor | None
+        self,
+        to: str,
+        work: Work,
+        chunks: Chunks,
+        points: int,
+        stage: str,
+        workers: Executor | None,
     ) -> None:
         """Sends `work` of every chunk; what an earlier run has sent is not made again."""
-        before = self._owners[self._owners.index(self._name) - 1]
-        first = min(self._link.sent_before(to), len(chunks))
-        fresh = _each(work, chunks.after(first), workers)
-        for i in range(len(chunks)):
-            if i * _REPORTS // len(chunks) != (i - 1) * _REPORTS // len(chunks):
-                self._progress(
-                    f"joining: {stage}, {i * _REPORTS // len(chunks) * 100 // _REPORTS} %"
-                )
+        before, count = self._owners[self._owners.index(self._name) - 1], _count(points)
+        first = min(self._link.sent_before(to), count)
+        fresh = _each(work, chunks(first), workers)
+        for i in range(count):
+            tenths = i * _REPORTS // count
+            if tenths != (i - 1) * _REPORTS // count:
+                self._progress(f"joining: {stage}, {tenths * 100 // _REPORTS} %")
             with said_by(before, MessageKind.MASKED):
                 chunk = b"" if i < first else next(fresh)
             self._link.send(to, MessageKind.MASKED, chunk)
@@ -133,75 +139,51 @@ class IdJoin:
         """The points that all owners have, as the collector finds them."""
         collector = self._agreement.collector
         if self._name == collector:
-            return self._compare(
-                (owner, points if owner == self._name else self._gathered(owner, sizes[owner]))
-                for owner in self._owners
-            )
-        self._link.send_long(collector, MessageKind.GATHERED, points.view(np.uint8).data)
-        return points_of(self._link.receive_long(collector, MessageKind.COMMON))
+            return self._compare(points, sizes)
+        self._link.send(collector, MessageKind.GATHERED, points.view(np.uint8).data)
+        return points_of(self._link.receive(collector, MessageKind.COMMON))
 
-    def _gathered(self, owner: str, records: int | None = None) -> np.ndarray:
-        points = points_of(self._link.receive_long(owner, MessageKind.GATHERED))
-        if records is not None and len(points) != records:
-            raise refused(owner, MessageKind.GATHERED, "has more or fewer ids than records")
-        return points
-
-    def _compare(self, sets: Iterable[tuple[str, np.ndarray]]) -> np.ndarray:
+    def _compare(self, own: np.ndarray | None, sizes: Mapping[str, int]) -> np.ndarray:
         """What all sets have, sent to the owners; an empty list if too few people are in common."""
-        common = common_points(_each_named(sets))
+        common = common_points(self._sets(own, sizes))
         if len(common) < self._agreement.least_common:
             common = common[:0]
-        for owner in self._owners:
-            if owner != self._name:
-                self._link.send_long(owner, MessageKind.COMMON, common.view(np.uint8).data)
+        self._conversation.send_to_owners(MessageKind.COMMON, common.view(np.uint8).data)
         return common
 
-
-def _each_named(sets: Iterable[tuple[str, np.ndarray]]) -> Iterator[np.ndarray]:
-    """The sets, each checked while its owner is known."""
-    for owner, points in sets:
-        with said_by(owner, MessageKind.GATHERED):
-            yield distinct_points(points)
-
-
-class _Chunks:
-    """Ids in an order, a chunk at a time."""
-
-    def __init__(self, ids: pl.Series, order: np.ndarray) -> None:
-        self._ids, self.order = ids, order
-
-    def __len__(self) -> int:
-        return -(-len(self.order) // CHUNK)
-
-    def __iter__(self) -> Iterator[list[str]]:
-        return self.after(0)
-
-    def after(self, first: int) -> Iterator[list[str]]:
-        """All but the first ones."""
-        for start in range(first * CHUNK, len(self.order), CHUNK):
-            yield self._ids.gather(self.order[start : start + CHUNK]).to_list()
+    def _sets(self, own: np.ndarray | None, sizes: Mapping[str, int]) -> Iterator[np.ndarray]:
+        """The points of every owner, checked. own: this party's; a helper has none, nor `sizes`."""
+        for owner in self._owners:
+            with said_by(owner, MessageKind.GATHERED):
+                points = own
+                if points is None or owner != self._name:
+                    points = points_of(self._link.receive(owner, MessageKind.GATHERED))
+                if len(points) != sizes.get(owner, len(points)):
+                    raise refused(owner, MessageKind.GATHERED, "has more or fewer ids than records")
+                yield distinct_points(points)
 
 
-class _Passing:
-    """Chunks of points as they come from a party; raises PartyError for one of wrong length."""
+def _chunks(ids: pl.Series, order: np.ndarray, first: int = 0) -> Iterator[list[str]]:
+    """Ids in an order, a chunk at a time, without the first ones."""
+    for start in range(first * CHUNK, len(order), CHUNK):
+        yield ids.gather(order[start : start + CHUNK]).to_list()
 
-    def __init__(self, link: PartyLink, sender: str, points: int) -> None:
-        self._link, self._sender, self._points = link, sender, points
 
-    def __len__(self) -> int:
-        return -(-self._points // CHUNK)
+def _passing(link: PartyLink, sender: str, points: int, first: int = 0) -> Iterator[bytes]:
+    """Chunks of points as they come from a party; the first ones are received, too, and left out.
 
-    def __iter__(self) -> Iterator[bytes]:
-        return self.after(0)
+    Raises PartyError for one of wrong length.
+    """
+    for i in range(_count(points)):
+        chunk = link.receive(sender, MessageKind.MASKED)
+        if len(chunk) != POINT * min(CHUNK, points - i * CHUNK):
+            raise refused(sender, MessageKind.MASKED, "has more or fewer ids than agreed")
+        if i >= first:
+            yield bytes(chunk)
 
-    def after(self, first: int) -> Iterator[bytes]:
-        """All but the first ones, which are received, too."""
-        for i in range(len(self)):
-            chunk = self._link.receive(self._sender, MessageKind.MASKED)
-            if len(chunk) != POINT * min(CHUNK, self._points - i * CHUNK):
-                raise refused(self._sender, MessageKind.MASKED, "has more or fewer ids than agreed")
-            if i >= first:
-                yield chunk
+
+def _count(points: int) -> int:
+    return -(-points // CHUNK)
 
 
 def _each(work: Work, chunks: Iterable[Any], workers: Executor | None) -> Iterator[bytes]:
@@ -212,24 +194,20 @@ def _each(work: Work, chunks: Iterable[Any], workers: Executor | None) -> Iterat
     waiting: deque[Future[bytes]] = deque()
     for chunk in chunks:
         waiting.append(workers.submit(work, chunk))
-        if len(waiting) > 2 * _cores():
+        if len(waiting) > 2 * available():
             yield waiting.popleft().result()
     while waiting:
         yield waiting.popleft().result()
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 @contextmanager
 def _workers(ids: int) -> Iterator[Executor | None]:
     """Processes for masking, where there are many ids and several cores."""
-    if ids < _MANY_IDS or _cores() == 1:
+    if ids < _MANY_IDS or available() == 1:
         yield None
         return
     with ProcessPoolExecutor(
-        _cores(), mp_context=get_context("spawn"), initializer=_die_with_party
+        available(), mp_context=get_context("spawn"), initializer=_die_with_party
     ) as workers:
         yield workers
 
@@ -300,15 +278,15 @@ def masked_again(points: bytes, secret: bytes) -> bytes:
     Raises PartyError where one is not a point of the group.
     """
     nacl = _nacl()
+    from nacl.exceptions import CryptoError
+
     try:
         return b"".join(
             nacl.crypto_scalarmult_ed25519_noclamp(secret, points[i : i + POINT])
             for i in range(0, len(points), POINT)
         )
-    except (nacl_errors().CryptoError, ValueError, TypeError):
-        raise PartyError(
-            "another party: sent something that is not a masked id; run the same version everywhere"
-        ) from None
+    except (CryptoError, ValueError, TypeError):
+        raise unfit("sent something that is not a masked id") from None
 
 
 def keyed_ids(ids: Sequence[str], agreement: bytes, key: bytes) -> bytes:
@@ -321,10 +299,7 @@ def keyed_ids(ids: Sequence[str], agreement: bytes, key: bytes) -> bytes:
 def points_of(content: bytes | bytearray) -> np.ndarray:
     """The single points of a list; raises PartyError where the last one is incomplete."""
     if len(content) % POINT:
-        raise PartyError(
-            "another party: sent something that is not a list of masked ids; run the same version"
-            " everywhere"
-        )
+        raise unfit("sent something that is not a list of masked ids")
     return np.frombuffer(content, dtype=f"S{POINT}")
 
 
@@ -332,7 +307,7 @@ def distinct_points(points: np.ndarray) -> np.ndarray:
     """The points of one set, ascending; raises PartyError for one that is in it twice."""
     points = np.sort(points)
     if (points[1:] == points[:-1]).any():
-        raise PartyError("another party: names a person twice; the run ends")
+        raise unfit("names a person twice", "the run ends")
     return points
 
 
@@ -362,34 +337,17 @@ def rows_in_order(own: np.ndarray, common: np.ndarray) -> np.ndarray:
     count twice.
     """
     if (common[1:] <= common[:-1]).any():
-        raise PartyError(
-            "another party: names people in common twice or in another order; the run ends"
-        )
+        raise unfit("names people in common twice or in another order", "the run ends")
     order = np.argsort(own)
     rows = np.empty(len(common), dtype=np.int64)
     for start in range(0, len(common), _BLOCK):
         block = common[start : start + _BLOCK]
-        if not len(own):
-            raise _not_in_common()
         nearest = np.searchsorted(own, block, sorter=order)
-        block_rows = order[np.minimum(nearest, len(own) - 1)]
-        if (own[block_rows] != block).any():
-            raise _not_in_common()
+        block_rows = order[np.minimum(nearest, len(own) - 1)] if len(own) else nearest
+        if not len(own) or (own[block_rows] != block).any():
+            raise unfit("claims people in common who are not in this table", "the run ends")
         rows[start : start + _BLOCK] = block_rows
     return rows
-
-
-def _not_in_common() -> PartyError:
-    return PartyError(
-        "another party: claims people in common who are not in this table; the run ends"
-    )
-
-
-def nacl_errors() -> Any:
-    """PyNaCl's errors."""
-    import nacl.exceptions
-
-    return nacl.exceptions
 
 
 def _nacl() -> Any:

@@ -4,46 +4,87 @@ A judge is asked before the others hear of it: step by step, or cut by cut. What
 be what the others then receive, in the same order. What it refuses is a fact that the table does
 not show, agreed by `veto: seen`: it is counted, must be one level below what is published, and must
 be right. A part of a group with too few values has no more of them in the finished table, so a
-refusal that the table does not bear out is found. It shares no code with the parties.
+refusal that the table does not bear out is found. It shares no code with the parties. What the
+check as a whole finds, and how it reads messages, is here, too.
 """
 
 from __future__ import annotations
 
 import struct
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 
 from shoal.connectors.party.messages import MessageKind
+from shoal.fusion.transcript import UNREADABLE
 from shoal.policy.agreement import Agreement
 
 _VALID = 1
 Step = tuple[int, int, int, tuple[int, ...]]  # attribute, lo, hi, first cells of the children
+Span = tuple[int, int]
+
+
+@dataclass
+class Containment:
+    """What the check found: messages and bytes by kind, facts, and all that is wrong.
+
+    names: of the attributes. final: of each of them, first and last cell of the published value of
+    every row, (n, 2). vetoed: facts about people that the table does not show, which a judge saw by
+    `veto: seen`.
+    """
+
+    names: Sequence[str]
+    final: Sequence[np.ndarray]
+    messages: Counter[str] = field(default_factory=Counter)
+    bytes: Counter[str] = field(default_factory=Counter)
+    facts: int = 0
+    vetoed: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        return not self.wrong
+
+    def demand(self, holds: bool, what: str) -> None:
+        """Notes what is wrong, unless it holds."""
+        if not holds:
+            self.wrong.append(what)
+
+    def compare(self, j: int, rows: np.ndarray, spans: Span | np.ndarray, who: str = "") -> None:
+        """Demands that these rows are published in these cells or wider ones.
+
+        spans: of all rows one, or of each, (rows, 2).
+        """
+        final, (first, last) = self.final[j][rows], np.transpose(spans)
+        more = int(((final[:, 0] < first) | (last < final[:, 1])).sum())
+        self.demand(not more, f"{who}{more} rows of '{self.names[j]}' more than is published")
+
+    @contextmanager
+    def reading(self, what: str) -> Iterator[None]:
+        """Whatever broken messages raise is a finding about `what`."""
+        try:
+            yield
+        except UNREADABLE as unread:
+            self.wrong.append(f"{what} can't be read ({type(unread).__name__})")
 
 
 class Questions:
-    """All that the judge was asked, and what it said. vetoed: facts about people that it saw more.
+    """All that the judge was asked, and what it said."""
 
-    final: of every attribute, first and last cell of the published value of every row, (n, 2).
-    """
-
-    def __init__(
-        self, agreement: Agreement, final: Sequence[np.ndarray], table: pl.DataFrame
-    ) -> None:
+    def __init__(self, agreement: Agreement, found: Containment, table: pl.DataFrame) -> None:
         sensitive = agreement.model.sensitive
         assert sensitive is not None
-        self._final = final
+        self._found = found
         self._tops = [(j, 0, domain.cells - 1) for j, domain in enumerate(agreement.domains)]
-        self._names = [domain.name for domain in agreement.domains]
         self._least = sensitive.l
         column = table[sensitive.attribute].fill_null("").to_numpy()
         self._values = np.unique(column.astype(str), return_inverse=True)[1].astype(np.int64)
-        groups = np.concatenate(final, axis=1)
+        groups = np.concatenate(found.final, axis=1)
         self._groups = np.unique(groups, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
-        self.vetoed = 0
-        self.wrong: list[str] = []
 
     def steps(self, owner: str, asked: list[tuple[int, bytes]], verdicts: list[bytes]) -> None:
         """What a winner asked step by step, between its batches; raises what broken ones raise."""
@@ -53,24 +94,25 @@ class Questions:
         accepted: list[Step] = []
         is_refused = False
         for kind, content in asked:
-            steps, codes = _steps(content)
+            steps, codes = steps_of(content)
             if kind == MessageKind.BATCH:
                 self._demand(steps == accepted, owner, "a batch of other steps than were judged")
                 accepted, is_refused = [], False
                 continue
             self._demand(len(steps) == 1 and not is_refused, owner, "more than was to be judged")
             j, lo, hi, starts = steps[0]
-            under, children = rows[j, lo, hi], _children(hi, starts)
-            child = _codes(codes, len(under), len(children))
+            under, children = rows[j, lo, hi], children_of(hi, starts)
+            child = unpacked(codes, len(under), len(children))
             if next(said)[0] == _VALID:
                 accepted += steps
                 del rows[j, lo, hi]
                 for c, span in enumerate(children):
                     rows[j, span[0], span[1]] = under[child == c]
-                    self._compare(owner, j, under[child == c], span)
+                    who = f"{owner}: asked the judge about "
+                    self._found.compare(j, under[child == c], span, who)
                 continue
             is_refused = True
-            is_published = (self._final[j][under] == (lo, hi)).all()
+            is_published = (self._found.final[j][under] == (lo, hi)).all()
             self._demand(
                 bool(is_published), owner, "a step that was refused, and done all the same"
             )
@@ -88,9 +130,9 @@ class Questions:
         self._demand(len(verdict) == len(cuts), owner, "another number of cuts than was judged")
         packed = []
         for (place, rows, parts), word in zip(cuts, verdict, strict=True):
-            size = -(-len(rows) * max(parts - 1, 0).bit_length() // 8)
+            size = packed_size(len(rows), parts)
             codes, at = proposal[at : at + size], at + size
-            part = _codes(codes, len(rows), parts)
+            part = unpacked(codes, len(rows), parts)
             if word == _VALID:
                 packed.append(codes)
                 continue
@@ -110,22 +152,19 @@ class Questions:
 
     def _refuse(self, owner: str, parts: np.ndarray, rows: np.ndarray) -> None:
         """A refused level: so many facts more, and some part has too few values."""
-        self.vetoed += len(rows)
+        self._found.vetoed += len(rows)
         pairs = np.unique(np.stack([parts.astype(np.int64), self._values[rows]]), axis=1)
         least = int(np.unique(pairs[0], return_counts=True)[1].min())
         self._demand(least < self._least, owner, "what was refused, though no value is missing")
 
-    def _compare(self, owner: str, j: int, rows: np.ndarray, span: tuple[int, int]) -> None:
-        final = self._final[j][rows]
-        more = int(((final[:, 0] < span[0]) | (span[1] < final[:, 1])).sum())
-        self._demand(not more, owner, f"{more} rows of '{self._names[j]}' more than is published")
-
     def _demand(self, holds: bool, owner: str, what: str) -> None:
-        if not holds:
-            self.wrong.append(f"{owner}: asked the judge about {what}")
+        self._found.demand(holds, f"{owner}: asked the judge about {what}")
 
 
-def _steps(content: bytes) -> tuple[list[Step], bytes]:
+# How messages are read
+
+
+def steps_of(content: bytes) -> tuple[list[Step], bytes]:
     """The steps of a batch, and the codes behind them."""
     numbers = np.frombuffer(content[: len(content) // 4 * 4], dtype="<u4").tolist()
     steps: list[Step] = []
@@ -137,14 +176,20 @@ def _steps(content: bytes) -> tuple[list[Step], bytes]:
     return steps, content[4 * at :]
 
 
-def _children(hi: int, starts: Sequence[int]) -> list[tuple[int, int]]:
+def children_of(hi: int, starts: Sequence[int]) -> list[Span]:
+    """The spans of a node's children, whose last cell is `hi`."""
     return [(lo, end - 1) for lo, end in zip(starts, [*starts[1:], hi + 1], strict=True)]
 
 
-def _codes(packed: bytes, rows: int, values: int) -> np.ndarray:
+def packed_size(rows: int, values: int) -> int:
+    """Bytes of codes of as few bits as `values` need."""
+    return -(-rows * max(values - 1, 0).bit_length() // 8)
+
+
+def unpacked(packed: bytes, rows: int, values: int) -> np.ndarray:
     """Codes of as few bits as `values` need; raises ValueError where they are not that many."""
     bits = max(values - 1, 0).bit_length()
-    if len(packed) != -(-rows * bits // 8):
+    if len(packed) != packed_size(rows, values):
         raise ValueError("length")
     planes = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=rows * bits)
     codes = (planes.reshape(rows, bits).astype(np.int64) << np.arange(bits)).sum(axis=1)
@@ -161,23 +206,19 @@ def _codes(packed: bytes, rows: int, values: int) -> np.ndarray:
 # table. It shares no code with the parties.
 
 
-Span = tuple[int, int]
 _UNIT = 1 << 24
 
 
 class Replay:
-    """The groups as the messages make them. facts: how many were found; wrong: what does not fit.
+    """The groups as the messages make them.
 
-    final: of every attribute, first and last cell of the published value of every row, (n, 2).
     asked: where there is a judge, each other owner's proposals and the judge's verdicts.
     """
 
     def __init__(
-        self,
-        agreement: Agreement,
-        final: Sequence[np.ndarray],
-        questions: Questions | None = None,
+        self, agreement: Agreement, found: Containment, questions: Questions | None = None
     ) -> None:
+        self._found = found
         self._questions = questions
         self._judge = agreement.judge
         self.asked: dict[str, list[tuple[bytes, bytes]]] = {}
@@ -186,13 +227,10 @@ class Replay:
         heaviest = max(agreement.weights)
         self._units = [max(1, round(w / heaviest * _UNIT)) for w in agreement.weights]
         self._trees = [domain.taxonomy.children for domain in agreement.domains]
-        self._final = final
-        self._rows = {0: np.arange(len(final[0]))}
+        self._rows = {0: np.arange(len(found.final[0]))}
         self._spans: dict[int, list[Span]] = {0: [(0, d.cells - 1) for d in self._domains]}
         self._without: dict[int, set[int]] = {0: set()}
         self._following = 1
-        self.facts = 0
-        self.wrong: list[str] = []
 
     def read(self, batches: Mapping[str, Sequence[bytes]], hulls: Mapping[str, bytes]) -> None:
         """All batches, and the last messages of all owners; raises what broken ones raise."""
@@ -201,20 +239,20 @@ class Replay:
             for owner, said in batches.items()
             for batch in said
         )
-        self._demand(
+        self._found.demand(
             [number for number, _, _ in numbered] == list(range(len(numbered))),
             "some turns are missing or come twice",
         )
         for _, owner, batch in numbered:
             self._turn(owner, batch)
         left = sum(self._next(group) is not None for group in self._rows)
-        self._demand(not left, f"{left} groups whose cut no message states")
+        self._found.demand(not left, f"{left} groups whose cut no message states")
         for owner, content in hulls.items():
             self._narrow(owner, content)
         for group, rows in self._rows.items():
             for j, span in enumerate(self._spans[group]):
-                self._demand(
-                    bool((self._final[j][rows] == span).all()),
+                self._found.demand(
+                    bool((self._found.final[j][rows] == span).all()),
                     f"a group's '{self._domains[j].name}' is not published as messages state it",
                 )
 
@@ -223,12 +261,14 @@ class Replay:
         waiting = deque(
             group for group in sorted(self._rows) if self._owner_of(self._next(group)) == owner
         )
-        self._demand(bool(waiting), f"{owner} had a turn without any group to cut")
+        self._found.demand(bool(waiting), f"{owner} had a turn without any group to cut")
         if self._questions is not None and owner != self._judge:
             proposal, verdict = self.asked[owner].pop(0)
             groups = [self._rows[group] for group in waiting]
             expected = self._questions.cuts(owner, proposal, verdict, groups)
-            self._demand(batch == expected, f"{owner}: a batch of other cuts than were judged")
+            self._found.demand(
+                batch == expected, f"{owner}: a batch of other cuts than were judged"
+            )
         pending: list[tuple[int, int, list[Span], list[int]]] = []
         before = dict(self._rows)
         while waiting:
@@ -242,7 +282,7 @@ class Replay:
                 self._without[group].add(j)
                 fresh = [group]
             else:
-                self._demand(
+                self._found.demand(
                     self._fits(j, self._spans[group][j], spans),
                     "a cut of a node that does not exist",
                 )
@@ -277,17 +317,12 @@ class Replay:
         for root in [group for group in below if group in before]:
             leaves = sorted(_ends(root, below))
             rows = before[root]
-            bits = max(len(leaves) - 1, 0).bit_length()
-            size = -(-len(rows) * bits // 8)
-            planes = np.unpackbits(
-                np.frombuffer(packed[:size], dtype=np.uint8), count=len(rows) * bits
-            )
-            codes = (planes.reshape(-1, bits).astype(np.int64) << np.arange(bits)).sum(axis=1)
+            size = packed_size(len(rows), len(leaves))
+            codes = unpacked(packed[:size], len(rows), len(leaves))
             packed = packed[size:]
             for code, leaf in enumerate(leaves):
                 self._rows[leaf] = rows[codes == code]
-            self._demand(int(codes.max()) < len(leaves), "a code that names no group")
-        self._demand(not packed, "bytes after the end of a batch")
+        self._found.demand(not packed, "bytes after the end of a batch")
 
     def _narrow(self, owner: str, content: bytes) -> None:
         own = [j for j, name in enumerate(self._owners) if name == owner]
@@ -300,10 +335,8 @@ class Replay:
 
     def _compare(self, j: int, rows: np.ndarray, span: Span) -> None:
         """A fact: these people are in this span of cells."""
-        final = self._final[j][rows]
-        more = int(((final[:, 0] < span[0]) | (span[1] < final[:, 1])).sum())
-        self._demand(not more, f"{more} rows of '{self._domains[j].name}' more than is published")
-        self.facts += len(rows)
+        self._found.compare(j, rows, span)
+        self._found.facts += len(rows)
 
     def _next(self, group: int) -> int | None:
         """The attribute with the widest published span, times its weight, that is not refused."""
@@ -322,18 +355,11 @@ class Replay:
             (low, end), (start, high) = parts
             return (low, high) == span and low <= end and start == end + 1 <= high
         inside = [
-            {
-                (lo, following - 1)
-                for lo, following in zip(starts, [*starts[1:], node[1] + 1], strict=True)
-            }
+            set(children_of(node[1], starts.tolist()))
             for node, starts in self._trees[j].items()
             if span[0] <= node[0] and node[1] <= span[1]
         ]
         return len(parts) > 1 and any(set(parts) <= children for children in inside)
-
-    def _demand(self, holds: bool, what: str) -> None:
-        if not holds:
-            self.wrong.append(what)
 
 
 def _spans(numbers: Sequence[int]) -> list[Span]:

@@ -60,16 +60,15 @@ class Keys:
                 f"party '{name}': the agreement has another certificate than '{self.certificate}';"
                 " make a new agreement"
             )
-        findings = [
+        InputError.raise_for(
             finding
             for other in agreement.participants
             for finding in certificate_findings(
                 agreement.peer(other).certificate, other, str(agreement.party(other).certificate)
             )
-        ]
-        unfit = None if findings else key_finding(key, own, name, str(self.key))
-        if findings or unfit is not None:
-            raise InputError.from_findings([*findings, *([unfit] if unfit else [])])
+        )
+        unfit = key_finding(key, own, name, str(self.key))
+        InputError.raise_for([] if unfit is None else [unfit])
         return Identity(name, peer.address, own, key)
 
 
@@ -79,15 +78,10 @@ class Keys:
 def check_output(agreement: Agreement, output: str) -> None:
     """Raises InputError where the release can't be written, or would overwrite what is read."""
     files.format_of(output)
-    parent = Path(output).parent
-    certificate = f"{output}.certificate.json"
-    for name in (output, certificate):
-        if Path(name).is_dir() or not parent.is_dir() or not os.access(parent, os.W_OK):
-            raise InputError(
-                f"output '{name}': can't be written; name a file in a folder that exists and is"
-                " writable"
-            )
-    check_not_read(agreement, output, certificate)
+    outputs = output, f"{output}.certificate.json"
+    for name in outputs:
+        files.check_writable(name)
+    check_not_read(agreement, *outputs)
 
 
 def make_folder(folder: Path, what: str) -> None:

@@ -21,7 +21,7 @@ import polars as pl
 
 from shoal.connectors import files
 from shoal.connectors.party.messages import MessageKind
-from shoal.errors import InfeasibleError, InputError, PartyError
+from shoal.errors import InfeasibleError, InputError
 from shoal.fusion.conversation import Conversation
 
 START = "start"
@@ -93,6 +93,9 @@ class PastFusions:
         return json.dumps(about).encode() + b"\n" + people
 
 
+NO_FUSIONS = PastFusions()
+
+
 @dataclass(frozen=True)
 class Recalled:
     """The people in common as the ledger knows them.
@@ -148,11 +151,6 @@ class Recalled:
         }
 
 
-def no_fusions() -> bytes:
-    """The ledger before the first fusion."""
-    return PastFusions().packed()
-
-
 def recalled_by_all(
     conversation: Conversation, past: Callable[[], bytes], ids: list[str]
 ) -> Recalled:
@@ -164,13 +162,9 @@ def recalled_by_all(
     content = conversation.remember(_LEDGER, past)
     k = max(qid.k for qid in agreement.qids())
     recalled = Recalled.of(PastFusions.unpack(content, conversation.name), ids, k)
-    received = conversation.exchange(MessageKind.ATOMS, recalled.digest)
-    differing = [owner for owner, digest in received.items() if digest != recalled.digest]
-    if differing:
-        raise PartyError(
-            f"parties {', '.join(differing)}: have another ledger of earlier fusions; nothing is"
-            " published"
-        )
+    conversation.require_same(
+        MessageKind.ATOMS, recalled.digest, "have another ledger of earlier fusions"
+    )
     if len(ids) - recalled.withheld < agreement.least_common:
         raise InfeasibleError(
             f"too few people are left: {recalled.withheld} are withheld, because this fusion and"

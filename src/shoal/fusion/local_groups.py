@@ -1,4 +1,4 @@
-"""Groups that are cut one by one: the state of a local recoding among owners, and what may be cut.
+"""Groups that are cut one by one, in a local recoding among owners: what may be cut.
 
 Promise: every group that a cut makes has at least k people, and the asked sensitive values.
 
@@ -9,16 +9,13 @@ numbered as they are made, so all owners give them the same numbers.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from shoal.data.taxonomy import Span, Taxonomy
-from shoal.errors import PartyError
-from shoal.fusion.ground import REFUSED, VALID, Ground, pack, packed_size, unpack
+from shoal.fusion.ground import Ground
 
 
 class LocalCut(NamedTuple):
@@ -27,35 +24,6 @@ class LocalCut(NamedTuple):
     group: int
     attribute: int
     spans: tuple[Span, ...]
-
-
-class LocalGroups:
-    """What is common knowledge of n rows: their groups, and each group's span on every attribute.
-
-    rows: (m,) int32 of every group. touched: how many rows all cuts and trials have read.
-    """
-
-    def __init__(self, ground: Ground) -> None:
-        self.rows = {0: np.arange(ground.people, dtype=np.int32)}
-        self.spans = {0: tuple(taxonomy.root for taxonomy in ground.taxonomies)}
-        self.following = 1
-        self.touched = 0
-
-    def divide(self, cut: LocalCut) -> range:
-        """Gives numbers and spans to the parts of a group; `part` gives them their rows."""
-        spans, j = self.spans.pop(cut.group), cut.attribute
-        parts = range(self.following, self.following + len(cut.spans))
-        for group, span in zip(parts, cut.spans, strict=True):
-            self.spans[group] = (*spans[:j], span, *spans[j + 1 :])
-        self.following = parts.stop
-        return parts
-
-    def part(self, group: int, parts: range, part_of_row: np.ndarray) -> None:
-        """Gives the parts of a group their rows. part_of_row: where each row of the group goes."""
-        rows = self.rows.pop(group)
-        self.touched += len(rows)
-        for part, fresh in enumerate(parts):
-            self.rows[fresh] = rows[part_of_row == part]
 
 
 def parts_of(cut: LocalCut, codes: np.ndarray) -> np.ndarray:
@@ -140,24 +108,30 @@ def _splits_atoms(atoms: np.ndarray, k: int) -> np.ndarray:
 
 def _children_in_use(taxonomy: Taxonomy, span: Span, codes: np.ndarray) -> tuple[Span, ...] | None:
     """The children, in use, of the lowest node over these cells; None where it is a leaf."""
-    lowest, highest = int(codes.min()), int(codes.max())
-    while (children := children_of(taxonomy, span)) is not None:
-        over_all = [child for child in children if child[0] <= lowest and highest <= child[1]]
-        if not over_all:
-            starts = np.array([lo for lo, _ in children])
-            used = np.unique(np.searchsorted(starts, codes, side="right") - 1)
-            return tuple(children[c] for c in used.tolist())
-        span = over_all[0]
-    return None
+    children = children_of(taxonomy, hull(taxonomy, span, codes))
+    if not children:
+        return None
+    starts = np.array([lo for lo, _ in children])
+    used = np.unique(np.searchsorted(starts, codes, side="right") - 1)
+    return tuple(children[c] for c in used.tolist())
 
 
-def children_of(taxonomy: Taxonomy, node: Span) -> list[Span] | None:
-    """The spans of a node's children, None for a leaf."""
+def children_of(taxonomy: Taxonomy, node: Span) -> list[Span]:
+    """The spans of a node's children; a leaf has none."""
     starts = taxonomy.children.get(node)
     if starts is None or node[0] == node[1]:
-        return None
+        return []
     ends = [*starts[1:].tolist(), node[1] + 1]
     return [(lo, end - 1) for lo, end in zip(starts.tolist(), ends, strict=True)]
+
+
+def nodes_over(taxonomy: Taxonomy, node: Span, cells: Span) -> Iterator[Span]:
+    """A node, and below it those that hold all of these cells, down to the lowest."""
+    around = [node]
+    while around:
+        yield around[0]
+        children = children_of(taxonomy, around[0])
+        around = [c for c in children if c[0] <= cells[0] and cells[1] <= c[1]]
 
 
 def fits(taxonomy: Taxonomy, span: Span, parts: Sequence[Span]) -> bool:
@@ -168,121 +142,21 @@ def fits(taxonomy: Taxonomy, span: Span, parts: Sequence[Span]) -> bool:
         low, high = parts[0], parts[-1]
         meets = low[0] == span[0] and high[1] == span[1] and low[1] + 1 == high[0]
         return len(parts) == 2 and meets and low[0] <= low[1] and high[0] <= high[1]
-    while (children := children_of(taxonomy, span)) is not None:
-        if set(parts) <= set(children):
-            return list(parts) == sorted(set(parts))
-        around = [c for c in children if c[0] <= parts[0][0] and parts[-1][1] <= c[1]]
-        if not around:
-            return False
-        span = around[0]
-    return False
+    *_, lowest = nodes_over(taxonomy, span, (parts[0][0], parts[-1][1]))
+    return set(parts) <= set(children_of(taxonomy, lowest)) and list(parts) == sorted(set(parts))
 
 
 def hull(taxonomy: Taxonomy, span: Span, codes: np.ndarray) -> Span:
     """The tightest span within this one that holds all cells; of a hierarchy the lowest node."""
-    lowest, highest = int(codes.min()), int(codes.max())
+    cells = int(codes.min()), int(codes.max())
     if taxonomy.is_number:
-        return lowest, highest
-    while (children := children_of(taxonomy, span)) is not None:
-        over_all = [child for child in children if child[0] <= lowest and highest <= child[1]]
-        if not over_all:
-            return span
-        span = over_all[0]
-    return span
+        return cells
+    *_, lowest = nodes_over(taxonomy, span, cells)
+    return lowest
 
 
 def is_node(taxonomy: Taxonomy, span: Span, within: Span) -> bool:
     """Whether a span lies within another, and is a node where there is a hierarchy."""
     if not within[0] <= span[0] <= span[1] <= within[1]:
         return False
-    node: Span | None = within
-    while not taxonomy.is_number and node is not None and node != span:
-        below = children_of(taxonomy, node) or []
-        node = next((c for c in below if c[0] <= span[0] and span[1] <= c[1]), None)
-    return node is not None
-
-
-# Batches of `party-mondrian` on the wire: how groups are cut, and where each row of them ends.
-
-
-NUMBER = struct.Struct("<I")
-SPAN = struct.Struct("<2I")
-CAN_NOT = 0  # on the wire: no valid cut
-
-
-def unreadable() -> PartyError:
-    """What is raised for a batch that is none."""
-    return PartyError(
-        "another party: sent a batch that can't be read; run the same version everywhere"
-    )
-
-
-def said_of(cut: LocalCut | None) -> bytes:
-    """How a group is cut, as a batch says it."""
-    if cut is None:
-        return NUMBER.pack(CAN_NOT)
-    return NUMBER.pack(len(cut.spans)) + b"".join(SPAN.pack(*span) for span in cut.spans)
-
-
-def allowed(offers: Sequence[LocalCut | None], verdict: bytes | bytearray) -> list[LocalCut | None]:
-    """The offers that the judge has not refused; PartyError for a verdict about other ones."""
-    said = iter(verdict)
-    cuts = sum(cut is not None for cut in offers)
-    if len(verdict) != cuts or not set(verdict) <= set(VALID + REFUSED):
-        raise PartyError(
-            "another party: judges other cuts than were proposed; run the same version everywhere"
-        )
-    return [cut if cut is not None and next(said) == VALID[0] else None for cut in offers]
-
-
-# A batch on the wire: the number of the turn; for each group that comes, in an order that all know,
-# its number of parts and their spans, or 0 where there is no valid cut (all of them 4 bytes); then
-# for every group that was there before, in which group that is left of it each of its rows ends
-
-
-class Tree:
-    """The groups that a batch makes of those before it: `roots` and what is left of them."""
-
-    def __init__(self, cuts: Sequence[tuple[LocalCut, range]], first: int) -> None:
-        self._below: dict[int, list[int]] = {}
-        for cut, parts in reversed(cuts):  # later cuts are of groups that earlier ones made
-            self._below[cut.group] = list(chain(*(self._leaves(part) for part in parts)))
-        self.roots = {
-            cut.group: sorted(self._below[cut.group]) for cut, _ in cuts if cut.group < first
-        }
-        self._first = first
-        self._part = np.zeros(sum(len(parts) for _, parts in cuts), dtype=np.int64)
-
-    def part_of_leaf(self, parts: range) -> np.ndarray:
-        """The part that each group ends in, by its number from `first` on; until the next call."""
-        for part, group in enumerate(parts):
-            self._part[np.array(self._leaves(group)) - self._first] = part
-        return self._part
-
-    def packed(self, before: Mapping[int, np.ndarray], rows: Mapping[int, np.ndarray]) -> bytes:
-        """The group in which each row ends. before, rows: of the groups before and after."""
-        pieces = []
-        for root, leaves in self.roots.items():
-            codes = np.empty(len(before[root]), dtype=np.uint32)
-            for code, leaf in enumerate(leaves):
-                codes[np.searchsorted(before[root], rows[leaf])] = code  # rows ascend
-            pieces.append(pack(codes, len(leaves)))
-        return b"".join(pieces)
-
-    def unpacked(self, packed: bytes, rows: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
-        """The group in which each row ends, by the group before; PartyError for a wrong length."""
-        leaf_of_row = {}
-        at = 0
-        for root, leaves in self.roots.items():
-            size = packed_size(len(rows[root]), len(leaves))
-            codes = unpack(packed[at : at + size], len(rows[root]), len(leaves))
-            at += size
-            if int(codes.max()) >= len(leaves):
-                raise unreadable()
-            leaf_of_row[root] = np.array(leaves)[codes]
-        if at != len(packed):
-            raise unreadable()
-        return leaf_of_row
-
-    def _leaves(self, group: int) -> list[int]:
-        return self._below.get(group, [group])
+    return taxonomy.is_number or span in nodes_over(taxonomy, within, span)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from shoal.fusion.ledger import START, PastFusions, ledger_path, write_ledger
 from shoal.fusion.protocol import run_party
 from shoal.fusion.transcript import FusionResult
 from shoal.policy.agreement import Agreement
-from shoal.policy.agreement_model import PartyModel
 from shoal.policy.binding.table import bound_release
 
 ADDED_DELAY = "SHOAL_ADDED_DELAY_MS"  # holds every message back, for experiments on one machine
@@ -53,18 +53,17 @@ def take_part(
         raise InputError("patience: must be a number of seconds; no party waits for ever")
     agreement = Agreement.load(parties_path)
     agreement.rule()  # refused where it is not installed
-    party = agreement.party(name)
     if agreed is not None and agreed.lower().removeprefix("sha256:") != agreement.hash.hex():
         raise InputError(
             f"agreement '{parties_path}': its hash is not the one that was signed off; compare the"
             " files"
         )
     identity = Keys.of(name, keys).identity(name, agreement)
-    if isinstance(party, PartyModel) and (party.table is None or output is None):
-        raise InputError(
-            f"party '{name}': an owner needs a 'table' in the agreement and an output, -o"
-        )
-    if isinstance(party, PartyModel) and output is not None:
+    if name in agreement.owners:
+        if agreement.party(name).table is None or output is None:
+            raise InputError(
+                f"party '{name}': an owner needs a 'table' in the agreement and an output, -o"
+            )
         check_output(agreement, output)
     book = ledger_path(ledger, name)
     try:
@@ -94,9 +93,8 @@ def take_part(
 def _input_of(agreement: Agreement, name: str) -> PartyInput | None:
     """What the party's file holds; None for a helper."""
     party = agreement.party(name)
-    if not isinstance(party, PartyModel):
+    if party.table is None:
         return None
-    assert party.table is not None
     categorical = {*party.attributes, agreement.model.label.attribute}
     table = Table(files.read(str(agreement.base / party.table), categorical).frame)
     return PartyInput.read(agreement, name, table)
@@ -166,64 +164,54 @@ def groups_by_qid(agreement: Agreement, certificate: Certificate) -> list[dict[s
 
 def learned(agreement: Agreement) -> dict[str, list[str]]:
     """What each party learns beyond the published table, in words."""
-    facts_by_party = {}
-    for owner in agreement.owners:
-        facts_by_party[owner] = [
-            "who is in all tables, and how many records each owner has",
-            "the label of every person in common",
-            (
-                "for every person in common, the published values of all attributes: k protects"
-                " from readers alone"
-            ),
-            "which specializations were chosen, in which order, and in which rounds",
-        ]
-        facts_by_party[owner] += _learned_by_veto(agreement, owner)
-        if not agreement.bids:
-            facts_by_party[owner].append(
-                "which groups could not be cut on which attribute, as the table shows, too"
-            )
-        if agreement.has_hulls:
-            facts_by_party[owner].append(
-                "the lowest and highest value of every group, which the table shows to all readers"
-            )
-    if agreement.collector == agreement.owners[0] and len(agreement.owners) > 2:
-        facts_by_party[agreement.owners[0]].append(
-            "as collector, which of its own people are in which other table"
-        )
-    if agreement.bids and agreement.model.maximum.name == "clear":
-        for facts in facts_by_party.values():
-            facts.append("every bid of every party, for the maximum was computed in the clear")
-    if agreement.model.helper is not None:
-        facts_by_party[agreement.model.helper.name] = _learned_by_helper(agreement)
+    helper = agreement.model.helper
+    facts_by_party = {owner: list(_learned_by(agreement, owner)) for owner in agreement.owners}
+    if helper is not None:
+        facts_by_party[helper.name] = list(_learned_by_helper(agreement, helper.name))
     return facts_by_party
 
 
-def _learned_by_veto(agreement: Agreement, owner: str) -> list[str]:
+def _learned_by(agreement: Agreement, owner: str) -> Iterator[str]:
+    yield "who is in all tables, and how many records each owner has"
+    yield "the label of every person in common"
+    yield (
+        "for every person in common, the published values of all attributes: k protects from"
+        " readers alone"
+    )
+    yield "which specializations were chosen, in which order, and in which rounds"
+    yield from _learned_by_veto(agreement, owner)
+    if not agreement.bids:
+        yield "which groups could not be cut on which attribute, as the table shows, too"
+    if agreement.has_hulls:
+        yield "the lowest and highest value of every group, which the table shows to all readers"
+    if agreement.collector == owner and len(agreement.owners) > 2:
+        yield "as collector, which of its own people are in which other table"
+    if agreement.bids and not agreement.is_secret:
+        yield "every bid of every party, for the maximum was computed in the clear"
+
+
+def _learned_by_veto(agreement: Agreement, owner: str) -> Iterator[str]:
     sensitive = agreement.model.sensitive
     if sensitive is None:
-        return []
+        return
     if owner == agreement.judge:
-        return [
+        yield (
             "one level more of each step of the others that it refused, for every person there:"
             f" a group would have had fewer than {sensitive.l} values of '{sensitive.attribute}'"
-        ]
-    facts = [
+        )
+        return
+    yield (
         "which of its own steps were refused: a group there would have had fewer than"
         f" {sensitive.l} values of '{sensitive.attribute}'"
-    ]
+    )
     if agreement.bids and len(agreement.owners) > 2:
-        facts.append("in which rounds a step of another owner was refused for that")
-    return facts
+        yield "in which rounds a step of another owner was refused for that"
 
 
-def _learned_by_helper(agreement: Agreement) -> list[str]:
-    assert agreement.model.helper is not None
-    name = agreement.model.helper.name
-    facts = []
+def _learned_by_helper(agreement: Agreement, name: str) -> Iterator[str]:
     if agreement.collector == name:
-        facts.append(
+        yield (
             "how many people any two tables have in common; with the key of one owner, who they are"
         )
     if agreement.bids and name in agreement.computing:
-        facts.append("how many rounds there were and when; no bid, no result, no record")
-    return facts
+        yield "how many rounds there were and when; no bid, no result, no record"

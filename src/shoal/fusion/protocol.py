@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,17 +24,11 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.row_order import published_order
 from shoal.data.uncompiled import always
 from shoal.errors import InfeasibleError, InputError, PartyError
-from shoal.fusion.columns import (
-    Codes,
-    PartyInput,
-    SharedColumns,
-    require_values,
-    series_of,
-)
+from shoal.fusion.columns import Codes, PartyInput, SharedColumns, require_values, series_of
 from shoal.fusion.conversation import Conversation, open_journal
 from shoal.fusion.ground import REFUSED, VALID, Ground
 from shoal.fusion.id_join import IdJoin
-from shoal.fusion.ledger import Recalled, no_fusions, recalled_by_all
+from shoal.fusion.ledger import NO_FUSIONS, Recalled, recalled_by_all
 from shoal.fusion.limits import parse_roll, terms_of
 from shoal.fusion.secure_maximum import check_computing, colluding_parties
 from shoal.fusion.secure_rounds import ClearRounds, MpycRounds, Rounds, rounds_of
@@ -56,7 +51,7 @@ def run_party(
     party_input: PartyInput | None,
     *,
     joined: np.ndarray | None = None,
-    past: Callable[[], bytes] = no_fusions,
+    past: Callable[[], bytes] = NO_FUSIONS.packed,
     patience: float = 600.0,
     delay: float = 0.0,
     transcript: Path | None = None,
@@ -69,7 +64,7 @@ def run_party(
     earlier fusions. transcript: folder for all messages and the table by row. Returns None for a
     helper. Raises InputError, InfeasibleError or PartyError.
     """
-    if agreement.bids and agreement.model.maximum.name == "mpyc" and len(agreement.owners) > 1:
+    if agreement.is_secret and len(agreement.owners) > 1:
         check_computing(len(agreement.computing))
     name = identity.name
     journal = open_journal(folder, agreement)
@@ -91,7 +86,7 @@ def run_party(
     try:
         fused = _until_done(protocol, conversation)
         if recorder is not None:
-            recorder.close(journal, agreement, protocol.by_row)
+            recorder.close(journal, agreement, None if fused is None else fused.by_row)
         return fused
     finally:
         link.stop()
@@ -116,20 +111,16 @@ def _until_done(protocol: PartyProtocol, conversation: Conversation) -> FusionRe
 
 
 class PartyProtocol:
-    """The program of one party.
-
-    by_row: the table in the order of the joint rows, kept for a transcript if keeps_rows.
-    """
+    """The program of one party. keeps_rows: whether its table by row is for a transcript."""
 
     def __init__(
         self,
         conversation: Conversation,
         party_input: PartyInput | None,
-        joined: np.ndarray | None = None,
-        past: Callable[[], bytes] = no_fusions,
-        keeps_rows: bool = False,
+        joined: np.ndarray | None,
+        past: Callable[[], bytes],
+        keeps_rows: bool,
     ) -> None:
-        self.by_row: pl.DataFrame | None = None
         self._conversation = conversation
         self._agreement = conversation.agreement
         self._link = conversation.link
@@ -139,7 +130,6 @@ class PartyProtocol:
         self._past = past
         self._keeps_rows = keeps_rows
         self._statistics = RunStatistics()
-        self._instructions = Instructions(conversation)
 
     def warm_up(self) -> None:
         """Loads the compiled loops before anybody waits for them; a small table needs none."""
@@ -148,17 +138,16 @@ class PartyProtocol:
         first_row = np.zeros(4, dtype=np.int64)
         own = {j: cells[first_row] for j, cells in self._input.cells.items()}
         with always(compiled=True):
-            self._party(own, self._ground(np.arange(4), {}, None)).warm_up()
+            self._party(own, np.arange(4), {}, None, None).warm_up()
 
     def attempt(self) -> FusionResult | None:
         """One session, from the beginning to the end; raises LinkLost if the session breaks."""
         self._statistics = RunStatistics()
         journal = self._conversation.journal
-        rounds = rounds_of(self._conversation)
-        try:
+        with rounds_of(self._conversation) as rounds:
             self._conversation.progress("waiting for the other parties")
             self._link.establish(is_last=journal.get(_FINISHED) is not None)
-            if rounds is not None:
+            if isinstance(rounds, MpycRounds):
                 rounds.open()
             self._link.rewind()
             fused = None
@@ -169,9 +158,6 @@ class PartyProtocol:
             self._conversation.remember(_FINISHED, bytes)
             self._link.finish()
             return fused
-        finally:
-            if rounds is not None:
-                rounds.close()
 
     def _help(self, rounds: Rounds | None) -> None:
         """A helper's part: compare keyed ids, and compute with two owners until the rounds end."""
@@ -192,10 +178,9 @@ class PartyProtocol:
         """An owner's part."""
         phase = self._statistics.phase
         with phase("join"):
-            roll = self._roll(party_input)
+            sizes, sender = self._roll(party_input)
             rows = self._joined
             if rows is None:
-                sizes = {owner: entry["records"] for owner, entry in roll.items()}
                 rows = IdJoin(self._conversation).rows(party_input.ids, sizes)
             recalled = None
             if self._agreement.model.before is not None:
@@ -205,17 +190,16 @@ class PartyProtocol:
             self._statistics.people = len(rows)
         shared = SharedColumns(self._conversation, party_input, rows)
         with phase("label"):
-            sender = next(owner for owner in self._agreement.owners if roll[owner]["label"])
             labels, classes = shared.label(sender)
             diverse = shared.unchanged(MessageKind.SENSITIVE)
             diverse[self._agreement.model.label.attribute] = labels, classes
             for name, asked in self._agreement.diverse.items():
                 require_values(name, asked, holds=len(diverse[name][0]) >= asked)
             judged = shared.judged()
-            self._instructions.require_judged(judged)
+            self._require_judged(judged)
         with phase("scoring"):
             own = {j: cells[rows] for j, cells in party_input.cells.items()}
-            party = self._party(own, self._ground(classes, diverse, recalled, judged))
+            party = self._party(own, classes, diverse, recalled, judged)
             del own
         self._specialize(party, rounds)
         self._statistics.touched = party.touched
@@ -229,38 +213,39 @@ class PartyProtocol:
             policy = self._agreement.policy
             published = table[published_order(table, policy.quasi, policy.render)]
             self._seal(published)
-        self.by_row = table if self._keeps_rows else None
+        by_row = table if self._keeps_rows else None
         if recalled is None:
-            return FusionResult(published, self._report())
+            return FusionResult(published, self._report(), by_row=by_row)
         after = recalled.after(table.select(self._agreement.quasi), self._agreement.hash)
-        return FusionResult(
-            published, self._report() | {"ledger": recalled.facts(after)}, after.packed()
-        )
+        report = self._report() | {"ledger": recalled.facts(after)}
+        return FusionResult(published, report, after.packed(), by_row)
 
     # The join
 
-    def _roll(self, party_input: PartyInput) -> dict[str, dict[str, Any]]:
-        """How many records each owner has, and whether it has the label."""
+    def _roll(self, party_input: PartyInput) -> tuple[dict[str, int], str]:
+        """How many records each owner has, and the first owner who has the label."""
         own = {"records": len(party_input.ids), "label": party_input.label is not None}
         received = self._conversation.exchange(MessageKind.ROLL, json.dumps(own).encode())
         roll = {owner: parse_roll(content) for owner, content in received.items()}
         roll[self._name] = own
-        if not any(entry["label"] for entry in roll.values()):
+        labelled = [owner for owner in self._agreement.owners if roll[owner]["label"]]
+        if not labelled:
             label = self._agreement.model.label.attribute
             raise InputError(f"label '{label}': is in no party's table; one owner must have it")
-        return roll
+        return {owner: entry["records"] for owner, entry in roll.items()}, labelled[0]
 
     # The rounds
 
-    def _ground(
+    def _party(
         self,
+        own: Mapping[int, np.ndarray],
         classes: np.ndarray,
         columns: Mapping[str, Codes],
         recalled: Recalled | None,
-        judged: tuple[np.ndarray, int] | None = None,
-    ) -> Ground:
+        judged: tuple[np.ndarray, int] | None,
+    ) -> FusionParty:
         agreement = self._agreement
-        return Ground(
+        ground = Ground(
             [domain.taxonomy for domain in agreement.domains],
             classes,
             agreement.qids(),
@@ -271,54 +256,50 @@ class PartyProtocol:
             None if agreement.judge is None else agreement.owners.index(agreement.judge),
             judged,
         )
-
-    def _party(self, own: Mapping[int, np.ndarray], ground: Ground) -> FusionParty:
-        return self._agreement.rule().party(ground, own)
+        return agreement.rule().party(ground, own)
 
     def _specialize(self, party: FusionParty, rounds: Rounds | None) -> None:
         """Rounds until no step is valid; then the helper gets a message."""
-        if self._agreement.rule().takes_turns:
-            self._take_turns(cast(TurnParty, party))
-        else:
-            self._bid(cast(BiddingParty, party), rounds)
+        statistics, names = self._statistics, self._agreement.quasi
+        turns = (
+            self._turns(cast(TurnParty, party))
+            if self._agreement.rule().takes_turns
+            else self._won(cast(BiddingParty, party), rounds)
+        )
+        for owner, instruct in turns:
+            before = len(party.steps)
+            with statistics.phase("instructions"):
+                instruct()
+            done = party.steps[before:]
+            statistics.rounds += 1
+            statistics.steps += len(done)
+            attributes = ", ".join(sorted({names[step.attribute] for step in done})) or "nothing"
+            self._conversation.progress(
+                f"round {statistics.rounds}: {owner} specializes {attributes}, steps: {len(done)}"
+            )
         helper = self._agreement.model.helper
         if self._name == self._agreement.owners[0] and helper is not None:
             self._link.send(helper.name, MessageKind.END, b"")
 
-    def _take_turns(self, party: TurnParty) -> None:
-        """The owner whose turn it is decides and tells the others, until nobody can."""
+    def _turns(self, party: TurnParty) -> Iterator[tuple[str, Callable[[], None]]]:
+        """The owner whose turn it is, who decides and tells the others, until nobody can."""
         while (number := party.turn()) is not None:
-            owner, before = self._agreement.owners[number], len(party.steps)
-            with self._statistics.phase("instructions"):
-                self._instructions.turn(party, owner)
-            self._statistics.rounds += 1
-            self._statistics.steps += len(party.steps) - before
-            self._show_round(party, owner, len(party.steps) - before)
+            owner = self._agreement.owners[number]
+            yield owner, partial(self._instruct_turn, party, owner)
 
-    def _bid(self, party: BiddingParty, rounds: Rounds | None) -> None:
+    def _won(
+        self, party: BiddingParty, rounds: Rounds | None
+    ) -> Iterator[tuple[str, Callable[[], None]]]:
         """All bid, the winner does its best steps and passes them on, until nobody has any."""
-        phase = self._statistics.phase
         while True:
-            with phase("scoring"):
+            with self._statistics.phase("scoring"):
                 bids = party.bid()
-            with phase("secure rounds"):
+            with self._statistics.phase("secure rounds"):
                 winner, steps = self._winner(bids, rounds)
             if not steps:
-                break
-            self._statistics.rounds += 1
-            owner, before = self._agreement.owners[winner], len(party.steps)
-            with phase("instructions"):
-                self._instructions.steps(party, owner, steps)
-            self._statistics.steps += len(party.steps) - before
-            self._show_round(party, owner, len(party.steps) - before)
-
-    def _show_round(self, party: FusionParty, winner: str, steps: int) -> None:
-        names = self._agreement.quasi
-        done = party.steps[len(party.steps) - steps :]
-        attributes = ", ".join(sorted({names[step.attribute] for step in done})) or "nothing"
-        self._conversation.progress(
-            f"round {self._statistics.rounds}: {winner} specializes {attributes}, steps: {steps}"
-        )
+                return
+            owner = self._agreement.owners[winner]
+            yield owner, partial(self._instruct_steps, party, owner, steps)
 
     def _winner(self, bids: list[int], rounds: Rounds | None) -> tuple[int, int]:
         """Who won the round, and with how many steps; from the journal where it is known there."""
@@ -333,11 +314,10 @@ class PartyProtocol:
             )
         if isinstance(rounds, ClearRounds):
             return rounds.maximum(bids)  # its messages are in the journal
-        result = self._conversation.remember(_RESULT, lambda: self._computed(rounds, bids), number)
-        return result[0], result[1]
-
-    def _computed(self, rounds: MpycRounds, bids: list[int]) -> bytes:
-        return bytes(rounds.maximum(bids))
+        winner, steps = self._conversation.remember(
+            _RESULT, lambda: bytes(rounds.maximum(bids)), number
+        )
+        return winner, steps
 
     # The table
 
@@ -347,11 +327,8 @@ class PartyProtocol:
         if own is None:
             return
         for owner in self._agreement.owners:
-            numbers = self._agreement.numbers_of(owner)
-            if owner == self._name and numbers:
-                self._conversation.send_long_to_owners(MessageKind.HULLS, own)
-            elif numbers:
-                content = self._link.receive_long(owner, MessageKind.HULLS)
+            if numbers := self._agreement.numbers_of(owner):
+                content = self._conversation.said(owner, MessageKind.HULLS, lambda: own)
                 with said_by(owner, MessageKind.HULLS):
                     party.narrow(content, numbers)
 
@@ -368,98 +345,87 @@ class PartyProtocol:
         digest = hashlib.sha256()
         for piece in table.iter_slices(_SLICE):
             digest.update(piece.write_csv().encode())
-        seal = digest.digest()
-        received = self._conversation.exchange(MessageKind.SEAL, seal)
-        differing = [owner for owner, other_seal in received.items() if other_seal != seal]
-        if differing:
-            raise PartyError(
-                f"parties {', '.join(differing)}: ended with another table; nothing is published"
-            )
+        self._conversation.require_same(
+            MessageKind.SEAL, digest.digest(), "ended with another table"
+        )
 
     def _report(self) -> dict[str, Any]:
         """The run in figures, without a value of the data."""
         agreement = self._agreement
-        is_secure = agreement.bids and agreement.model.maximum.name == "mpyc"
         figures = self._statistics.report(self._link.bytes_sent, self._link.messages_sent)
         return {
             "agreement": agreement.hash.hex(),
             "party": self._name,
             **figures,
             "colluding_parties": (
-                colluding_parties(len(agreement.computing)) if is_secure else None
+                colluding_parties(len(agreement.computing)) if agreement.is_secret else None
             ),
         }
 
+    # What the winner of a round, or whose turn it is, tells the others; and what the judge says
+    # first.
+    #
+    # A judge is an owner who refuses what leaves too few values of an attribute of its own, which
+    # the others don't see before the rounds end. It is asked before anybody else. Promise: of what
+    # it refuses it sees one level of nodes, and nothing behind them; the others see no more than
+    # that it refused.
 
-# What the winner of a round, or whose turn it is, tells the others; and what the judge says
-# first.
-#
-# A judge is an owner who refuses what leaves too few values of an attribute of its own, which the
-# others don't see before the rounds end. It is asked before anybody else. Promise: of what it
-# refuses it sees one level of nodes, and nothing behind them; the others see no more than that it
-# refused.
-
-
-class Instructions:
-    """One owner's part: it instructs the others, or follows their instructions."""
-
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
-        self._link = conversation.link
-        self._name = conversation.name
-        self._judge = conversation.agreement.judge
-
-    def require_judged(self, judged: tuple[np.ndarray, int] | None) -> None:
+    def _require_judged(self, judged: tuple[np.ndarray, int] | None) -> None:
         """Raises InfeasibleError where all people together have too few values, as the judge says.
 
         judged: what the judge alone knows.
         """
-        if self._judge is None:
+        if self._agreement.judge is None:
             return
-        sensitive = self._conversation.agreement.model.sensitive
+        sensitive = self._agreement.model.sensitive
         assert sensitive is not None
-        if judged is not None:
-            verdict = VALID if len(np.unique(judged[0])) >= judged[1] else REFUSED
-            self._conversation.send_long_to_owners(MessageKind.VERDICT, verdict)
-        else:
-            verdict = bytes(self._link.receive_long(self._judge, MessageKind.VERDICT))
+
+        def verdict_on_all() -> bytes:
+            assert judged is not None
+            return VALID if len(np.unique(judged[0])) >= judged[1] else REFUSED
+
+        verdict = self._conversation.said(
+            self._agreement.judge, MessageKind.VERDICT, verdict_on_all
+        )
         require_values(sensitive.attribute, sensitive.l, holds=verdict == VALID)
 
-    def steps(self, party: BiddingParty, winner: str, steps: int) -> None:
+    def _instruct_steps(self, party: BiddingParty, winner: str, steps: int) -> None:
         """Does the winner's steps: its own ones are sent to the others, another's are received."""
         if winner == self._name:
             valid = self._asked(party, steps)
-            batch = party.specialize(valid, valid < steps)
-            self._conversation.send_to_owners(MessageKind.BATCH, batch)
+            self._conversation.send_to_owners(
+                MessageKind.BATCH, party.specialize(valid, valid < steps)
+            )
             return
         party.lose()
-        if self._judge == self._name:
+        if self._agreement.judge == self._name:
             self._answer(party, winner, steps)
-        batch = self._link.receive(winner, MessageKind.BATCH)
-        with said_by(winner, MessageKind.BATCH):
-            party.apply(batch)
+        self._follow(party, winner)
 
-    def turn(self, party: TurnParty, owner: str) -> None:
+    def _instruct_turn(self, party: TurnParty, owner: str) -> None:
         """Does what the owner decides whose turn it is."""
-        asks = self._judge not in (None, owner)
+        asks = self._agreement.judge not in (None, owner)
         if owner == self._name:
             if asks:
                 verdict = self._verdict(party.propose())
-                with said_by(self._judge or "", MessageKind.VERDICT):
+                with said_by(self._agreement.judge or "", MessageKind.VERDICT):
                     batch = party.decide(verdict)
             else:
                 batch = party.decide()
-            self._conversation.send_long_to_owners(MessageKind.BATCH, batch)
+            self._conversation.send_to_owners(MessageKind.BATCH, batch)
             return
-        if asks and self._judge == self._name:
+        if asks and self._agreement.judge == self._name:
             self._judged(party, owner)
-        content = self._link.receive_long(owner, MessageKind.BATCH)
+        self._follow(party, owner)
+
+    def _follow(self, party: FusionParty, owner: str) -> None:
+        batch = self._link.receive(owner, MessageKind.BATCH)
         with said_by(owner, MessageKind.BATCH):
-            party.apply(content)
+            party.apply(batch)
 
     def _asked(self, party: BiddingParty, steps: int) -> int:
         """How many of the planned steps are valid: all, or those before the first refused one."""
-        if self._judge in (None, self._name):
+        if self._agreement.judge in (None, self._name):
             return steps
         for number in range(steps):
             if self._verdict(party.propose(number)) != VALID:
@@ -474,14 +440,14 @@ class Instructions:
 
     def _verdict(self, proposal: bytes) -> bytes:
         """What the judge says of a proposal."""
-        assert self._judge is not None
-        self._link.send_long(self._judge, MessageKind.PROPOSAL, proposal)
-        return bytes(self._link.receive_long(self._judge, MessageKind.VERDICT))
+        assert self._agreement.judge is not None
+        self._link.send(self._agreement.judge, MessageKind.PROPOSAL, proposal)
+        return bytes(self._link.receive(self._agreement.judge, MessageKind.VERDICT))
 
     def _judged(self, party: BiddingParty | TurnParty, asks: str) -> bytes:
         """What this party, the judge, says of another one's proposal."""
-        proposal = self._link.receive_long(asks, MessageKind.PROPOSAL)
+        proposal = self._link.receive(asks, MessageKind.PROPOSAL)
         with said_by(asks, MessageKind.PROPOSAL):
             verdict = party.judge(proposal)
-        self._link.send_long(asks, MessageKind.VERDICT, verdict)
+        self._link.send(asks, MessageKind.VERDICT, verdict)
         return verdict

@@ -7,7 +7,8 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import BinaryIO, cast
 
 from shoal.connectors.party.messages import MessageKind, refused
@@ -15,7 +16,6 @@ from shoal.errors import LostPartyError, PartyError
 from shoal.fusion import secure_maximum
 from shoal.fusion.conversation import Conversation
 from shoal.fusion.limits import SHARE
-from shoal.fusion.wire.link import PartyLink
 
 _POLL = 0.2
 
@@ -39,16 +39,12 @@ def winner_of(steps: Sequence[int], owners: int, ahead: int) -> tuple[int, int]:
 
 
 class MpycRounds:
-    """MPyC in a process of its own, its messages carried by the link; one for each session.
+    """MPyC in a process of its own, its messages carried by the link; one for each session."""
 
-    computing: all who compute, the owners first. bits: what every bid and its sign fit into.
-    """
-
-    def __init__(
-        self, link: PartyLink, me: str, computing: Sequence[str], owners: int, bits: int
-    ) -> None:
-        self._link = link
-        self._computing = list(computing)
+    def __init__(self, conversation: Conversation) -> None:
+        agreement = conversation.agreement
+        self._link = conversation.link
+        self._computing = agreement.computing
         self._results: queue.SimpleQueue[list[int]] = queue.SimpleQueue()
         self._writing = threading.Lock()
         self._opened = threading.Event()
@@ -57,17 +53,17 @@ class MpycRounds:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._to = cast(BinaryIO, self._process.stdin)
         self._from = cast(BinaryIO, self._process.stdout)
-        self._owners = owners
-        self._number = self._computing.index(me)
+        self._owners = len(agreement.owners)
+        self._number = self._computing.index(conversation.name)
         self._keyed: set[str] = set()  # whose keys have arrived
         setup = {
             "number": self._number,
-            "computing": len(computing),
-            "owners": owners,
-            "bits": bits,
+            "computing": len(self._computing),
+            "owners": self._owners,
+            "bits": agreement.rule().worth_bits(len(agreement.quasi)),  # of a bid and its sign
         }
         self._write(secure_maximum.BIDS, 0, 0, json.dumps(setup).encode())
-        link.on_shares = self._arrived
+        self._link.on_shares = self._arrived
         self._forwarder = threading.Thread(target=self._forward, daemon=True)
         self._forwarder.start()
 
@@ -152,28 +148,25 @@ class ClearRounds:
         by_owner = {owner: json.loads(content) for owner, content in received.items()}
         by_owner[self._conversation.name] = own
         return secure_maximum.plain_maximum(
-            [by_owner[owner] for owner in self._conversation.owners]
+            [by_owner[owner] for owner in self._conversation.agreement.owners]
         )
-
-    def open(self) -> None:
-        """Nothing waits for the session."""
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 Rounds = MpycRounds | ClearRounds
 
 
-def rounds_of(conversation: Conversation) -> Rounds | None:
+@contextmanager
+def rounds_of(conversation: Conversation) -> Iterator[Rounds | None]:
     """How this party finds the winner of a round; None where it computes nothing."""
     agreement = conversation.agreement
     is_alone = len(agreement.owners) == 1
     if is_alone or not agreement.bids or conversation.name not in agreement.computing:
-        return None
-    if agreement.model.maximum.name == "clear":
-        return ClearRounds(conversation)
-    bits = agreement.rule().worth_bits(len(agreement.quasi))
-    return MpycRounds(
-        conversation.link, conversation.name, agreement.computing, len(agreement.owners), bits
-    )
+        yield None
+    elif agreement.is_secret:
+        rounds = MpycRounds(conversation)
+        try:
+            yield rounds
+        finally:
+            rounds.close()
+    else:
+        yield ClearRounds(conversation)

@@ -14,7 +14,7 @@ import os
 import struct
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from io import BufferedRandom
 from pathlib import Path
@@ -81,14 +81,23 @@ def _end(file: BufferedRandom) -> None:
 
 def _whole(path: Path) -> int:
     """Where the last whole record of a message ends."""
-    content = path.read_bytes()
-    at = 0
-    while at + _RECORD.size <= len(content):
-        _, kind, length = _RECORD.unpack_from(content, at)
-        if kind == _END or at + _RECORD.size + length > len(content):
-            break
-        at += _RECORD.size + length
-    return at
+    end = 0
+    with suppress(ValueError, struct.error):
+        for _, _, content in _records(path.read_bytes()):
+            end += _RECORD.size + len(content)
+    return end
+
+
+UNREADABLE = (
+    ValueError,
+    LookupError,
+    TypeError,
+    ArithmeticError,
+    RecursionError,
+    StopIteration,
+    struct.error,
+)
+"""What content that is none raises where it is read."""
 
 
 @contextmanager
@@ -100,17 +109,7 @@ def guarded(folder: Path, name: str) -> Iterator[None]:
         raise InputError(
             f"transcript '{folder}': lacks '{name}'; gather the folders of all parties in one"
         ) from None
-    except (
-        OSError,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-        struct.error,
-        pl.exceptions.PolarsError,
-    ):
+    except (*UNREADABLE, OSError, AttributeError, pl.exceptions.PolarsError):
         raise InputError(
             f"transcript '{folder}': '{name}' is damaged or not complete; gather the folders again"
         ) from None
@@ -221,9 +220,11 @@ def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:
 class FusionResult:
     """The fused table, its rows in an order that says nothing; and what the run took.
 
-    ledger: of all fusions up to this one, where the agreement has one.
+    ledger: of all fusions up to this one, where the agreement has one. by_row: the table in the
+    order of the joint rows, for a transcript.
     """
 
     published: pl.DataFrame
     statistics: dict[str, Any]
     ledger: bytes | None = None
+    by_row: pl.DataFrame | None = None

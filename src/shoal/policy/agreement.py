@@ -109,12 +109,12 @@ class Agreement:
 
     @property
     def owners(self) -> list[str]:
-        return self.model.owners
+        return [party.name for party in self.model.parties]
 
     @property
     def participants(self) -> list[str]:
         """The owners, then the helper."""
-        return self.model.participants
+        return [party.name for party in self.model.all_parties]
 
     @property
     def computing(self) -> list[str]:
@@ -128,8 +128,7 @@ class Agreement:
 
     def party(self, name: str) -> PartyModel | HelperModel:
         """The party of that name; raises InputError."""
-        parties: list[PartyModel | HelperModel] = [*self.model.parties]
-        for party in [*parties, *([self.model.helper] if self.model.helper else [])]:
+        for party in self.model.all_parties:
             if party.name == name:
                 return party
         raise InputError(
@@ -180,11 +179,8 @@ class Agreement:
         return [self._domain(name, self.attribute(name)) for name in self.quasi]
 
     def _domain(self, name: str, attribute: FusedAttribute) -> Domain:
-        hierarchy = (
-            None
-            if attribute.hierarchy is None
-            else declared_hierarchy(name, attribute.hierarchy, self.base)
-        )
+        tree = attribute.hierarchy
+        hierarchy = None if tree is None else declared_hierarchy(name, tree, self.base)
         return Domain.of(name, attribute, hierarchy)
 
     @property
@@ -227,14 +223,18 @@ class Agreement:
 
     def rule(self) -> FusionMethod:
         """The method with its parameters."""
-        settings = {name: value for name, value in self.model.method.items() if name != "name"}
         method = registry.method(self.model.method["name"], "fuse")
-        return build(method.implementation, f"method '{method.name}'", settings)
+        return build(method.implementation, f"method '{method.name}'", self._settings)
 
     @property
     def bids(self) -> bool:
         """Whether owners bid for rounds, whose winner is computed; otherwise they take turns."""
         return not self._says("takes_turns")
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether the winner of a round is computed so that nobody sees a bid."""
+        return self.bids and self.model.maximum.name == "mpyc"
 
     @property
     def has_hulls(self) -> bool:
@@ -252,20 +252,20 @@ class Agreement:
             getattr(self.rule(), mark)
         )
 
+    @property
+    def _settings(self) -> dict[str, Any]:
+        return {name: value for name, value in self.model.method.items() if name != "name"}
+
     def _parameters(self) -> dict[str, Any]:
-        settings = {name: value for name, value in self.model.method.items() if name != "name"}
-        return registry.parameters_taken(self.model.method["name"], "fuse", settings)
+        return registry.parameters_taken(self.model.method["name"], "fuse", self._settings)
 
     @cached_property
     def policy(self) -> Policy:
         """The policy under which anybody can audit the fused table."""
-        attributes: dict[str, Any] = {}
-        for name in self.published[:-1]:
-            declared = self.attribute(name).model_dump(exclude_unset=True, exclude={"grid"})
-            attributes[name] = {
-                key: list(value) if isinstance(value, tuple) else value
-                for key, value in declared.items()
-            }
+        attributes: dict[str, Any] = {
+            name: self.attribute(name).model_dump(mode="json", exclude_unset=True, exclude={"grid"})
+            for name in self.published[:-1]
+        }
         label = self.model.label.attribute
         attributes[label] = {"role": "plain"}
         promises = list(self.model.promises)
@@ -312,12 +312,7 @@ class Agreement:
             "maximum": self.model.maximum.model_dump(),
             "minimum": self.least_common,
             "seed": self.model.seed,
-            **({} if self.model.before is None else {"before": self.model.before}),
-            **(
-                {}
-                if self.model.sensitive is None
-                else {"sensitive": self.model.sensitive.model_dump()}
-            ),
+            **self.model.model_dump(include={"before", "sensitive"}, exclude_none=True),
         }
 
     @property
@@ -379,10 +374,13 @@ class Agreement:
 def with_endpoints(
     agreement: Agreement, endpoints: dict[str, tuple[str, str]], tables: dict[str, str]
 ) -> dict[str, Any]:
-    """The agreement's content with these addresses and certificates, its paths made absolute."""
+    """The agreement's content with these addresses, certificates and tables, by party; its paths
+    made absolute.
+    """
     content = agreement.model.model_dump(mode="json", exclude_unset=True)
     for party in [*content["parties"], *([content["helper"]] if content.get("helper") else [])]:
-        party["address"], party["certificate"] = endpoints[party["name"]]
+        if party["name"] in endpoints:
+            party["address"], party["certificate"] = endpoints[party["name"]]
         if party["name"] in tables:
             party["table"] = tables[party["name"]]
         for attribute in party.get("attributes", {}).values():

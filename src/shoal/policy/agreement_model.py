@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -57,6 +57,8 @@ class PartyModel(_Strict):
 class HelperModel(_Strict):
     """The party that computes the secure maximum with two owners, and compares keyed ids."""
 
+    table: ClassVar[None] = None
+    attributes: ClassVar[Mapping[str, FusedAttribute]] = {}
     name: str
     address: str | None = None
     certificate: str | None = None
@@ -130,13 +132,9 @@ class AgreementModel(_Strict):
         return method
 
     @property
-    def owners(self) -> list[str]:
-        return [party.name for party in self.parties]
-
-    @property
-    def participants(self) -> list[str]:
+    def all_parties(self) -> list[PartyModel | HelperModel]:
         """The owners, then the helper."""
-        return [*self.owners, *([self.helper.name] if self.helper else [])]
+        return [*self.parties, *([self.helper] if self.helper else [])]
 
     def attributes(self) -> Iterator[tuple[str, FusedAttribute]]:
         """The attributes of all owners by name, in the order of the file."""
@@ -171,7 +169,7 @@ def name_findings(names: Iterable[str]) -> Iterator[str]:
 
 
 def _party_findings(model: AgreementModel) -> Iterator[str]:
-    names = model.participants
+    names = [party.name for party in model.all_parties]
     yield from name_findings(names)
     yield from (f"party '{name}': is named twice" for name in _repeated(names))
     is_keyed = model.joining.name == "keyed"
@@ -322,7 +320,7 @@ class Domain:
     name: str
     cells: int
     numbers: tuple[Decimal, Decimal] | None = None
-    order: tuple[str, ...] | None = None
+    order: tuple[str, ...] = ()
     hierarchy: Hierarchy | None = None
 
     @classmethod
@@ -340,18 +338,15 @@ class Domain:
 
     @property
     def taxonomy(self) -> Taxonomy:
-        return (
-            Taxonomy(self.cells, is_number=True)
-            if self.hierarchy is None
-            else Taxonomy.of_tree(self.hierarchy)
-        )
+        if self.hierarchy is not None:
+            return Taxonomy.of_tree(self.hierarchy)
+        return Taxonomy(self.cells, is_number=True)
 
     def text(self, lo: int, hi: int) -> str:
         """What is published for a node."""
         if self.hierarchy is not None:
-            return self.hierarchy.labels[
-                int(self.hierarchy.covering(np.array([lo]), np.array([hi]))[0])
-            ]
+            (node,) = self.hierarchy.covering(np.array([lo]), np.array([hi]))
+            return self.hierarchy.labels[node]
         return self._point(lo) if lo == hi else f"[{self._point(lo)}, {self._point(hi)}]"
 
     def span(self, text: str) -> tuple[int, int]:
@@ -361,34 +356,29 @@ class Domain:
             if node < 0:
                 raise ValueError("not a node")
             return int(self.hierarchy.first[node]), int(self.hierarchy.last[node])
-        ends = (
-            text[1:-1].split(", ")
-            if text.startswith("[") and text not in (self.order or ())
-            else [text, text]
-        )
+        is_range = text.startswith("[") and text not in self.order
+        ends = text[1:-1].split(", ") if is_range else [text, text]
         lo, hi = (self._cell_of_point(end) for end in ends)
         return lo, hi
 
     def _cell_of_point(self, text: str) -> int:
         if self.numbers is None:
-            return (self.order or ()).index(text)
+            return self.order.index(text)
         least, step = self.numbers
         return int((Decimal(text) - least) / step)
 
     def _point(self, cell: int) -> str:
         if self.numbers is None:
-            assert self.order is not None
             return self.order[cell]
         least, step = self.numbers
         return format((least + cell * step).normalize(), "f")
 
     def cells_of(self, column: Column, party: str) -> tuple[np.ndarray, list[str]]:
         """The cell of every record, and findings about values without one."""
-        values = (
-            np.array([self._cell(text) for text in column.cells])
-            if self.numbers is None
-            else self._grid(column)
-        )
+        if self.numbers is None:
+            values = np.array([self._cell(text) for text in column.cells])
+        else:
+            values = self._grid(column)
         outside = values < 0
         if not outside.any():
             return values.astype(np.min_scalar_type(self.cells - 1))[column.codes], []
@@ -402,17 +392,15 @@ class Domain:
         return values, [message]
 
     def _cell(self, text: str) -> int:
-        if self.hierarchy is not None:
-            node = self.hierarchy.node_of_label(text)
-            leaf = self._leaves.get(text, -1)
-            return leaf if leaf >= 0 else node if 0 <= node < self.cells else -1
-        assert self.order is not None
-        return self.order.index(text) if text in self.order else -1
+        cell = self._labels.get(text, -1)
+        if cell < 0 and self.hierarchy is not None:  # an alias of a leaf, perhaps
+            cell = self.hierarchy.node_of_label(text)
+        return cell if cell < self.cells else -1
 
     @cached_property
-    def _leaves(self) -> dict[str, int]:
-        assert self.hierarchy is not None
-        return {label: leaf for leaf, label in enumerate(self.hierarchy.labels[: self.cells])}
+    def _labels(self) -> dict[str, int]:
+        labels = self.order if self.hierarchy is None else self.hierarchy.labels[: self.cells]
+        return {label: cell for cell, label in enumerate(labels)}
 
     def _grid(self, column: Column) -> np.ndarray:
         assert self.numbers is not None

@@ -31,7 +31,7 @@ def fused(ids, atoms, k, rng, rule):
     assert shown[0] == shown[1]
     if rule.takes_turns:
         expected = [rows for rows, _ in groups_of(case, atoms=atoms)]
-        assert sorted(tuple(r.tolist()) for r in parties[0].state.rows.values()) == expected
+        assert sorted(tuple(r.tolist()) for r in parties[0].rows.values()) == expected
     return np.unique(np.array(shown[0]).T, axis=0, return_inverse=True)[1].reshape(-1)
 
 

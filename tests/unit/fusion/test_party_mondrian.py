@@ -24,7 +24,7 @@ def groups_at(party, case):
             tuple(rows.tolist()),
             tuple((int(lo), int(hi)) for lo, hi in (spans[of[rows[0]]] for spans, of in columns)),
         )
-        for rows in party.state.rows.values()
+        for rows in party.rows.values()
     )
 
 
@@ -94,7 +94,7 @@ def test_raw_values_swapped_within_groups_leave_every_message_of_its_length(data
     owners = data.draw(owners_of(len(case.codes)))
     parties, batches = case.in_turns(PartyMondrian(), owners)
     rng, codes = np.random.default_rng(seed), [codes.copy() for codes in case.codes]
-    for rows in parties[0].state.rows.values():
+    for rows in parties[0].rows.values():
         for column in codes:
             column[rows] = column[rng.permutation(rows)]
     again, said = replace(case, codes=tuple(codes)).in_turns(PartyMondrian(), owners)
@@ -120,7 +120,7 @@ def test_a_changed_batch_is_refused_or_keeps_the_promise(data, case, seed):
             follower.apply(batch)
     except PartyError:
         return
-    assert min(len(rows) for rows in follower.state.rows.values()) >= min(k, len(case.classes))
+    assert min(len(rows) for rows in follower.rows.values()) >= min(k, len(case.classes))
 
 
 @pytest.mark.parametrize("cut", [0, 3, 4, 11, 24])

@@ -15,9 +15,14 @@ from fusion_cases import Case, cases, owners_of, paper_case
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import PartyError
-from shoal.fusion.batches import batch_roots, decode_steps, final_nodes
 from shoal.fusion.ground import pack, packed_size, unpack
-from shoal.fusion.methods.party_tds import MOST_LABELS, Party, PartyTds, worth_bits
+from shoal.fusion.methods.party_tds import (
+    MOST_LABELS,
+    PartyTds,
+    batch_roots,
+    decode_steps,
+    final_nodes,
+)
 from shoal.search.specialization import UNIT
 from shoal_papers.baselines.party_tds_variants import PartyTdsLiteral, PartyTdsStepwise
 
@@ -126,12 +131,12 @@ def test_the_literal_rule_may_take_fewer_rounds_where_it_bars_its_own_way():
 @given(st.data(), cases())
 def test_a_party_that_loses_is_as_before(data, case):
     own = {j: case.codes[j] for j in range(len(case.codes))}
-    party = Party(PartyTds(), case.taxonomies, own, case.classes, case.qids)
+    party = PartyTds().party(case.ground([own]), own)
     first = party.bid()
     party.lose()
     assert party.bid() == first
     assert first == sorted(first, reverse=True)
-    assert max(first) < 1 << (worth_bits("gain-ratio", len(own)) - 1)
+    assert max(first) < 1 << (PartyTds().worth_bits(len(own)) - 1)
 
 
 @settings(max_examples=40, deadline=None)
@@ -150,7 +155,7 @@ def test_codes_of_two_children_take_a_bit_each():
 
 
 def test_bids_of_the_most_labels_fit_the_bits():
-    assert worth_bits("gain-ratio", 3) >= int(np.log2(MOST_LABELS) * UNIT * 3).bit_length() + 1
+    assert PartyTds().worth_bits(3) >= int(np.log2(MOST_LABELS) * UNIT * 3).bit_length() + 1
 
 
 @settings(max_examples=60, deadline=None)
@@ -193,7 +198,7 @@ def test_the_length_of_a_batch_follows_from_what_everybody_knows(data, case):
 
 def follower():
     case = paper_case()
-    return case, Party(PartyTds(), case.taxonomies, {2: case.codes[2]}, case.classes, case.qids)
+    return case, PartyTds().party(case.ground([{0, 1}, {2}]), {2: case.codes[2]})
 
 
 def salary_batch():

@@ -15,10 +15,9 @@ from fusion_cases import Case, cases, owners_of
 from naive_party_mondrian import groups_of
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import PartyError
-from shoal.fusion.batches import decode_steps
 from shoal.fusion.ground import REFUSED, VALID
 from shoal.fusion.methods.party_mondrian import PartyMondrian
-from shoal.fusion.methods.party_tds import PartyTds
+from shoal.fusion.methods.party_tds import PartyTds, decode_steps
 from shoal_papers.baselines.party_tds_variants import PartyTdsLiteral, PartyTdsStepwise
 
 
@@ -79,7 +78,7 @@ def test_refused_cuts_leave_the_groups_of_one_owner_who_knows_all(data, case, hu
         columns = [party.published(j) for j in range(len(case.codes))]
         found = [
             (tuple(rows.tolist()), tuple(tuple(spans[of[rows[0]]]) for spans, of in columns))
-            for rows in party.state.rows.values()
+            for rows in party.rows.values()
         ]
         assert sorted(found) == expected
 

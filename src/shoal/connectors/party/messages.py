@@ -18,26 +18,30 @@ _ANOTHER = "another party: "
 
 
 class MessageKind(IntEnum):
-    """What a message is; the list is closed."""
+    """What a message is; the list is closed, and in the order in which a party sends them."""
 
     ROLL = 1  # number of records, and whether the party has the label
+    KEY = 13  # the key for ids, where owners trust a helper
     MASKED = 2  # masked ids on their way through the parties
     GATHERED = 3  # masked ids for the collector
     COMMON = 4  # the masked ids that all owners have
+    ATOMS = 16  # the hash of what the ledger says of the people in common
     LABEL = 5  # the class of every row
+    SENSITIVE = 15  # as PLAIN, but before the rounds, for groups that must be diverse
     BIDS = 6  # bids in the clear; tests only
     BATCH = 7  # steps, and the child of every row under them
-    PLAIN = 8  # columns that are published unchanged
-    SEAL = 9  # the hash of the finished table
-    END = 10  # no more rounds
-    SHARES = 11  # shares of a secure round; not journaled
-    BYE = 12  # the party leaves: either done, or failed (then without content)
-    KEY = 13  # the key for ids, where owners trust a helper
-    ATOMS = 16  # the hash of what the ledger says of the people in common
-    SENSITIVE = 15  # as PLAIN, but before the rounds, for groups that must be diverse
     PROPOSAL = 17  # what a party would do, for the owner who judges it
     VERDICT = 18  # what of a proposal that owner does not refuse
+    END = 10  # no more rounds
     HULLS = 14  # what narrows every group, where the method has that
+    PLAIN = 8  # columns that are published unchanged
+    SEAL = 9  # the hash of the finished table
+    SHARES = 11  # shares of a secure round; not journaled
+    BYE = 12  # the party leaves: either done, or failed (then without content)
+
+
+OF_ROUNDS = (MessageKind.BIDS, MessageKind.BATCH, MessageKind.PROPOSAL, MessageKind.VERDICT)
+NOT_JOURNALED = (MessageKind.SHARES, MessageKind.BYE)
 
 
 class LinkLost(Exception):

@@ -30,28 +30,32 @@ in truth, and the order of steps is that of one owner who knows all columns.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.taxonomy import IndexedRequirement, Span, Taxonomy
-from shoal.errors import PartyError
-from shoal.fusion.batches import (
-    MOST_AHEAD,
-    batch_roots,
-    check_batch,
-    decode_steps,
-    encoded,
-    final_nodes,
-    most_batch,
-    not_own,
+from shoal.data.taxonomy import Span
+from shoal.fusion.ground import (
+    BREAKS_OFF,
+    NO_BATCH,
+    OTHER_AGREEMENT,
+    REFUSED,
+    VALID,
+    Ground,
+    pack,
+    packed_size,
+    unfit,
+    unpack_all,
 )
-from shoal.fusion.ground import REFUSED, VALID, Ground, packed_size, unpack
 from shoal.protocols import FusionMethod
+from shoal.search.kernels import specialize
 from shoal.search.specialization import (
     FINE_UNIT,
+    MOST_CHILDREN,
     SCORES,
     UNIT,
     Candidate,
@@ -60,9 +64,16 @@ from shoal.search.specialization import (
     Specialization,
     Step,
     Taken,
+    child_of_cell,
+    spans_of,
 )
 
 MOST_LABELS = 1 << 16
+MOST_AHEAD = 64
+NOT_OWN = "sent a step on what is not its own"
+_NUMBER = struct.Struct("<I")
+_STEP = struct.Struct("<4I")  # attribute, lo, hi, children
+NOTHING = _NUMBER.pack(0)  # the batch of a winner whose first step is refused
 SCORE = {
     "help": "what makes a specialization good: the paper's gain ratio, or gain",
     "choices": SCORES[:2],
@@ -91,18 +102,19 @@ class TdsRule:
 
     def party(self, ground: Ground, own: Mapping[int, np.ndarray]) -> Party:
         """An owner in the rounds, with the cells of its own attributes."""
-        keeps = _kept_by(ground) if ground.needs_more_than_k else None
-        party = Party(self, ground.taxonomies, own, ground.classes, ground.qids, keeps)
-        party.fewest = 1 if ground.judge is None else 0
-        return party
+        return Party(self, ground, own)
 
     def worth_bits(self, attributes: int) -> int:
-        """Bits that hold every bid and its sign."""
-        return worth_bits(self.score, attributes)
+        """Bits that hold every bid and its sign: no gain is above log2 of the number of labels."""
+        unit = FINE_UNIT if self.score == "gain-per-loss" else UNIT
+        most = MOST_LABELS.bit_length() * unit * attributes + attributes
+        return most.bit_length() + 1
 
     def most_batch(self, records: int, cells: Mapping[int, int]) -> int:
         """Bytes of a batch on these attributes of at most so many rows."""
-        return most_batch(records, self.ahead, cells)
+        starts = min(MOST_CHILDREN, max(cells.values(), default=0))
+        codes = min(self.ahead, len(cells)) * packed_size(records, MOST_CHILDREN)
+        return _NUMBER.size + self.ahead * (_STEP.size + 4 * starts) + codes
 
     def most_batches(self, records: int, nodes: int) -> int:
         """How many batches one owner can send, whose attributes have so many nodes."""
@@ -110,7 +122,9 @@ class TdsRule:
 
     def check_batch(self, batch: bytes, cells: Mapping[int, int]) -> None:
         """Raises PartyError where a batch can't be one of these attributes, whatever the rows."""
-        check_batch(batch, self.ahead, cells)
+        for step in decode_steps(batch, self.ahead)[0]:
+            if step.hi >= cells.get(step.attribute, 0):
+                raise unfit(NOT_OWN)
 
 
 @dataclass(frozen=True)
@@ -128,36 +142,29 @@ class PartyTds(TdsRule, FusionMethod):
 class Party:
     """One owner in the loop: bids, then specializes if it wins or applies the winner's batch.
 
-    taxonomies: of every attribute, by its number. own: the cells of this party's attributes, (n,)
-    integers, by number.
-    classes: (n,) integer label of every row. keeps: as in Specialization. A party without
-    attributes of its own only follows.
+    own: the cells of this party's attributes, (n,) integers, by number. A party without attributes
+    of its own only follows.
     """
 
-    def __init__(
-        self,
-        rule: TdsRule,
-        taxonomies: Sequence[Taxonomy],
-        own: Mapping[int, np.ndarray],
-        classes: np.ndarray,
-        qids: Sequence[IndexedRequirement],
-        keeps: Callable[[np.ndarray, np.ndarray], bool] | None = None,
-    ) -> None:
+    def __init__(self, rule: TdsRule, ground: Ground, own: Mapping[int, np.ndarray]) -> None:
         self._rule = rule
         self._own = frozenset(own)
-        self._taxonomies = taxonomies
+        self._taxonomies = ground.taxonomies
         codes = [
-            own[j] if j in own else np.zeros(len(classes), dtype=np.min_scalar_type(t.cells - 1))
-            for j, t in enumerate(taxonomies)
+            own[j] if j in own else np.zeros(ground.people, dtype=np.min_scalar_type(t.cells - 1))
+            for j, t in enumerate(ground.taxonomies)
         ]
-        self.state = Specialization(codes, [t.cells for t in taxonomies], qids, None, keeps)
+        cells = [t.cells for t in ground.taxonomies]
+        keeps = _kept_by(ground) if ground.needs_more_than_k else None
+        self.state = Specialization(codes, cells, ground.qids, None, keeps)
         self._candidates = Candidates(
-            self.state, {j: taxonomies[j] for j in sorted(own)}, classes, rule.score
+            self.state, {j: ground.taxonomies[j] for j in sorted(own)}, ground.classes, rule.score
         )
+        # steps of a batch at least; none where all may be refused
+        self._fewest = 1 if ground.judge is None else 0
         self._plan: list[Taken] = []
         self._judged: list[Done] = []
         self.steps: list[Step] = []
-        self.fewest = 1  # steps of a batch; none where all may be refused
 
     @property
     def touched(self) -> int:
@@ -237,35 +244,22 @@ class Party:
         """Does the steps of another party's batch; raises PartyError where they can't be right."""
         while self._judged:
             self.state.undo(self._judged.pop())
-        steps, packed = decode_steps(batch, fewest=self.fewest)
+        steps, packed = decode_steps(batch, fewest=self._fewest)
         self._place(steps, packed)
         for step in steps:
             self._check(step)
             if self.state.step(step) is None:
-                raise PartyError(
-                    "another party: sent a step that breaks a promise; the run ends, nothing is"
-                    " published"
-                )
+                raise unfit("sent a step that breaks a promise", BREAKS_OFF)
         self.steps += steps
 
     def _place(self, steps: Sequence[Step], packed: bytes | bytearray) -> None:
         """Puts rows under the deepest nodes of a batch; raises PartyError where that can't be."""
-        offset = 0
-        for root in batch_roots(steps):
-            rows = self._rows_under(root)
-            first_cells = final_nodes(root, steps)
-            size = packed_size(len(rows), len(first_cells))
-            codes = unpack(packed[offset : offset + size], len(rows), len(first_cells))
-            offset += size
-            if len(rows) and int(codes.max()) >= len(first_cells):
-                raise PartyError(
-                    "another party: sent a code that names no node; run the same version everywhere"
-                )
-            self.state.codes[root.attribute][rows] = first_cells[codes]
-        if offset != len(packed):
-            raise PartyError(
-                "another party: sent a batch of the wrong length; run the same version everywhere"
-            )
+        roots = batch_roots(steps)
+        rows = [self._rows_under(root) for root in roots]
+        first_cells = [final_nodes(root, steps) for root in roots]
+        sizes = zip(map(len, rows), map(len, first_cells), strict=True)
+        for i, codes in enumerate(unpack_all(packed, sizes)):
+            self.state.codes[roots[i].attribute][rows[i]] = first_cells[i][codes]
 
     def _rows_under(self, step: Step) -> np.ndarray:
         self._check(step)
@@ -274,7 +268,7 @@ class Party:
     def _check(self, step: Step) -> None:
         known = step.attribute < len(self._taxonomies) and step.attribute not in self._own
         if not known or (step.lo, step.hi) not in self.state.rows[step.attribute]:
-            raise not_own()
+            raise unfit(NOT_OWN)
         taxonomy = self._taxonomies[step.attribute]
         children = taxonomy.children.get((step.lo, step.hi))
         fits = (
@@ -287,10 +281,7 @@ class Party:
             or step.starts[0] != step.lo
             or any(not step.lo < start <= step.hi for start in step.starts[1:])
         ):
-            raise PartyError(
-                "another party: sent a step that is not in its taxonomy; use the same agreement"
-                " everywhere"
-            )
+            raise unfit("sent a step that is not in its taxonomy", OTHER_AGREEMENT)
 
     def _keep(self, steps: int) -> None:
         while len(self._plan) > steps:
@@ -312,8 +303,64 @@ def _kept_by(ground: Ground) -> Callable[[np.ndarray, np.ndarray], bool]:
     return lambda parts, rows: ground.keeps(parts, rows) and not ground.refuses(parts, rows)
 
 
-def worth_bits(score: str, attributes: int) -> int:
-    """Bits that hold every bid and its sign: no gain is above log2 of the number of labels."""
-    unit = FINE_UNIT if score == "gain-per-loss" else UNIT
-    most = MOST_LABELS.bit_length() * unit * attributes + attributes
-    return most.bit_length() + 1
+# A batch on the wire: whole numbers of 4 bytes (steps; for each attribute, lo, hi, children and
+# their first cells), then codes
+
+
+def encoded(
+    steps: Sequence[Step], rows: Mapping[Step, np.ndarray], codes: Sequence[np.ndarray]
+) -> bytes:
+    numbers = [len(steps)]
+    for step in steps:
+        numbers += [step.attribute, step.lo, step.hi, len(step.starts), *step.starts]
+    packed = []
+    for root in batch_roots(steps):
+        first_cells = final_nodes(root, steps)
+        whole = Step(root.attribute, root.lo, root.hi, tuple(first_cells.tolist()))
+        child_codes = specialize.children_of(
+            rows[root], codes[root.attribute], root.lo, child_of_cell(whole)
+        )
+        packed.append(pack(child_codes, len(first_cells)))
+    return np.array(numbers, dtype="<u4").tobytes() + b"".join(packed)
+
+
+def decode_steps(
+    batch: bytes | bytearray, most: int = MOST_AHEAD, fewest: int = 1
+) -> tuple[list[Step], bytes | bytearray]:
+    """The steps of a batch, and the packed codes after them.
+
+    Raises PartyError where it has fewer than `fewest` or more than `most`, or where one is not a
+    step at all.
+    """
+    steps = []
+    at = 4
+    try:
+        (count,) = _NUMBER.unpack_from(batch)
+        if not fewest <= count <= most:
+            raise ValueError
+        for _ in range(count):
+            attribute, lo, hi, children = _STEP.unpack_from(batch, at)
+            if not 1 <= children <= MOST_CHILDREN:
+                raise ValueError
+            starts = struct.unpack_from(f"<{children}I", batch, at + _STEP.size)
+            if starts[0] != lo or any(a >= b for a, b in pairwise((*starts, hi + 1))):
+                raise ValueError
+            steps.append(Step(attribute, lo, hi, starts))
+            at += _STEP.size + 4 * children
+    except (ValueError, struct.error):
+        raise unfit(NO_BATCH) from None
+    return steps, batch[at:]
+
+
+def batch_roots(steps: Sequence[Step]) -> list[Step]:
+    """The steps on nodes that existed before the batch."""
+    made = {(step.attribute, *span) for step in steps for span in spans_of(step)}
+    return [step for step in steps if (step.attribute, step.lo, step.hi) not in made]
+
+
+def final_nodes(root: Step, steps: Sequence[Step]) -> np.ndarray:
+    """First cells of the nodes that the batch leaves under one of its roots, ascending."""
+    inside = [
+        s for s in steps if s.attribute == root.attribute and root.lo <= s.lo and s.hi <= root.hi
+    ]
+    return np.array(sorted({start for step in inside for start in step.starts}))

@@ -19,6 +19,7 @@ from shoal.connectors.party.messages import (
     DONE,
     FRAME_HEAD,
     LENGTH,
+    NOT_JOURNALED,
     PIECE,
     LinkLost,
     MessageKind,
@@ -29,7 +30,7 @@ from shoal.connectors.party.messages import (
 from shoal.connectors.party.tls import Endpoint, Identity, Peer
 from shoal.errors import PartyError
 from shoal.fusion.wire.parser import Parser, Terms
-from shoal.fusion.wire.session import POLL, Outbox, Patience, Sessions, left_early
+from shoal.fusion.wire.session import LEFT, POLL, SERVED, Outbox, Patience, Sessions, left_early
 
 _MOST_EARLY = 1 << 14  # messages of a secure round that wait for this party to open the session
 
@@ -58,6 +59,7 @@ class PartyLink:
         record: Callable[[str, bytes], None] = lambda receiver, content: None,
     ) -> None:
         self._agreement = terms.hash
+        self._in_pieces = terms.in_pieces
         self._journal = journal
         self._peers = [peer.name for peer in peers]
         self._delay = delay
@@ -129,7 +131,7 @@ class PartyLink:
             for name, stream in self._streams.items():
                 with self._patience.waiting(f"party '{name}'"):
                     stream.result(timeout=max(POLL, until - time.monotonic()))
-                self._sessions.note_served(name)
+                self._sessions.note(SERVED, name)
         except Exception:
             self._sessions.leaving = False
             self._sessions.lose()
@@ -196,17 +198,21 @@ class PartyLink:
 
     # Sending
 
-    def send(self, to: str, kind: MessageKind, content: bytes | Callable[[], bytes]) -> None:
-        """Sends a message, once in all sessions.
+    def send(self, to: str, kind: MessageKind, content: bytes | memoryview) -> None:
+        """Sends a message, once in all sessions; perhaps in pieces, its length before it."""
+        if kind not in self._in_pieces:
+            self._send(to, kind, bytes(content))
+            return
+        self._send(to, kind, LENGTH.pack(len(content)))
+        for start in range(0, len(content), PIECE):
+            self._send(to, kind, bytes(content[start : start + PIECE]))
 
-        content: may be a function, which is called only if the message was never sent.
-        """
+    def _send(self, to: str, kind: MessageKind, content: bytes) -> None:
         number = self._sent[to]
         self._sent[to] += 1
         frame = self._journal.get(b"S", to, number)
         if frame is None:
-            body = content() if callable(content) else content
-            frame = pack_frame(self._agreement, kind, number, body)
+            frame = pack_frame(self._agreement, kind, number, content)
             self._journal.append(b"S", frame, to, number)
         self._count(kind, len(frame))
         if not self._put(to, number, frame):
@@ -225,13 +231,6 @@ class PartyLink:
                 return False
             self._outbox[to].put(frame)
             return True
-
-    def send_long(self, to: str, kind: MessageKind, content: bytes | memoryview) -> None:
-        """Sends a message of any length in pieces, its length before it."""
-        view = memoryview(content)
-        self.send(to, kind, LENGTH.pack(len(view)))
-        for start in range(0, len(view), PIECE):
-            self.send(to, kind, bytes(view[start : start + PIECE]))
 
     def sent_before(self, to: str) -> int:
         """How many of the next messages to a party were sent in an earlier run already."""
@@ -255,12 +254,22 @@ class PartyLink:
 
     # Receiving
 
-    def receive(self, sender: str, kind: MessageKind) -> bytes:
+    def receive(self, sender: str, kind: MessageKind) -> bytes | bytearray:
         """The next message of a party, which must be of this kind; waits for it.
 
-        Raises LinkLost where the session breaks first, PartyError where the run has ended, or the
-        other party has left, or patience has run out.
+        One that comes in pieces is as long as the parser found. Raises LinkLost where the session
+        breaks first, PartyError where the run has ended, or the other party has left, or patience
+        has run out.
         """
+        first = self._receive(sender, kind)
+        if kind not in self._in_pieces:
+            return first
+        content = bytearray()
+        while len(content) < LENGTH.unpack(first)[0]:
+            content += self._receive(sender, kind)
+        return content
+
+    def _receive(self, sender: str, kind: MessageKind) -> bytes:
         number = self._read[sender]
         with self._patience.waiting(f"party '{sender}'") as go_on:
             while not self._has_come(sender, number):
@@ -298,14 +307,6 @@ class PartyLink:
                 go_on()
 
             yield check
-
-    def receive_long(self, sender: str, kind: MessageKind) -> bytearray:
-        """The next message that came in pieces, which are as long as the parser found."""
-        (length,) = LENGTH.unpack(self.receive(sender, kind))
-        content = bytearray()
-        while len(content) < length:
-            content += self.receive(sender, kind)
-        return content
 
     def has_more(self, sender: str) -> bool:
         """Whether a message of this party waits to be received."""
@@ -355,7 +356,7 @@ class PartyLink:
         with self._state:
             if not self._sessions.is_current(session):
                 raise LinkLost
-            is_journaled = kind not in (MessageKind.SHARES, MessageKind.BYE)
+            is_journaled = kind not in NOT_JOURNALED
             if is_journaled and number != self._sessions.received[name]:
                 raise PartyError(
                     f"party '{name}': sent a message out of order or a second time; the run ends"
@@ -368,7 +369,7 @@ class PartyLink:
         if kind == MessageKind.SHARES:
             self._hear_shares(name, session, content)
         if kind == MessageKind.BYE and content == DONE:
-            self._sessions.note_left(name)
+            self._sessions.note(LEFT, name)
         return int(kind)
 
     def _hear_shares(self, name: str, session: str, content: bytes) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,8 @@ from shoal.connectors.party.messages import (
     DONE,
     FRAME_HEAD,
     LENGTH,
+    NOT_JOURNALED,
+    OF_ROUNDS,
     PIECE,
     MessageKind,
     refused,
@@ -41,24 +43,8 @@ _OPENS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _NONCE = re.compile(r"[0-9a-f]{16}")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _KINDS = frozenset(int(kind) for kind in MessageKind)
-_ORDER = {
-    MessageKind.ROLL: 0,
-    MessageKind.KEY: 1,
-    MessageKind.MASKED: 2,
-    MessageKind.GATHERED: 3,
-    MessageKind.COMMON: 4,
-    MessageKind.ATOMS: 5,
-    MessageKind.LABEL: 6,
-    MessageKind.SENSITIVE: 7,
-    MessageKind.BIDS: 8,
-    MessageKind.BATCH: 8,
-    MessageKind.PROPOSAL: 8,
-    MessageKind.VERDICT: 8,
-    MessageKind.END: 9,
-    MessageKind.HULLS: 10,
-    MessageKind.PLAIN: 11,
-    MessageKind.SEAL: 12,
-}
+_ORDER = {kind: place for place, kind in enumerate(MessageKind) if kind not in NOT_JOURNALED}
+_ORDER |= dict.fromkeys(OF_ROUNDS, _ORDER[MessageKind.BATCH])  # they alternate
 
 
 @dataclass(frozen=True)
@@ -84,6 +70,7 @@ class Terms:
 
     hash: what every message carries. limits: what this party takes, by sender and kind. owners,
     ahead: no round has a winner or steps beyond. helper: the party that learns no result.
+    in_pieces: of which kinds a message comes after its length.
     """
 
     hash: bytes
@@ -91,6 +78,7 @@ class Terms:
     owners: int = 2
     ahead: int = 1
     helper: str | None = None
+    in_pieces: Collection[MessageKind] = ()
 
     @property
     def most_frame(self) -> int:
@@ -136,11 +124,8 @@ class Parser:
         if self._last is not None and (
             _ORDER[kind] < _ORDER[self._last] or (self._missing and kind != self._last)
         ):
-            raise refused(self._sender, kind, f"comes out of order, after '{self._last_name}'")
-
-    @property
-    def _last_name(self) -> str:
-        return "" if self._last is None else self._last.name.lower()
+            after = self._last.name.lower()
+            raise refused(self._sender, kind, f"comes out of order, after '{after}'")
 
     def _take_first(self, kind: MessageKind, limit: Limit, content: bytes) -> None:
         self._counts[kind] += 1
@@ -216,25 +201,21 @@ class Greeting:
     def unpack(cls, packed: bytes, sender: str, terms: Terms) -> tuple[str, Greeting]:
         """The agreement's hash in hexadecimal, and the greeting; raises PartyError."""
         try:
-            return cls._unpack(packed, terms, knows_results=sender != terms.helper)
+            agreement, nonce, received, results = parse_json(packed, MOST_GREETING)
+            if not (_is_text(agreement, _HASH) and _is_text(nonce, _NONCE) and is_count(received)):
+                raise ValueError
+            if type(results) is not list or (results and sender == terms.helper):
+                raise ValueError
+            for winner, steps in results:
+                if not (is_count(winner) and winner < terms.owners):
+                    raise ValueError
+                if not (is_count(steps) and steps <= terms.ahead):
+                    raise ValueError
         except (ValueError, TypeError):
             raise PartyError(
                 f"party '{sender}', greeting: can't be read; the run ends, run the same version"
                 " everywhere"
             ) from None
-
-    @classmethod
-    def _unpack(cls, packed: bytes, terms: Terms, knows_results: bool) -> tuple[str, Greeting]:
-        agreement, nonce, received, results = parse_json(packed, MOST_GREETING)
-        if not (_is_text(agreement, _HASH) and _is_text(nonce, _NONCE) and is_count(received)):
-            raise ValueError
-        if type(results) is not list or (results and not knows_results):
-            raise ValueError
-        for winner, steps in results:
-            if not (is_count(winner) and winner < terms.owners):
-                raise ValueError
-            if not (is_count(steps) and steps <= terms.ahead):
-                raise ValueError
         return agreement, cls(nonce, received, tuple((winner, steps) for winner, steps in results))
 
 

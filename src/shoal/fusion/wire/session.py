@@ -32,8 +32,8 @@ from shoal.fusion.wire.parser import Greeting, Terms
 POLL = 0.2  # seconds
 LAST_CALL = 10.0  # seconds
 MOST_AGAIN = 50  # sessions in a row in which no message arrives
-_LEFT = b"L"  # journal: this party is done and has said so
-_SERVED = b"D"  # journal: this party has everything
+LEFT = b"L"  # journal: this party is done and has said so
+SERVED = b"D"  # journal: this party has everything
 _RESULT = b"M"  # journal: winner and number of steps of a round
 
 
@@ -178,17 +178,10 @@ class Sessions:
 
     def is_done(self, name: str) -> bool:
         """Whether this party has said that it is done."""
-        return (_LEFT, name, 0) in self._journal
+        return (LEFT, name, 0) in self._journal
 
-    def note_left(self, name: str) -> None:
-        """Remembers that this party is done."""
-        self._note(_LEFT, name)
-
-    def note_served(self, name: str) -> None:
-        """Remembers that this party has everything."""
-        self._note(_SERVED, name)
-
-    def _note(self, mark: bytes, name: str) -> None:
+    def note(self, mark: bytes, name: str) -> None:
+        """Remembers that this party is done, or has everything."""
         if (mark, name, 0) not in self._journal:
             self._journal.append(mark, b"", name)
 
@@ -296,7 +289,7 @@ class Sessions:
         noted = {
             name
             for name in self._peers
-            if any((mark, name, 0) in self._journal for mark in (_LEFT, _SERVED))
+            if any((mark, name, 0) in self._journal for mark in (LEFT, SERVED))
         }
         return noted | self._given_up
 
