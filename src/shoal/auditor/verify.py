@@ -404,7 +404,9 @@ def _signature(proof: Proof, keys: Sequence[Any]) -> Check:
         text = f"has {len(signature)} bytes, a signature has {SIGNATURE_BYTES}; fetch it again"
         return Check(name, False, text)
     if not keys:
-        is_there = "there is none" if signature is None else "not checked; name a key with --trust"
+        is_there = "there is none"
+        if signature is not None:
+            is_there = "there is one, not checked; name the key that you trust (--trust)"
         return Check(name, None, is_there)
     if signature is None:
         return Check(name, False, "--trust asks for one, there is none")

@@ -13,11 +13,15 @@ from typing import Any, NamedTuple
 
 from shoal.auditor.verdict import remedy
 from shoal.data.certificate import Certificate
-from shoal.data.language import gettext
+from shoal.data.language import gettext, ngettext
 from shoal.reports import charts
 from shoal.reports.pages import percent_text
 
 OPENING = gettext("Attacks try; they don't prove.")
+LEGEND = gettext(
+    "“Much” is more than 10 % of people, or 10 percentage points more than of people who are not in"
+    " the release or than by chance; “some” is less."
+)
 QUESTIONS = (
     gettext("Can somebody be singled out?"),
     gettext("Can a record be linked to a person?"),
@@ -172,6 +176,16 @@ def ranked(certificate: Certificate) -> list[Finding]:
     return [_finding(certificate, row) for row in worst_first(certificate)[:MOST_RANKED]]
 
 
+def much_found(certificate: Certificate) -> str | None:
+    """What the first box says of attacks; None where none found much."""
+    count = sum(row.word == MUCH for row in rows_of(certificate))
+    if not count:
+        return None
+    return ngettext(
+        "{count} attack found much: see below.", "{count} attacks found much: see below.", count
+    )
+
+
 def worst_first(certificate: Certificate) -> list[Row]:
     """The rows that matter most first."""
     return sorted(rows_of(certificate), key=lambda row: (PLACES[row.word], -row.share))
@@ -222,7 +236,9 @@ def _singled_out(found: Found) -> Iterator[Row]:
             "{share} of people are the only ones of their group with their {name}: whoever knows"
             " that too finds them.",
             share=_text(share),
-            name=name if name != ALL_PLAIN else gettext("all columns published as they are"),
+            name=name
+            if name != ALL_PLAIN
+            else gettext("values of all columns that are published as they are"),
         )
         label = gettext("alone with {name}", name=name if name != ALL_PLAIN else gettext("all"))
         yield Row(QUESTIONS[0], label, sentence, share, measure="alone", attribute=name)
@@ -320,7 +336,7 @@ def _inferred(found: Found) -> Iterator[Row]:
             " one{near}.",
             share=_text(one["certain"]),
             name=name,
-            near=near,
+            near=near.rstrip(","),
         )
         share, label = one["certain"], gettext("{name} nearly certain", name=name)
         yield Row(QUESTIONS[2], label, sentence, share, measure="certain", attribute=name)
@@ -553,7 +569,9 @@ def attack_section(certificate: Certificate, always: bool = False) -> dict[str, 
     return {
         "attacks": page_content(certificate, always),
         "attacks_opening": OPENING,
+        "attacks_legend": LEGEND,
         "ranked": ranked(certificate),
+        "much_found": much_found(certificate),
         "attack_bars": charts.attacks_chart(found).svg("attacks") if found else None,
         "control": tried.get("control"),
     }
