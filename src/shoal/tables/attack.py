@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+from shoal.attacks.beside.audit import ReleaseBeside, audit_together
+from shoal.attacks.beside.others import (
+    OtherRelease,
+    Others,
+    OthersLike,
+    audited_frames,
+)
+from shoal.attacks.beside.sources import Audited
 from shoal.attacks.run.accept import unmeasured
 from shoal.attacks.run.attack import attack_read_stream, attacked, request_of_frames
 from shoal.attacks.run.people import OTHER_METHOD, AttackedRelease
 from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_of
-from shoal.auditor.audit import AuditResult, audit_file, audit_table, write_certificate
+from shoal.auditor.audit import AuditResult, audit_file, write_certificate
 from shoal.auditor.stream_trace import audit_stream
 from shoal.connectors import files
-from shoal.connectors.frames import Frame, table_of
+from shoal.connectors.frames import Frame
 from shoal.connectors.outputs import certificate_beside, certificate_path
-from shoal.connectors.traces import is_of_stream, read_trace, rows_given
+from shoal.connectors.traces import is_of_stream, read_trace
 from shoal.data.attack_scene import Recoding
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.files import (
-    original_table,
-    published_table,
-    read_original,
-    read_released,
-    table_given,
-)
+from shoal.policy.binding.files import read_original, read_released
 from shoal.policy.binding.past_memory import refuse_whole
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables.second_release import NOT_INSTALLED, replay_of, republisher
@@ -45,7 +47,7 @@ def attack(
     *,
     control: Frame | None = None,
     external: Frame | None = None,
-    earlier: Sequence[Any] = (),
+    others: OthersLike | None = None,
     folds: int = 1,
     trace: str | Path | ArrayLike | None = None,
     progress: Progress = no_progress,
@@ -55,18 +57,20 @@ def attack(
     attacks: names, with parameters if need be (`inference:tolerance=0.1`, or a dict); `all` tries
     every one that has what it needs. control: people who are not in the release; by default some
     are left out of a second release, where the policy names its method. external: a list of people.
-    earlier: other releases of the same people, each alone, with a policy of its own, or with that
-    and its trace. trace: as of `shoal.audit`. Raises InputError where tables, policy and attacks
-    don't fit each other.
+    others: other releases of the same people, as of `shoal.audit`. trace: as of `shoal.audit`; of a
+    stream the file that its `--trace` wrote, with the records in the order in which they were read.
+    Raises InputError where tables, policy and attacks don't fit each other.
     """
     policy = Policy.of(policy)
-    request = request_of_frames(policy, attacks, control, external, earlier, folds)
-    table, _ = published_table(table_of(released), policy)
-    source = original_table(table_given(original, policy), policy)
-    rows = None if trace is None else rows_given(trace)
-    result = audit_table(table, policy, source, progress, trace=rows)
-    target = published_again(AttackedRelease.of_audited(result, table, source, policy))
-    return attacked(result.certificate, target, request, progress)
+    request = request_of_frames(policy, attacks, control, external, others, folds)
+    own = OtherRelease(release=released, original=original, trace=trace)
+    found = audited_frames(own, policy, progress)
+    if found.kind == "stream":
+        lines = read_trace(str(trace))
+        return attack_read_stream(found.result, found.table, lines, policy, request, progress)
+    assert found.original is not None
+    target = AttackedRelease.of_audited(found.result, found.table, found.original, policy)
+    return attacked(found.result.certificate, published_again(target), request, progress)
 
 
 @dataclass(frozen=True)
@@ -89,16 +93,24 @@ def attack_file(
     policy: Policy,
     request: AttackRequest,
     progress: Progress = no_progress,
+    others: Others | None = None,
 ) -> AuditResult:
-    """The audit of a file, with the attacks that are asked for, or that the policy asks for.
+    """The audit of a file, with the attacks that are asked for, or that the policy asks for, and
+    with what it gives away beside others.
 
     Without the original no attack can be tried: what the policy accepts then stays open.
     """
     request = asked_of(policy, request)
-    if paths.trace is not None and is_of_stream(paths.trace):
-        result = _attacked_stream(paths, policy, request, progress)
-    else:
-        result = _attacked_table(paths, policy, request, progress)
+    releases: list[ReleaseBeside] = []
+    if others is not None:
+        releases, request = others.read(policy, request, progress)
+    is_stream = paths.trace is not None and is_of_stream(paths.trace)
+    audited_by = _attacked_stream if is_stream else _attacked_table
+    result = audited_by(paths, policy, request, progress)
+    if others is not None and releases:
+        own = Audited.of_file(result, paths.released, policy, "stream" if is_stream else "table")
+        found = audit_together([own.beside("released"), *releases], others, progress)
+        result = replace(result, certificate=result.certificate.extended(beside=found))
     if paths.output is not None:
         write_certificate(result.certificate, paths.output)
     return result

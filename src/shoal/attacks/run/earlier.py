@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from shoal.attacks.counts import alike
 from shoal.attacks.intersection import Places
 from shoal.data.attack_scene import EarlierRelease, ShownRelease, ShownRows
 from shoal.data.numbers import weighted_sum
+from shoal.data.person_names import person_name
 from shoal.data.schema import Role, Schema
 from shoal.data.table import Column, Table
 from shoal.data.truth import Truth
@@ -23,12 +25,14 @@ SUPPRESSED, ABSENT = -1, -2
 @dataclass(frozen=True)
 class Earlier:
     """Another release. rows: (m,) int64, the original's row behind each of its rows, where a trace
-    tells; none of the original's for somebody who is not in it.
+    tells; none of the original's for somebody who is not in it. people: the names of its people and
+    which of them each of its rows is of, where its own original tells.
     """
 
     table: Table
     policy: Policy
     rows: np.ndarray | None = None
+    people: tuple[tuple[str, ...], np.ndarray] | None = None
 
 
 @dataclass(frozen=True)
@@ -66,12 +70,16 @@ def aligned(earlier: Earlier, newer: Newer, truth: Truth) -> EarlierRelease | No
     absent = [name for name in policy.quasi if name not in table.names]
     if absent:
         raise InputError(
-            f"earlier release: has no column '{absent[0]}', a quasi-identifier of its policy; name"
-            " its own policy with --earlier-policy"
+            f"other release: has no column '{absent[0]}', a quasi-identifier of its policy; name"
+            " its own 'policy'"
         )
     labels, subject = published_classes(table, policy), newer.schema.subject
-    if earlier.rows is None and subject is not None and subject.name in table.names:
-        persons = _persons_by_subject(table.column(subject.name), subject.name, newer, truth)
+    people = earlier.people
+    if people is None and earlier.rows is None and subject and subject.name in table.names:
+        named = table.column(subject.name)
+        people = named.cells, named.codes
+    if people is not None and subject is not None:
+        persons = _persons_by_subject(*people, subject.name, newer, truth)
         return _by_person(newer, newer.shown_rows(table, labels, persons))
     rows = _known_rows(earlier, truth)
     is_traced = rows is not None
@@ -96,7 +104,7 @@ def _known_rows(earlier: Earlier, truth: Truth) -> np.ndarray | None:
         return None
     if len(rows) != earlier.table.records:
         raise InputError(
-            f"earlier release: has {earlier.table.records} rows, its trace {len(rows)}; give the"
+            f"other release: has {earlier.table.records} rows, its trace {len(rows)}; give the"
             " trace that was written with it"
         )
     return np.where((rows >= 0) & (rows < records), rows, -1)
@@ -136,16 +144,19 @@ def _by_person(newer: Newer, rows: ShownRows) -> EarlierRelease:
     return EarlierRelease(rows, class_of[persons], unchanged, None, "subject")
 
 
-def _persons_by_subject(earlier: Column, name: str, newer: Newer, truth: Truth) -> np.ndarray:
-    """The person of every row of an earlier release that names its subjects."""
-    own = truth.original.column(name)
+def _persons_by_subject(
+    names: Sequence[str], rows: np.ndarray, subject: str, newer: Newer, truth: Truth
+) -> np.ndarray:
+    """The person of every row of another release. rows: (m,) the place of each in the names."""
+    own = truth.original.column(subject)
     persons = newer.release.persons
     person_of = np.full(len(own.cells), -1, dtype=np.int64)
     person_of[truth.aligned(own.codes)] = persons
-    number = {cell: int(p) for cell, p in zip(own.cells, person_of, strict=True) if p >= 0}
+    own_names = map(person_name, own.cells)
+    number = {cell: int(p) for cell, p in zip(own_names, person_of, strict=True) if p >= 0}
     strangers = _strangers(persons)
-    numbers = [number.get(cell, strangers + i) for i, cell in enumerate(earlier.cells)]
-    return np.array(numbers, dtype=np.int64)[earlier.codes]
+    numbers = [number.get(person_name(cell), strangers + i) for i, cell in enumerate(names)]
+    return np.array(numbers, dtype=np.int64)[rows]
 
 
 def _persons_of_original(release: ShownRelease, truth: Truth) -> np.ndarray:

@@ -32,7 +32,7 @@ several.
 ALL = "all"
 LACKING = {
     "alignment": "nobody knows whose record is whose; give the trace (--trace)",
-    "earlier": "needs an earlier release; give it with --earlier",
+    "earlier": "needs another release of the same people; name it in a file with --others",
     "population": "needs the population; describe it under 'population' in the policy",
 }
 MOST_FOLDS = 5  # a fifth of the people is set aside for each
