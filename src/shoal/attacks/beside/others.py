@@ -320,7 +320,7 @@ def audit(
         certificate = found.result.certificate
         if others is None:
             return certificate
-        asked = Others.of(others)
+        asked, beside = Others.of(others), found.beside("released")
         releases, _ = asked.read(policy, NO_ATTACK, progress)
-        together = audit_together([found.beside("released"), *releases], asked, progress)
+        together = audit_together([beside, *releases], asked, progress)
         return certificate.extended(beside=together)
