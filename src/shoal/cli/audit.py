@@ -92,10 +92,11 @@ def audit(
     quiet: options.Quiet = False,
 ) -> None:
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
+    from shoal.attacks.beside.others import OtherRelease
     from shoal.auditor.verdict import is_below
     from shoal.connectors.traces import is_of_stream
     from shoal.policy.binding.past_memory import refuse_whole
-    from shoal.tables.attack import AuditedFiles, attack_file
+    from shoal.tables.attack import attack_file
 
     if sign is not None and output is None:
         raise InputError("audit --sign: signs the certificate; name a file for it with --output")
@@ -171,8 +172,21 @@ def audit(
     others_asked = {"--trace": is_stream, "--report": report, "--others": others}
     refuse_whole({**others_asked, "--downstream": downstream}, released, original)
     with shown(quiet) as progress:
-        paths = AuditedFiles(released, original, output, downstream, trace, record_lines)
-        result = attack_file(paths, asked, attacks.request(asked), progress, beside)
+        own = OtherRelease(
+            release=released,
+            policy=asked,
+            original=original,
+            trace=trace,
+            record_lines=record_lines,
+        )
+        result = attack_file(
+            own,
+            attacks.request(asked),
+            progress,
+            others=beside,
+            output=output,
+            downstream=downstream,
+        )
         if signer is not None and output is not None and result.certificate.holds:
             signer.sign(output)
         if report is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +14,23 @@ from shoal.attacks.beside.others import (
     OtherRelease,
     Others,
     OthersLike,
-    audited_frames,
+    audited,
 )
 from shoal.attacks.beside.sources import Audited
 from shoal.attacks.run.accept import unmeasured
 from shoal.attacks.run.attack import attack_read_stream, attacked, request_of_frames
 from shoal.attacks.run.people import OTHER_METHOD, AttackedRelease
 from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_of
-from shoal.auditor.audit import AuditResult, audit_file, write_certificate
-from shoal.auditor.stream_trace import audit_stream
+from shoal.auditor.audit import AuditResult, write_certificate
 from shoal.connectors import files
 from shoal.connectors.frames import Frame
 from shoal.connectors.outputs import certificate_beside, certificate_path
-from shoal.connectors.traces import is_of_stream, read_trace
+from shoal.connectors.traces import read_trace
 from shoal.data.attack_scene import Recoding
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
-from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.files import read_original, read_released
 from shoal.policy.binding.past_memory import refuse_whole
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables.second_release import NOT_INSTALLED, replay_of, republisher
@@ -63,102 +60,57 @@ def attack(
     """
     policy = Policy.of(policy)
     request = request_of_frames(policy, attacks, control, external, others, folds)
-    own = OtherRelease(release=released, original=original, trace=trace)
-    found = audited_frames(own, policy, progress)
-    if found.kind == "stream":
-        lines = read_trace(str(trace))
-        return attack_read_stream(found.result, found.table, lines, policy, request, progress)
-    assert found.original is not None
-    target = AttackedRelease.of_audited(found.result, found.table, found.original, policy)
-    return attacked(found.result.certificate, published_again(target), request, progress)
-
-
-@dataclass(frozen=True)
-class AuditedFiles:
-    """What an audit reads and writes. output: of the certificate, if it is written.
-
-    trace: of a table or a stream. record_lines: lines that a record of its source could have.
-    """
-
-    released: str
-    original: str | None = None
-    output: str | None = None
-    downstream: bool = False
-    trace: str | None = None
-    record_lines: int | None = None
+    own = OtherRelease(release=released, policy=policy, original=original, trace=trace)
+    return _attacked(audited(own, policy, progress), request, progress)
 
 
 def attack_file(
-    paths: AuditedFiles,
-    policy: Policy,
+    own: OtherRelease,
     request: AttackRequest,
     progress: Progress = no_progress,
+    *,
     others: Others | None = None,
+    output: str | None = None,
+    downstream: bool = False,
 ) -> AuditResult:
     """The audit of a file, with the attacks that are asked for, or that the policy asks for, and
     with what it gives away beside others.
 
-    Without the original no attack can be tried: what the policy accepts then stays open.
+    output: of the certificate, if it is written. Without the original no attack can be tried: what
+    the policy accepts then stays open.
     """
+    policy = Policy.of(own.policy)
     request = asked_of(policy, request)
     releases: list[ReleaseBeside] = []
     if others is not None:
         releases, request = others.read(policy, request, progress)
-    is_stream = paths.trace is not None and is_of_stream(paths.trace)
-    audited_by = _attacked_stream if is_stream else _attacked_table
-    result = audited_by(paths, policy, request, progress)
-    if others is not None and releases:
-        own = Audited.of_file(result, paths.released, policy, "stream" if is_stream else "table")
-        found = audit_together([own.beside("released"), *releases], others, progress)
-        result = replace(result, certificate=result.certificate.extended(beside=found))
-    if paths.output is not None:
-        write_certificate(result.certificate, paths.output)
-    return result
-
-
-def _attacked_table(
-    paths: AuditedFiles, policy: Policy, request: AttackRequest, progress: Progress
-) -> AuditResult:
+    if request.attacks and not own.is_stream:
+        refuse_whole({"--attack": request.attacks}, own.release, own.original)
+    found = audited(own, policy, progress, downstream)
+    certificate = found.result.certificate
     if request.attacks:
-        refuse_whole({"--attack": request.attacks}, paths.released, paths.original)
-    result = audit_file(
-        paths.released,
-        policy,
-        paths.original,
-        trace_path=paths.trace,
-        downstream=paths.downstream,
-        progress=progress,
-    )
-    if not request.attacks:
-        return result
-    if paths.original is None:
-        certificate = result.certificate.extended(
-            attacks={"accept": unmeasured(policy.model.accept)}
-        )
-    else:
-        released = Table(read_released(paths.released, policy).frame)
-        original = Table(read_original(paths.original, policy).frame)
-        known = with_stated_method(policy, paths.released)
-        target = AttackedRelease.of_audited(result, released, original, known)
-        target = published_again(target)
-        certificate = attacked(result.certificate, target, request, progress)
-    return replace(result, certificate=certificate)
+        certificate = _attacked(found, request, progress)
+    if others is not None and releases:
+        beside = audit_together([found.beside("released"), *releases], others, progress)
+        certificate = certificate.extended(beside=beside)
+    if output is not None:
+        write_certificate(certificate, output)
+    return replace(found.result, certificate=certificate)
 
 
-def _attacked_stream(
-    paths: AuditedFiles, policy: Policy, request: AttackRequest, progress: Progress
-) -> AuditResult:
-    assert paths.original is not None
-    assert paths.trace is not None
-    result = audit_stream(
-        paths.released, policy, paths.original, paths.trace, paths.record_lines, progress=progress
-    )
-    if not request.attacks:
-        return result
-    table = Table(files.read(paths.released).frame)
-    trace = read_trace(paths.trace)
-    certificate = attack_read_stream(result, table, trace, policy, request, progress)
-    return replace(result, certificate=certificate)
+def _attacked(found: Audited, request: AttackRequest, progress: Progress) -> Certificate:
+    """The certificate of a release with what attacks on it find."""
+    result, own, policy = found.result, found.named, found.policy
+    if own.original is None:
+        accept = unmeasured(policy.model.accept)
+        return result.certificate.extended(attacks={"accept": accept})
+    if own.is_stream:
+        lines = read_trace(str(own.trace))
+        return attack_read_stream(result, found.table, lines, policy, request, progress)
+    if own.is_file:
+        policy = with_stated_method(policy, str(own.release))
+    target = AttackedRelease.of_audited(result, found.table, found.original, policy)
+    return attacked(result.certificate, published_again(target), request, progress)
 
 
 def published_again(target: AttackedRelease) -> AttackedRelease:

@@ -32,8 +32,10 @@ from shoal.auditor.audit import (
 )
 from shoal.auditor.stream_trace import StreamSource, audit_stream, audit_traced
 from shoal.auditor.without_policy import given_words
+from shoal.connectors import files
 from shoal.connectors.database.address import is_address
-from shoal.connectors.frames import Frame, table_of
+from shoal.connectors.frames import Frame
+from shoal.connectors.ledger import GENESIS
 from shoal.connectors.traces import is_of_stream, read_trace, rows_given
 from shoal.data import cores
 from shoal.data.certificate import Certificate
@@ -44,6 +46,7 @@ from shoal.errors import InputError
 from shoal.policy.binding.files import (
     original_table,
     published_table,
+    read_original,
     read_released,
     released_table,
     table_given,
@@ -97,32 +100,39 @@ class OtherRelease(_Strict):
         return [str(name) for name in named if isinstance(name, str | Path)]
 
     @property
-    def is_ledger(self) -> bool:
-        """Whether it is named by a folder, as ledgers are."""
-        return isinstance(self.release, str | Path) and Path(self.release).is_dir()
+    def is_file(self) -> bool:
+        """Whether it is named, and no frame."""
+        return isinstance(self.release, str | Path)
 
     @property
+    def is_ledger(self) -> bool:
+        """Whether it is named by the folder of a ledger."""
+        return self.is_file and (Path(self.release) / GENESIS).is_file()
+
+    @cached_property
     def is_stream(self) -> bool:
-        """Whether it has the trace of a stream."""
-        return isinstance(self.trace, str | Path) and is_of_stream(str(self.trace))
+        """Whether it has the original and the trace of a stream."""
+        is_named = self.original is not None and isinstance(self.trace, str | Path)
+        return is_named and is_of_stream(str(self.trace))
+
+    def table(self, policy: Policy) -> Table:
+        """Its cells."""
+        if not self.is_file:
+            table = released_table(self.release, policy)
+            return table if self.is_stream else published_table(table, policy)[0]
+        name = str(self.release)
+        return Table((files.read(name) if self.is_stream else read_released(name, policy)).frame)
+
+    def original_table(self, policy: Policy) -> Table:
+        """The cells that it was made of."""
+        if self.is_file:
+            return Table(read_original(str(self.original), policy).frame)
+        return original_table(table_given(self.original, policy), policy)
 
     @cached_property
     def audited(self) -> Audited:
-        """The release as it was read, audited alone with its original."""
-        policy = Policy.of(self.policy)
-        if not isinstance(self.release, str | Path):
-            return audited_frames(self, policy)
-        released, original = str(self.release), str(self.original)
-        trace = None if self.trace is None else str(self.trace)
-        if not self.is_stream:
-            result = audit_file(released, policy, original, trace_path=trace)
-            return Audited.of_file(result, released, policy)
-        assert trace is not None
-        if policy.model.method is None:
-            policy = policy.with_method("fads")
-        lines = self.record_lines
-        result = audit_stream(released, policy, original, trace, lines, progress=no_progress)
-        return Audited.of_file(result, released, policy, "stream")
+        """The release, audited alone with its original."""
+        return audited(self, Policy.of(self.policy))
 
     def beside(self, what: str) -> ReleaseBeside:
         """Who is in which of its classes. what: its name in findings."""
@@ -142,8 +152,8 @@ class OtherRelease(_Strict):
             return Earlier(shown.table, shown.policy, people=people)
         own = Policy.of(self.policy)
         rows = None if self.trace is None else rows_given(self.trace)
-        if not isinstance(self.release, str | Path):
-            return Earlier(published_table(table_of(self.release), own)[0], own, rows)
+        if not self.is_file:
+            return Earlier(self.table(own), own, rows)
         released = read_released(str(self.release), own)
         own = as_certified(own, str(self.release), released.sha256)
         return Earlier(Table(released.frame), own, rows)
@@ -253,25 +263,41 @@ _KEYS = (
 )
 
 
-def audited_frames(
-    release: OtherRelease,
+def audited(
+    named: OtherRelease,
     policy: Policy,
     progress: Progress = no_progress,
     downstream: bool = False,
 ) -> Audited:
-    """A release in frames, audited alone, with its original if that is given."""
-    original = None if release.original is None else table_given(release.original, policy)
-    if release.is_stream and original is not None:
-        table, records = table_of(release.release), original.frame
+    """A release, audited alone, with its original if that is given."""
+    original, trace = named.original, named.trace
+    if named.is_file and named.is_stream:
+        if policy.model.method is None:
+            policy = policy.with_method("fads")
+        paths = str(named.release), policy, str(original), str(trace)
+        result = audit_stream(*paths, named.record_lines, progress=progress)
+    elif named.is_file:
+        result = audit_file(
+            str(named.release),
+            policy,
+            None if original is None else str(original),
+            trace_path=None if trace is None else str(trace),
+            downstream=downstream,
+            progress=progress,
+        )
+    elif named.is_stream:
+        records = table_given(original, policy).frame
         read = StreamSource(records, np.arange(records.height), None)
-        result = audit_traced(table, policy, read, read_trace(str(release.trace)), progress)
-        return Audited(result, table, policy, "stream")
-    source = None if original is None else original_table(original, policy)
-    table, contradicted = published_table(released_table(release.release, policy), policy)
-    rows = None if release.trace is None else rows_given(release.trace)
-    result = audit_table(table, policy, source, progress, downstream, rows)
-    certificate = with_contradicted(result.certificate, contradicted)
-    return Audited(replace(result, certificate=certificate), table, policy, original=source)
+        lines = read_trace(str(trace))
+        result = audit_traced(named.table(policy), policy, read, lines, progress)
+    else:
+        source = None if original is None else named.original_table(policy)
+        table, contradicted = published_table(released_table(named.release, policy), policy)
+        rows = None if trace is None else rows_given(trace)
+        result = audit_table(table, policy, source, progress, downstream, rows)
+        certificate = with_contradicted(result.certificate, contradicted)
+        result = replace(result, certificate=certificate)
+    return Audited(result, named, policy)
 
 
 def audit(
@@ -316,7 +342,7 @@ def audit(
     policy = policy_or_columns(policy, given_words(columns), original)
     with cores.using(threads):
         own = OtherRelease(release=released, policy=policy, original=original, trace=trace)
-        found = audited_frames(own, policy, progress, downstream)
+        found = audited(own, policy, progress, downstream)
         certificate = found.result.certificate
         if others is None:
             return certificate

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,14 +16,15 @@ from shoal.auditor.audit import AuditResult
 from shoal.auditor.ledger import terms
 from shoal.auditor.ledger.history import audit_releases
 from shoal.auditor.ledger.release_view import read_as_published, rows_of_release
-from shoal.connectors import files
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.identities import token_of
 from shoal.data.person_names import same_value
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.binding.files import read_released
 from shoal.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from shoal.attacks.beside.others import OtherRelease
 
 LEAST_VALUES = {"l-diversity": "l", "k-l-diversity": "l", "p-sensitive-k-anonymity": "p"}
 """By promise, the parameter that says how many different values every class shows."""
@@ -29,24 +32,22 @@ LEAST_VALUES = {"l-diversity": "l", "k-l-diversity": "l", "p-sensitive-k-anonymi
 
 @dataclass(frozen=True)
 class Audited:
-    """A release that was audited, with its cells and those of its original.
-
-    kind: `table` or `stream`. original: None of a stream, and where it was not kept or given.
-    """
+    """A release that was audited, with its original if that was given."""
 
     result: AuditResult
-    table: Table
+    named: OtherRelease
     policy: Policy
-    kind: str = "table"
-    original: Table | None = None
 
-    @classmethod
-    def of_file(
-        cls, result: AuditResult, released: str, policy: Policy, kind: str = "table"
-    ) -> Audited:
-        """A file that was audited."""
-        read = files.read(released) if kind == "stream" else read_released(released, policy)
-        return cls(result, Table(read.frame), policy, kind)
+    @cached_property
+    def table(self) -> Table:
+        """Its cells."""
+        return self.named.table(self.policy)
+
+    @property
+    def original(self) -> Table:
+        """The cells that it was made of."""
+        truth = self.result.truth
+        return self.named.original_table(self.policy) if truth is None else truth.original
 
     def people(self, what: str) -> tuple[tuple[str, ...], np.ndarray]:
         """The distinct names of its people, and which of them each row is of.
@@ -80,7 +81,7 @@ class Audited:
         kept = labels >= 0
         return ReleaseBeside(
             what,
-            self.kind,
+            "stream" if self.named.is_stream else "table",
             names,
             people[kept],
             labels[kept],
