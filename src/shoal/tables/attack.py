@@ -17,10 +17,9 @@ from shoal.attacks.beside.others import (
     audited,
 )
 from shoal.attacks.beside.sources import Audited
-from shoal.attacks.run.accept import unmeasured
 from shoal.attacks.run.attack import attack_read_stream, attacked, request_of_frames
 from shoal.attacks.run.people import OTHER_METHOD, AttackedRelease
-from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_of
+from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_of, unmeasured
 from shoal.auditor.audit import AuditResult, write_certificate
 from shoal.connectors import files
 from shoal.connectors.frames import Frame

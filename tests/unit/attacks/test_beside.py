@@ -117,7 +117,7 @@ def test_paths_are_relative_to_the_file(john, shoal, monkeypatch):
         ([{}], {}, ["releases.0.release: is missing"]),
         ([], {}, ["releases: is not a list of releases"]),
         ([BOUGHT_RELEASE], {"attacker": "all"}, ["attacker: must be 'presence' or 'own'"]),
-        ([{"release": ".", "policy": "table.yaml"}], {}, ["releases.0: is a ledger"]),
+        ([{"release": "L", "policy": "table.yaml"}], {}, ["releases.0: is a ledger"]),
         (
             [{"relase": "secret", "policy": 7}],
             {"atacker": "own", "k": 0},
@@ -133,6 +133,8 @@ def test_paths_are_relative_to_the_file(john, shoal, monkeypatch):
 )
 def test_a_file_of_others_is_judged_as_a_whole(john, shoal, releases, asked, said):
     listed(*releases, **asked)
+    Path("L").mkdir()
+    Path("L/ledger.json").write_text("{}")
     found = shoal(*OWN, *OTHER)
     assert found.status == 2
     lines = found.err.splitlines()

@@ -16,10 +16,8 @@ import numpy as np
 from pydantic import Field
 
 from shoal.attacks.beside.sharing import (
-    ABSENT,
     KnownPeople,
     Links,
-    by_pattern,
     fitting,
     people_who_fit,
 )
@@ -344,28 +342,13 @@ class Joint:
         present[self.places.items, self.release_of[self.places.classes]] = True
         return present
 
-    @cached_property
-    def _labels(self) -> np.ndarray | None:
-        """(people, releases) the class of each, None where somebody is in several of one."""
-        release = self.release_of[self.places.classes]
-        if int(self.present.sum()) < len(release):
-            return None
-        labels = np.full(self.present.shape, ABSENT, dtype=np.int64)
-        labels[self.places.items, release] = self.places.classes
-        return labels
-
     def judged(self, releases: Sequence[int]) -> np.ndarray:
         """The people who are in two or more of these releases."""
         return np.flatnonzero(self.present[:, list(releases)].sum(axis=1) > 1)
 
     def remaining(self, releases: Sequence[int]) -> np.ndarray:
         """|C(p)| of everybody over these releases; (people,) int64."""
-        chosen = list(releases)
-        if self.fits is None and self._labels is not None:
-            counted = by_pattern(self._labels[:, chosen])
-            if counted is not None:
-                return counted
-        kept = np.isin(self.release_of, chosen)
+        kept = np.isin(self.release_of, list(releases))
         places = self.places.of_classes(kept)
         return fitting(places, places if self.fits is None else self.fits.of_classes(kept))
 

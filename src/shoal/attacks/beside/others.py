@@ -33,7 +33,7 @@ from shoal.auditor.audit import (
 from shoal.auditor.stream_trace import StreamSource, audit_stream, audit_traced
 from shoal.auditor.without_policy import given_words
 from shoal.connectors import files
-from shoal.connectors.database.address import is_address
+from shoal.connectors.database.address import seen_from
 from shoal.connectors.frames import Frame
 from shoal.connectors.ledger import GENESIS
 from shoal.connectors.traces import is_of_stream, read_trace, rows_given
@@ -82,7 +82,7 @@ class OtherRelease(_Strict):
             return given
         if not isinstance(given, str) or not given:
             raise ValueError("is not the name of a file; write one, relative to this file")
-        return given if is_address(given) else str(info.context / given)
+        return seen_from(info.context, given)
 
     @model_validator(mode="after")
     def _ledger_alone(self) -> OtherRelease:

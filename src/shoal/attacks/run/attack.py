@@ -16,14 +16,15 @@ import polars as pl
 
 from shoal.attacks.beside.others import Others, OthersLike
 from shoal.attacks.counts import CONFIDENCE, people_in
-from shoal.attacks.run.accept import Accepted, judged
 from shoal.attacks.run.earlier import Earlier, Newer, aligned
 from shoal.attacks.run.people import AttackedRelease, Ground, ground_of, plain_columns, trials_of
 from shoal.attacks.run.request import (
+    Accepted,
     Asked,
     AttackRequest,
     asked_attacks,
     asked_of,
+    judged,
     lacking,
     points_of,
 )
