@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from shoal.attacks.beside.sharing import Links
 from shoal.attacks.counts import (
     ClassValues,
     alike,
@@ -128,9 +129,9 @@ class _Joint:
         release; who is in several classes of one has their counts added.
         """
         persons, person_of = np.unique(self._persons, return_inverse=True)
-        places = [Places.of(file, persons) for file in self._files]
+        places = [places_of(file, persons) for file in self._files]
         # people with the same places are judged once
-        profile = alike([place.group for place in places], len(persons))
+        profile = alike([groups_of(place) for place in places], len(persons))
         _, first = np.unique(profile, return_index=True)
         found: dict[str, Any] = {"attributes": {}}
         parts, record = parts_of(self._persons), profile[person_of.reshape(-1)]
@@ -151,7 +152,7 @@ class _Joint:
         return found
 
     def _weights(
-        self, places: list[Places], tables: list[ClassValues | None], first: np.ndarray, size: int
+        self, places: list[Links], tables: list[ClassValues | None], first: np.ndarray, size: int
     ) -> Iterator[tuple[slice, np.ndarray]]:
         """For profiles, block by block, what every value weighs: (m, size)."""
         step = max(BLOCK // size, 1)
@@ -160,47 +161,40 @@ class _Joint:
             weights = np.ones((len(first[rows]), size))
             for place, table in zip(places, tables, strict=True):
                 if table is not None:
-                    weights *= place.counts(first[rows], table, size)
+                    weights *= _counts(place, first[rows], table, size)
             yield rows, weights
 
 
-@dataclass(frozen=True)
-class Places:
-    """The classes of people in one release.
+def places_of(rows: ShownRows, persons: np.ndarray) -> Links:
+    """The classes of these people in one release. persons: ascending numbers of people."""
+    at = places_among(persons, rows.persons)
+    asked = (rows.labels >= 0) & (at >= 0)
+    count = int(rows.labels.max(initial=-1)) + 1
+    return Links.of(at[asked], rows.labels[asked], len(persons), count)
 
-    group: (people,) equal where people are in the same single class; who is in several, or none,
-    has a number of their own, or -1. starts: (people + 1,), classes: where each person is.
+
+def groups_of(places: Links) -> np.ndarray:
+    """(people,) equal where people are in the same single class; who is in several has a number of
+    their own, who is in none -1.
     """
+    own = places.class_count + np.arange(places.item_count)
+    group = np.where(places.degrees == 0, -1, own)
+    single = places.degrees == 1
+    group[single] = places.classes[places.starts[:-1][single]]
+    return group
 
-    group: np.ndarray
-    starts: np.ndarray
-    classes: np.ndarray
 
-    @classmethod
-    def of(cls, rows: ShownRows, persons: np.ndarray) -> Places:
-        """persons: ascending numbers of the people that are asked for."""
-        at = places_among(persons, rows.persons)
-        asked = (rows.labels >= 0) & (at >= 0)
-        count = int(rows.labels.max(initial=-1)) + 1
-        keys = np.unique(at[asked].astype(np.int64) * max(count, 1) + rows.labels[asked])
-        person, label = keys // max(count, 1), keys % max(count, 1)
-        starts = np.searchsorted(person, np.arange(len(persons) + 1))
-        times = np.diff(starts)
-        group = np.where(times == 0, -1, count + np.arange(len(persons)))
-        group[times == 1] = label[starts[:-1][times == 1]]
-        return cls(group, starts, label)
-
-    def counts(self, people: np.ndarray, table: ClassValues, size: int) -> np.ndarray:
-        """(m, size) how many have each value where these people are; 1 for who is nowhere."""
-        row, place = entries_of(people, self.starts)
-        inner, entry = entries_of(self.classes[place], table.starts)
-        row = row[inner]
-        fits = table.values[entry] < size
-        keys = row[fits] * size + table.values[entry][fits]
-        found = np.bincount(keys, table.counts[entry][fits], minlength=len(people) * size)
-        found = found.reshape(len(people), size)
-        found[self.starts[people] == self.starts[people + 1]] = 1.0
-        return found
+def _counts(places: Links, people: np.ndarray, table: ClassValues, size: int) -> np.ndarray:
+    """(m, size) how many have each value where these people are; 1 for who is nowhere."""
+    row, place = entries_of(people, places.starts)
+    inner, entry = entries_of(places.classes[place], table.starts)
+    row = row[inner]
+    fits = table.values[entry] < size
+    keys = row[fits] * size + table.values[entry][fits]
+    found = np.bincount(keys, table.counts[entry][fits], minlength=len(people) * size)
+    found = found.reshape(len(people), size)
+    found[places.degrees[people] == 0] = 1.0
+    return found
 
 
 @dataclass(frozen=True)

@@ -160,6 +160,22 @@ def test_what_can_not_be_judged_is_refused_with_a_way_out(john, shoal, words, sa
     assert len(found.err.splitlines()) == 1
 
 
+def test_attacks_use_every_release_and_those_with_an_original_are_judged(john, shoal):
+    TABLE.write_csv("again.csv")
+    again = {"release": "table-out.csv", "policy": "table.yaml"}
+    attack = ["--attack", "intersection", "-o", "c.json", "-q"]
+    for releases, judged in (([again], 0), ([again, again | {"original": "again.csv"}], 2)):
+        listed(*releases)
+        assert shoal(*OWN, *OTHER, *attack).status == 0
+        found = json.loads(Path("c.json").read_text())
+        assert found["attacks"]["intersection"]["releases"] == 1 + len(releases)
+        assert len(found.get("beside", {"releases": ()})["releases"]) == judged
+    listed(again)
+    done = shoal("publish", "table.csv", "-p", "table.yaml", "-o", "o.csv", *OTHER, *attack[:2])
+    assert done.status == 0
+    assert "beside" not in json.loads(Path("o.csv.certificate.json").read_text())
+
+
 @pytest.mark.parametrize("which", [0, 1])
 def test_without_subject_ids_nobody_can_be_found_again(which):
     asked = [copy.deepcopy(HOSPITAL), copy.deepcopy(SALES)]

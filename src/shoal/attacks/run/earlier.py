@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.attacks.counts import alike
-from shoal.attacks.intersection import Places
+from shoal.attacks.intersection import groups_of, places_of
 from shoal.data.attack_scene import EarlierRelease, ShownRelease, ShownRows
 from shoal.data.numbers import weighted_sum
 from shoal.data.person_names import person_name
@@ -133,7 +133,7 @@ def _by_person(newer: Newer, rows: ShownRows) -> EarlierRelease:
     persons = newer.release.persons
     people = int(max(persons.max(initial=-1), rows.persons.max(initial=-1))) + 1
     everybody = np.arange(people)
-    class_of = Places.of(rows, everybody).group
+    class_of = groups_of(places_of(rows, everybody))
     class_of[~np.isin(everybody, rows.persons)] = ABSENT
     unchanged = np.ones(len(persons), dtype=bool)
     for name, codes in rows.values.items():
