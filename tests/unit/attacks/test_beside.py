@@ -117,7 +117,7 @@ def test_paths_are_relative_to_the_file(john, shoal, monkeypatch):
         ([{}], {}, ["releases.0.release: is missing"]),
         ([], {}, ["releases: is not a list of releases"]),
         ([BOUGHT_RELEASE], {"attacker": "all"}, ["attacker: must be 'presence' or 'own'"]),
-        ([{"release": "L", "policy": "table.yaml"}], {}, ["releases.0: is a ledger"]),
+        ([{"release": "L", "policy": "table.yaml"}], {}, ["release 1 is a ledger"]),
         (
             [{"relase": "secret", "policy": 7}],
             {"atacker": "own", "k": 0},

@@ -84,15 +84,6 @@ class OtherRelease(_Strict):
             raise ValueError("is not the name of a file; write one, relative to this file")
         return seen_from(info.context, given)
 
-    @model_validator(mode="after")
-    def _ledger_alone(self) -> OtherRelease:
-        if self.is_ledger and len(self.files) + (self.record_lines is not None) > 1:
-            raise ValueError(
-                "is a ledger, which has its own policy and private part; leave out its policy,"
-                " original and trace"
-            )
-        return self
-
     @property
     def files(self) -> list[str]:
         """All files that are read."""
@@ -174,6 +165,17 @@ class Others(Question):
         if isinstance(given, list | tuple) and given:
             return given
         raise ValueError("is not a list of releases; write for instance [{release: FILE}]")
+
+    @field_validator("releases")
+    @classmethod
+    def _ledgers_alone(cls, given: tuple[OtherRelease, ...]) -> tuple[OtherRelease, ...]:
+        for number, one in enumerate(given, 1):
+            if one.is_ledger and (len(one.files) > 1 or one.record_lines is not None):
+                raise ValueError(
+                    f"release {number} is a ledger, which has its own policy and private part;"
+                    " leave out its policy, original and trace"
+                )
+        return given
 
     @model_validator(mode="after")
     def _possible(self) -> Others:
