@@ -10,13 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from shoal.attacks.beside.audit import ReleaseBeside, audit_together
-from shoal.attacks.beside.others import (
-    OtherRelease,
-    Others,
-    OthersLike,
-    audited,
-)
-from shoal.attacks.beside.sources import Audited
+from shoal.attacks.beside.others import Audited, OtherRelease, Others, OthersLike, audited
 from shoal.attacks.run.attack import attack_read_stream, attacked, request_of_frames
 from shoal.attacks.run.people import OTHER_METHOD, AttackedRelease
 from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_of, unmeasured

@@ -37,8 +37,7 @@ def project_key(place: Path) -> bytes:
 
 def keep(folder: Path, key: bytes, result: AuditResult, policy: Policy) -> None:
     """Writes who is in which class of a draft; raises InputError where nobody is known again."""
-    from shoal.attacks.beside.others import OtherRelease
-    from shoal.attacks.beside.sources import Audited
+    from shoal.attacks.beside.others import Audited, OtherRelease
 
     own = Audited(result, OtherRelease(release=folder / "data.csv"), policy).beside("the draft")
     names = [hashlib.blake2b(n.encode(), digest_size=16, key=key).hexdigest() for n in own.subjects]

@@ -21,13 +21,7 @@ from shoal.attacks.beside.audit import (
     stripped,
 )
 from shoal.attacks.beside.others import Others, OthersLike
-from shoal.attacks.beside.sharing import (
-    ABSENT,
-    KnownPeople,
-    fitting_pairs,
-    points_of,
-    profiles_of,
-)
+from shoal.attacks.beside.sharing import ABSENT, KnownPeople, fitting_pairs, points_of, profiles_of
 from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.audit import AuditResult
 from shoal.data.progress import Progress, no_progress

@@ -6,7 +6,7 @@ named by a file or in Python > read > audited with its original > people and the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,16 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from shoal.attacks.beside.audit import (
-    OWN,
-    Question,
-    ReleaseBeside,
-    audit_together,
-)
-from shoal.attacks.beside.sources import Audited, of_ledger
-from shoal.attacks.run.earlier import Earlier
+from shoal.attacks.beside.audit import OWN, Question, ReleaseBeside, audit_together, people_of
+from shoal.attacks.beside.sources import least_values_of, of_ledger, values_of
+from shoal.attacks.intersection import Earlier
 from shoal.attacks.run.request import NO_ATTACK, AttackRequest
 from shoal.auditor.audit import (
+    AuditResult,
     as_certified,
     audit_file,
     audit_table,
@@ -263,6 +259,72 @@ _KEYS = (
     "its keys are releases, attacker, strict, same, k and l, and those of a release are release,"
     " policy, original, trace and record_lines"
 )
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A release that was audited, with its original if that was given."""
+
+    result: AuditResult
+    named: OtherRelease
+    policy: Policy
+
+    @cached_property
+    def table(self) -> Table:
+        """Its cells."""
+        return self.named.table(self.policy)
+
+    @property
+    def original(self) -> Table:
+        """The cells that it was made of."""
+        truth = self.result.truth
+        return self.named.original_table(self.policy) if truth is None else truth.original
+
+    def people(self, what: str) -> tuple[tuple[str, ...], np.ndarray]:
+        """The distinct names of its people, and which of them each row is of.
+
+        what: its name in findings. Raises InputError where it is not known whose row is whose.
+        """
+        self.policy.refuse_two_tables(what)
+        if self.policy.subject is None:
+            raise InputError(
+                f"{what}: its policy names no 'subject', so nobody can be found again in another"
+                " release; give the column that names the person this role"
+            )
+        if self.result.truth is None:
+            raise InputError(
+                f"{what}: its rows can't be matched with its original; give the original and the"
+                " trace"
+            )
+        if any((self.result.certificate.get("faults") or {}).values()):
+            raise InputError(
+                f"{what}: is not a true release of its original, so whose row is whose is not"
+                " known; audit it alone, and give the original that it was made of"
+            )
+        names, person = people_of(self.result.truth, self.result.problem.schema)
+        return names, self.result.truth.aligned(person)
+
+    def beside(self, what: str) -> ReleaseBeside:
+        """Who is in which of its classes; raises InputError as `people` does."""
+        names, people = self.people(what)
+        certificate, classes = self.result.certificate, self.result.release.classes
+        labels = classes.labels.astype(np.int64)
+        kept = labels >= 0
+        return ReleaseBeside(
+            what,
+            "stream" if self.named.is_stream else "table",
+            names,
+            people[kept],
+            labels[kept],
+            classes.count,
+            values_of(self.table, labels, self.policy),
+            tuple(a.name for a in self.result.problem.schema.sensitive),
+            self.policy.required_k,
+            least_values_of(self.policy),
+            certificate.holds,
+            (certificate.get("output") or {}).get("sha256"),
+            self.result,
+        )
 
 
 def audited(

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.attacks.beside.audit import ReleaseBeside, ShownValues, matched, people_of
+from shoal.attacks.beside.audit import ReleaseBeside, ShownValues, matched
 from shoal.attacks.beside.sharing import Links, fitting_pairs, profiles_of
-from shoal.auditor.audit import AuditResult
 from shoal.auditor.ledger import terms
 from shoal.auditor.ledger.history import audit_releases
 from shoal.auditor.ledger.release_view import read_as_published, rows_of_release
@@ -23,77 +20,8 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
 
-if TYPE_CHECKING:
-    from shoal.attacks.beside.others import OtherRelease
-
 LEAST_VALUES = {"l-diversity": "l", "k-l-diversity": "l", "p-sensitive-k-anonymity": "p"}
 """By promise, the parameter that says how many different values every class shows."""
-
-
-@dataclass(frozen=True)
-class Audited:
-    """A release that was audited, with its original if that was given."""
-
-    result: AuditResult
-    named: OtherRelease
-    policy: Policy
-
-    @cached_property
-    def table(self) -> Table:
-        """Its cells."""
-        return self.named.table(self.policy)
-
-    @property
-    def original(self) -> Table:
-        """The cells that it was made of."""
-        truth = self.result.truth
-        return self.named.original_table(self.policy) if truth is None else truth.original
-
-    def people(self, what: str) -> tuple[tuple[str, ...], np.ndarray]:
-        """The distinct names of its people, and which of them each row is of.
-
-        what: its name in findings. Raises InputError where it is not known whose row is whose.
-        """
-        self.policy.refuse_two_tables(what)
-        if self.policy.subject is None:
-            raise InputError(
-                f"{what}: its policy names no 'subject', so nobody can be found again in another"
-                " release; give the column that names the person this role"
-            )
-        if self.result.truth is None:
-            raise InputError(
-                f"{what}: its rows can't be matched with its original; give the original and the"
-                " trace"
-            )
-        if any((self.result.certificate.get("faults") or {}).values()):
-            raise InputError(
-                f"{what}: is not a true release of its original, so whose row is whose is not"
-                " known; audit it alone, and give the original that it was made of"
-            )
-        names, person = people_of(self.result.truth, self.result.problem.schema)
-        return names, self.result.truth.aligned(person)
-
-    def beside(self, what: str) -> ReleaseBeside:
-        """Who is in which of its classes; raises InputError as `people` does."""
-        names, people = self.people(what)
-        certificate, classes = self.result.certificate, self.result.release.classes
-        labels = classes.labels.astype(np.int64)
-        kept = labels >= 0
-        return ReleaseBeside(
-            what,
-            "stream" if self.named.is_stream else "table",
-            names,
-            people[kept],
-            labels[kept],
-            classes.count,
-            _values(self.table, labels, self.policy),
-            tuple(a.name for a in self.result.problem.schema.sensitive),
-            self.policy.required_k,
-            least_values_of(self.policy),
-            certificate.holds,
-            (certificate.get("output") or {}).get("sha256"),
-            self.result,
-        )
 
 
 def least_values_of(policy: Policy) -> dict[str, int]:
@@ -106,7 +34,7 @@ def least_values_of(policy: Policy) -> dict[str, int]:
     return least
 
 
-def _values(released: Table, labels: np.ndarray, policy: Policy) -> dict[str, ShownValues]:
+def values_of(released: Table, labels: np.ndarray, policy: Policy) -> dict[str, ShownValues]:
     """What classes show of every column but the quasi-identifiers, and names nobody."""
     roles = {name: a.role for name, a in policy.model.attributes.items()}
     hidden = ("quasi", "subject", "identifier", "drop", "time", "operation")
@@ -200,7 +128,7 @@ def _rows_of(ledger: Ledger, number: int, policy: Policy) -> _LedgerRows:
         reading.identities.subjects[kept],
         labels[kept],
         classes.count,
-        _values(Table(reading.frame), labels, policy),
+        values_of(Table(reading.frame), labels, policy),
     )
 
 

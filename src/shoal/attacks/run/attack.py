@@ -16,7 +16,7 @@ import polars as pl
 
 from shoal.attacks.beside.others import Others, OthersLike
 from shoal.attacks.counts import CONFIDENCE, people_in
-from shoal.attacks.run.earlier import Earlier, Newer, aligned
+from shoal.attacks.intersection import Earlier, Newer, aligned
 from shoal.attacks.run.people import AttackedRelease, Ground, ground_of, plain_columns, trials_of
 from shoal.attacks.run.request import (
     Accepted,

@@ -22,7 +22,7 @@ from shoal.policy.policy import Policy
 from shoal.protocols import Attack
 
 if TYPE_CHECKING:
-    from shoal.attacks.run.earlier import Earlier
+    from shoal.attacks.intersection import Earlier
     from shoal.data.attack_scene import AttackScene
 
 
