@@ -393,17 +393,8 @@ def test_a_ledger_may_come_first(tmp_path, shoal):
             policy("rounded-partition", k=4).model.model_dump(mode="json", exclude_unset=True)
         )
     )
-    trace = ("--trace", tmp_path / "t.jsonl")
-    done = shoal(
-        "publish",
-        tmp_path / "again.csv",
-        "-p",
-        tmp_path / "p.yaml",
-        "-o",
-        tmp_path / "o.csv",
-        *trace,
-    )
-    assert done.status == 0
+    words = ("-p", tmp_path / "p.yaml", "-o", tmp_path / "o.csv", "--trace", tmp_path / "t.jsonl")
+    assert shoal("publish", tmp_path / "again.csv", *words).status == 0
     other = {"release": "o.csv", "policy": "p.yaml", "original": "again.csv", "trace": "t.jsonl"}
     (tmp_path / "others.yaml").write_text(yaml.safe_dump({"releases": [other]}))
     found = shoal("audit", "--ledger", folder, "--others", tmp_path / "others.yaml", "--json")
