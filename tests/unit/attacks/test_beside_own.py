@@ -170,6 +170,7 @@ def test_two_tables_have_no_boxes_so_they_are_refused():
     [
         ({"attacker": "all"}, "must be 'presence' or 'own'"),
         ({"attacker": "own", "strict": True}, "leave out one of them"),
+        ({"k": 5}, "keeps those of its policy"),
     ],
 )
 def test_what_can_not_be_asked_is_refused(given, said):

@@ -136,6 +136,11 @@ def guard_of(
     those of them that attacks can use; raises InputError.
     """
     asked = Others.of(others)
+    if asked.k is not None or asked.l is not None:
+        raise InputError(
+            "others: k and l are asked by audits; a release that is published keeps those of its"
+            " policy, so leave them out"
+        )
     read, request = asked.read(policy, request, progress)
     for release in read:
         if not release.holds:
