@@ -33,10 +33,8 @@ def main(rows: int, learned: int) -> None:
     attacks: list[Any] = ["all"]
     if learned:
         attacks.append({"name": "inference", "learned": True})
-    earlier = [(other.data, other.policy, other.trace)]
-    found = shoal.attack(
-        released.data, asked, frame, attacks, earlier=earlier, trace=released.trace
-    )
+    others = [shoal.OtherRelease(release=other.data, policy=other.policy, trace=other.trace)]
+    found = shoal.attack(released.data, asked, frame, attacks, others=others, trace=released.trace)
     skipped = found["attacks"]["skipped"]
     if skipped:
         raise SystemExit(f"not all were tried: {', '.join(skipped)}")

@@ -92,7 +92,7 @@ def _case(
         for _ in range(repeats):
             began = time.process_time()
             judged = _with_trace(apart, other)
-            found = shoal.audit_beside(out, judged, k=K, l=LEAST, attacker=attacker).found
+            found = _together(out, judged, k=K, l=LEAST, attacker=attacker)
             seconds.append(time.process_time() - began)
         if attacker == ATTACKERS[0]:
             yield Figure(f"{name}: people in both", "people", (found["people"],))
@@ -108,18 +108,29 @@ def _case(
         yield from _published(f"{name}, `{attacker}`", out, other, attacker)
 
 
-def _with_trace(release: Any, original: pl.DataFrame) -> tuple[Any, ...]:
+def _with_trace(release: Any, original: pl.DataFrame) -> shoal.OtherRelease:
     """A release as a joint audit takes it."""
-    return release.data, release.policy, original, release.trace
+    return shoal.OtherRelease(
+        release=release.data, policy=release.policy, original=original, trace=release.trace
+    )
+
+
+def _together(out: shoal.OtherRelease, own: shoal.OtherRelease, **asked: Any) -> Any:
+    """What is left of people in both."""
+    others = {"releases": [out], **asked}
+    found = shoal.audit(own.release, own.policy, own.original, trace=own.trace, others=others)
+    return found["beside"]
 
 
 def _published(
-    name: str, out: tuple[Any, ...], other: pl.DataFrame, attacker: str
+    name: str, out: shoal.OtherRelease, other: pl.DataFrame, attacker: str
 ) -> Iterator[Figure]:
     """B beside A; nothing where nobody could be published."""
     began = time.process_time()
     try:
-        made = shoal.publish(other, policy(SECOND, K), beside=[out], attacker=attacker)
+        made = shoal.publish(
+            other, policy(SECOND, K), others={"releases": [out], "attacker": attacker}
+        )
     except shoal.InfeasibleError:
         return
     seconds = time.process_time() - began
@@ -138,9 +149,9 @@ def _drawn(frame: pl.DataFrame) -> Iterator[Figure]:
         out = _with_trace(shoal.publish(frame, one), frame)
         second = shoal.publish(frame, other)
         judged = _with_trace(second, frame)
-        alone.append(shoal.audit_beside(out, judged, k=K).found["alone"])
+        alone.append(_together(out, judged, k=K)["alone"])
         apart.append(100 * second.certificate["utility"]["gcp"])
-        made = shoal.publish(frame, other, beside=[out])
+        made = shoal.publish(frame, other, others={"releases": [out]})
         aligned.append(100 * made.certificate["utility"]["gcp"])
     named = f"{DRAWN} random pairs of sets"
     yield Figure(f"{named}: left alone, `presence`", "people", tuple(alone))

@@ -42,7 +42,9 @@ def problem(frame: pl.DataFrame, policy: Policy) -> Problem:
     if bound is None:
         raise SystemExit("\n".join(map(str, findings)))
     matrix, whole_table = bound.method_input()
-    return Problem(matrix, BoundPromises(policy.build_promises(), whole_table), bound.problem.policy)
+    return Problem(
+        matrix, BoundPromises(policy.build_promises(), whole_table), bound.problem.policy
+    )
 
 
 def table(out: str, rows: str, columns: str) -> None:

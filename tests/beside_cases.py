@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 import naive_beside as naive
+import shoal
 
 HOSPITAL = {
     "version": 1,
@@ -86,3 +87,18 @@ def expected(releases, k):
         "alone": alone,
         "least": min(sizes, default=None),
     }
+
+
+def others_of(*releases, **asked):
+    """Other releases as Python names them: tuples of a release, its policy, its original and its
+    trace, or folders of ledgers. asked: what else a file of them may say.
+    """
+    names = ("release", "policy", "original", "trace")
+    parts = [one if isinstance(one, tuple) else (one,) for one in releases]
+    return {"releases": [dict(zip(names, part, strict=False)) for part in parts], **asked}
+
+
+def together(first, *releases, **asked):
+    """What an audit of the first release finds of all of them."""
+    trace = first[3] if len(first) > 3 else None
+    return shoal.audit(*first[:3], trace=trace, others=others_of(*releases, **asked))["beside"]

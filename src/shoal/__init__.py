@@ -38,13 +38,11 @@ _PUBLIC = {
         "propose",
         "propose_policy",
     ),
-    "shoal.attacks.beside.sources": (
-        "BesideAudit",
-        "audit_beside",
+    "shoal.attacks.beside.others": (
+        "OtherRelease",
+        "audit",
     ),
     "shoal.attacks.run.ledger": ("audit_ledger",),
-    "shoal.attacks.run.attack": ("attack_stream",),
-    "shoal.auditor.audit": ("audit",),
     "shoal.auditor.checks": ("Check",),
     "shoal.auditor.ledger.export": (
         "ledger_table",
@@ -133,11 +131,9 @@ if TYPE_CHECKING:
     from shoal.advise.propose import Proposal as Proposal
     from shoal.advise.propose import propose as propose
     from shoal.advise.propose import propose_policy as propose_policy
-    from shoal.attacks.beside.sources import BesideAudit as BesideAudit
-    from shoal.attacks.beside.sources import audit_beside as audit_beside
-    from shoal.attacks.run.attack import attack_stream as attack_stream
+    from shoal.attacks.beside.others import OtherRelease as OtherRelease
+    from shoal.attacks.beside.others import audit as audit
     from shoal.attacks.run.ledger import audit_ledger as audit_ledger
-    from shoal.auditor.audit import audit as audit
     from shoal.auditor.checks import Check as Check
     from shoal.auditor.ledger.export import ledger_table as ledger_table
     from shoal.auditor.ledger.export import verify_ledger as verify_ledger

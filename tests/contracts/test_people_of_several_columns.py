@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import shoal
 from republish_cases import append, wearers
 from republish_cases import policy as ledger_policy
-from shoal.attacks.run.attack import attack_stream
 from shoal.attacks.run.ledger import audit_ledger
 from shoal.data.progress import no_progress
 from shoal.policy import registry
@@ -184,6 +183,6 @@ def test_the_trace_of_a_stream_is_audited_and_attacked_by_combinations(tmp_path)
     certificate, _ = stream_file(options, Policy.from_dict(content), progress=no_progress)
     assert certificate["people"] == "known"
     released = pl.read_csv(tmp_path / "out.csv", infer_schema=False)
-    attacked = attack_stream(released, content, table, trace, ["homogeneity"])
+    attacked = shoal.attack(released, content, table, ["homogeneity"], trace=trace)
     assert not any(attacked["faults"].values())
     assert attacked["subjects"] == frame["who"].n_unique()

@@ -16,6 +16,7 @@ import typer
 import yaml
 from pages import Block, anchors, blocks, commands, links
 
+from shoal.attacks.beside.others import Others
 from shoal.auditor.dossier.context import read_context
 from shoal.cli.main import app, status_of
 from shoal.connectors.traces import traced_rows
@@ -213,6 +214,9 @@ def assert_fits(content: object, where: str) -> None:
         return
     if "controller" in content:
         read_context(content)
+        return
+    if "releases" in content:
+        Others.of(content)
         return
     if "version" in content:
         Policy.from_dict(content)

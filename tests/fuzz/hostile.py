@@ -78,7 +78,7 @@ COMMANDS = [
     "publish T -p P -o O --memory 300MB",
     "publish T -p P -o O --method full-domain --plan plan.json --report o.html",
     "publish T -p P -o o.csv --attack all",
-    "publish T -p P -o O --beside r.csv",
+    "publish T -p P -o O --others P",
     "profile T",
     "profile T -p P",
     "risk T -p P",

@@ -535,13 +535,13 @@ def publish_attacked(at: Recorder) -> None:
     at.run(f"publish {PATIENTS} -o first.csv -q --k 4 --trace f.jsonl")
     at.run(f"publish {PATIENTS} -o out.csv --attack all --report report.html --trace t.jsonl")
     options = "--control others.csv --external others.csv --folds 2"
-    options += " --earlier first.csv --earlier-trace f.jsonl"
+    Path("others.yaml").write_text("releases: [{release: first.csv, trace: f.jsonl}]")
+    options += " --others others.yaml"
     at.run(f"publish {PATIENTS} -o all.csv --attack all {options} --json")
     original = "-p patients.policy.yaml --original patients.csv --trace t.jsonl"
     at.run(f"audit out.csv {original} --attack singling-out,linkability --control others.csv")
     at.run(f"audit out.csv {original} --attack inference:tolerance=0.1 --folds 2")
-    earlier = "--earlier first.csv --earlier-trace f.jsonl"
-    at.run(f"audit out.csv {original} --attack all {earlier} --report audit.html")
+    at.run(f"audit out.csv {original} --attack all --others others.yaml --report audit.html")
     at.run(f"audit out.csv {original} --attack no-such", said=False)
     at.run(f"attacker-view out.csv {original}")
     at.run(f"attacker-view out.csv {original} --row 3 --json")
@@ -599,29 +599,34 @@ def beside_others(at: Recorder) -> None:
     everybody.tail(260).write_csv("second.csv")
     policy = "-p patients.policy.yaml"
     at.run(f"publish first.csv {policy} -o first-out.csv --k 20 -q --trace first.jsonl")
-    others = (
-        "--beside first-out.csv --beside-policy patients.policy.yaml --beside-original first.csv"
-        " --beside-trace first.jsonl"
-    )
+    first = {"release": "first-out.csv", "policy": "patients.policy.yaml"}
+    first |= {"original": "first.csv", "trace": "first.jsonl"}
+    for name, asked in (
+        ("presence", {}),
+        ("own", {"attacker": "own"}),
+        ("strict", {"strict": True}),
+        ("asked", {"k": 3, "l": 2}),
+    ):
+        Path(f"{name}.yaml").write_text(yaml.safe_dump({"releases": [first], **asked}))
     at.run(
-        f"publish second.csv {policy} -o second-out.csv {others} --trace second-out.jsonl"
-        " --report report.html"
+        f"publish second.csv {policy} -o second-out.csv --others presence.yaml"
+        " --trace second-out.jsonl --report report.html"
     )
-    at.run(f"publish second.csv {policy} -o strict.csv {others} --strict --json")
-    at.run(f"publish second.csv {policy} -o own.csv {others} --attacker own")
+    at.run(f"publish second.csv {policy} -o strict.csv --others strict.yaml --json")
+    at.run(f"publish second.csv {policy} -o own.csv --others own.yaml")
     at.run(f"publish second.csv {policy} -o alone.csv -q --trace alone.jsonl")
     for released in ("second-out", "alone"):
         for attacker in ("presence", "own"):
             at.run(
                 f"audit {released}.csv {policy} --original second.csv --trace {released}.jsonl"
-                f" --attacker {attacker}"
-                f" --with first-out.csv {policy} --original first.csv --trace first.jsonl"
+                f" --others {attacker}.yaml"
             )
     at.run(
         f"audit alone.csv {policy} --original second.csv --trace alone.jsonl --report audit.html"
-        f" --json --with first-out.csv {policy} --original first.csv --trace first.jsonl"
-        " --l 2 --k 3"
+        " --json --others asked.yaml --k 3"
     )
+    Path("lacking.yaml").write_text("releases: [{release: first-out.csv}]")
+    at.run(f"publish second.csv {policy} -o none.csv --others lacking.yaml")
     at.run(f"publish second.csv {policy} -o none.csv --beside first-out.csv")
 
 
@@ -706,7 +711,8 @@ def ledgers(at: Recorder) -> None:
     at.run(f"republish wearables-2.csv {with_table} -q")
     at.run("audit 'sqlite:///ledger.db?table=months' --ledger tabled")
     at.run("ledger verify 'sqlite:///ledger.db?table=months'")
-    at.run("publish wearables-4.csv -p wearables-1.policy.yaml -o beside.csv --beside crp")
+    Path("others.yaml").write_text("releases: [{release: crp}]")
+    at.run("publish wearables-4.csv -p wearables-1.policy.yaml -o beside.csv --others others.yaml")
     _edit("crp/0002/data.csv", ",", ";")
     at.run("ledger verify crp")
     at.run("audit --ledger crp")

@@ -8,13 +8,12 @@ published cell covers the truth.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from shoal.auditor.description import described
 from shoal.auditor.downstream import downstream as downstream_of
@@ -22,7 +21,6 @@ from shoal.auditor.in_parts import measure_in_parts
 from shoal.auditor.measure import measure, measure_two_tables
 from shoal.auditor.without_policy import (
     check_named,
-    given_words,
     policy_of_columns,
     without_guesses,
 )
@@ -36,7 +34,7 @@ from shoal.connectors.outputs import (
     described_second,
     remove_stale_signature,
 )
-from shoal.connectors.traces import rows_given, traced_rows
+from shoal.connectors.traces import traced_rows
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
@@ -52,12 +50,8 @@ from shoal.policy.binding.coded_files import tables_of
 from shoal.policy.binding.columns import check_columns
 from shoal.policy.binding.files import (
     ReleasedFile,
-    original_table,
-    published_table,
     read_original,
     read_released,
-    released_table,
-    table_given,
 )
 from shoal.policy.binding.table import bind_original, bind_release
 from shoal.policy.policy import Policy, PolicyLike
@@ -80,50 +74,7 @@ class AuditResult:
         return held_release(self.held)
 
 
-def audit(
-    released: Frame | tuple[Frame, Frame],
-    policy: PolicyLike | None = None,
-    original: Frame | None = None,
-    *,
-    quasi: str | Sequence[str] = (),
-    k: int | None = None,
-    subject: str | None = None,
-    sensitive: str | Sequence[str] = (),
-    l: int | None = None,
-    t: float | None = None,
-    trace: str | Path | ArrayLike | None = None,
-    downstream: bool = False,
-    threads: int | None = None,
-    progress: Progress = no_progress,
-) -> Certificate:
-    """What a released frame promises, measured; `certificate.holds` says whether all of it is kept.
-
-    released: of a release of two tables, both as a pair.
-
-    With the original and the trace (the row of the original behind each published one, as in
-    `Publication.trace`) people are counted and every cell is checked to cover the truth. Without a
-    trace that is done only where the policy says `order: input`; without a subject column in the
-    release, rows are counted and the certificate's `counted` says so. downstream: also train
-    classifiers on the release and test them on the original; needs the extra `ml`.
-    threads: how many may work at once,
-    by default the process's cores; nothing depends on it. Raises InputError where the two tables or
-    the policy don't fit each other.
-
-    Instead of a policy, quasi names the columns that an attacker could know, and k how many people
-    must look alike in them; subject, sensitive, l and t are as in a policy. Cells are then
-    compared as text, and no loss of information is measured.
-    """
-    columns = {"quasi": quasi, "k": k, "subject": subject, "sensitive": sensitive, "l": l, "t": t}
-    policy = _policy_of(policy, given_words(columns), original)
-    with cores.using(threads):
-        truth = None if original is None else original_table(table_given(original, policy), policy)
-        table, contradicted = published_table(released_table(released, policy), policy)
-        rows = None if trace is None else rows_given(trace)
-        certificate = audit_table(table, policy, truth, progress, downstream, rows).certificate
-    return with_contradicted(certificate, contradicted)
-
-
-def _policy_of(
+def policy_or_columns(
     policy: PolicyLike | None, columns: dict[str, Any], original: Frame | None
 ) -> Policy:
     """The policy that is given, or the one that columns and numbers say; raises InputError."""

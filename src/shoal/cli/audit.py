@@ -12,17 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options
-from shoal.cli.attacks import (
-    NO_ATTACKS,
-    NO_BESIDE,
-    NONE_NAMED,
-    Attacks,
-    Beside,
-    Named,
-    OfSeveralReleases,
-    with_attacks,
-    with_others,
-)
+from shoal.cli.attacks import NO_ATTACKS, Attacks, OthersFile, others_in, with_attacks
 from shoal.cli.key import Sign, opened
 from shoal.cli.options import argument, grouped, option, with_engine, with_memory, with_threads
 from shoal.cli.progress import show_warnings, shown
@@ -31,23 +21,18 @@ from shoal.errors import InputError
 from shoal.reports.text import history_summary, summary
 
 if TYPE_CHECKING:
-    from shoal.attacks.beside.audit import BesideQuestion
+    from shoal.attacks.beside.others import Others
     from shoal.auditor.audit import AuditResult
     from shoal.data.certificate import Certificate
-    from shoal.data.progress import Progress
     from shoal.policy.policy import Policy
-
-COMMAND_CLASS = OfSeveralReleases
 
 
 @with_threads
 @with_memory
 @with_engine
 @with_attacks
-@with_others
 @grouped("columns", options.ReleasedColumns)
 def audit(
-    context: typer.Context,
     released: Annotated[
         str | None,
         argument(
@@ -99,7 +84,7 @@ def audit(
     ] = None,
     require_together: options.RequireTogether = False,
     attacks: Attacks = NO_ATTACKS,
-    others: Named = NONE_NAMED,
+    others: OthersFile = None,
     sign: Sign = None,
     as_json: options.Json = False,
     report: options.Report = None,
@@ -107,19 +92,15 @@ def audit(
     quiet: options.Quiet = False,
 ) -> None:
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
-    from shoal.auditor.audit import write_certificate
+    from shoal.attacks.beside.others import OtherRelease
     from shoal.auditor.verdict import is_below
     from shoal.connectors.traces import is_of_stream
     from shoal.policy.binding.past_memory import refuse_whole
-    from shoal.tables.attack import AuditedFiles, attack_file
+    from shoal.tables.attack import attack_file
 
     if sign is not None and output is None:
         raise InputError("audit --sign: signs the certificate; name a file for it with --output")
-    beside = others.with_files(context)
-    beside.check()
-    least_values = columns.l if beside.is_asked and columns.qi is None else None
-    if least_values is not None:
-        columns = replace(columns, l=None)
+    beside = others_in(others)
     one_table = {
         "RELEASED": released,
         "--policy": policy,
@@ -143,21 +124,17 @@ def audit(
         table = released if is_address(released) else None
         others_given = {**one_table, "RELEASED": None if table is not None else released}
         _refuse_beside("--ledger", others_given | attacks.given() | {"--transcript": transcript})
-        question = LedgerQuestion(ledger, k, attacks.names, beside, least_values, table)
+        question = LedgerQuestion(ledger, k, attacks.names, beside, table)
         raise typer.Exit(_audit_ledger(question, output, as_json, report, quiet))
     if transcript is not None:
-        _refuse_beside(
-            "--transcript",
-            one_table
-            | attacks.given()
-            | beside.given()
-            | {"--attack": attacks.attack, "--k": k, "--output": output, "--report": report},
-        )
+        besides = {"--attack": attacks.attack, "--others": others, "--k": k, "--output": output}
+        given = {**one_table, **attacks.given(), **besides, "--report": report}
+        _refuse_beside("--transcript", given)
         raise typer.Exit(_audit_transcript(transcript, as_json, quiet))
     if columns.qi is not None:
         of_policy = ("--policy", "--original", "--reference", "--trace", "--record-lines")
         refused = {name: one_table[name] for name in (*of_policy, "--downstream")}
-        _refuse_beside("--qi", refused | beside.given())
+        _refuse_beside("--qi", refused | {"--others": others})
     if released is None or (policy is None and columns.qi is None):
         raise InputError(
             "audit: needs RELEASED and --policy or --qi, or --ledger or --transcript; see 'shoal"
@@ -184,26 +161,32 @@ def audit(
             "--attack: is tried by whoever has the original, on the people in it; give it with"
             " --original"
         )
-    if beside.is_asked and original is None:
+    if beside is not None and original is None:
         raise InputError(
-            "audit --with: finds people again by its original; give it with --original, before the"
-            " first --with"
+            "audit --others: finds people again by the original; give it with --original"
         )
     heading = options.heading_of(released, about, report)
-    inputs = [released, original, str(policy or "-"), *asked.files, *attacks.files, *beside.files]
+    inputs = [released, original, str(policy or "-"), *asked.files, *attacks.files]
+    inputs += [] if beside is None else [others, *beside.files]
     options.check_outputs(output, report=report, inputs=inputs)
-    written = None if beside.is_asked else output
-    others_asked = {"--trace": is_stream, "--report": report, "--with": beside.is_asked}
+    others_asked = {"--trace": is_stream, "--report": report, "--others": others}
     refuse_whole({**others_asked, "--downstream": downstream}, released, original)
     with shown(quiet) as progress:
-        given = AuditedFiles(released, original, written, downstream, trace, record_lines)
-        result = attack_file(given, asked, attacks.request(asked), progress)
-        if beside.is_asked:
-            together = beside.question(k, least_values)
-            own = released, is_stream
-            result = _judged_beside(result, own, asked, beside, together, progress)
-            if output is not None:
-                write_certificate(result.certificate, output)
+        own = OtherRelease(
+            release=released,
+            policy=asked,
+            original=original,
+            trace=trace,
+            record_lines=record_lines,
+        )
+        result = attack_file(
+            own,
+            attacks.request(asked),
+            progress,
+            others=beside,
+            output=output,
+            downstream=downstream,
+        )
         if signer is not None and output is not None and result.certificate.holds:
             signer.sign(output)
         if report is not None:
@@ -240,24 +223,6 @@ def _refuse_memory() -> None:
         raise InputError(
             "--memory: is kept for one table; leave it out with --ledger, --transcript"
         )
-
-
-def _judged_beside(
-    result: AuditResult,
-    file: tuple[str, bool],
-    policy: Policy,
-    beside: Beside,
-    question: BesideQuestion,
-    progress: Progress,
-) -> AuditResult:
-    """The audit with what the release gives away beside others. file: its name, and whether it is
-    of a stream.
-    """
-    from shoal.attacks.beside.sources import audit_named, of_file
-
-    own = of_file(result, file[0], policy, "RELEASED", is_stream=file[1])
-    found = audit_named(own, beside.releases, question, progress)
-    return replace(result, certificate=result.certificate.extended(beside=found))
 
 
 def _asked(
@@ -315,8 +280,7 @@ class LedgerQuestion:
     ledger: Path
     k: int | None
     attack: tuple[str, ...]
-    beside: Beside = NO_BESIDE
-    l: int | None = None
+    beside: Others | None = None
     table: str | None = None
 
 
@@ -334,16 +298,12 @@ def _audit_ledger(
         result = audit_ledger(
             asked.ledger, k=asked.k, attack=asked.attack, table=asked.table, progress=progress
         )
-        if asked.beside.is_asked and not result.damage:
-            from shoal.attacks.beside.sources import audit_named, of_ledger
+        if asked.beside is not None and not result.damage:
+            from shoal.attacks.beside.audit import audit_together
+            from shoal.attacks.beside.sources import of_ledger
 
-            own, question = (
-                of_ledger(asked.ledger, "--ledger"),
-                asked.beside.question(asked.k, asked.l),
-            )
-            result = replace(
-                result, beside=audit_named(own, asked.beside.releases, question, progress)
-            )
+            releases = [of_ledger(asked.ledger, "--ledger"), *asked.beside.judged(progress)]
+            result = replace(result, beside=audit_together(releases, asked.beside, progress))
         if report is not None:
             from shoal.reports.history import write_history_report
 

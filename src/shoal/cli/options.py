@@ -281,7 +281,7 @@ class ReleasedColumns:
     ] = None
     l: Annotated[
         int | None,
-        option("--l", "With --sensitive or --with: least number of distinct values."),
+        option("--l", "With --sensitive: least number of distinct values."),
     ] = None
     t: Annotated[float | None, option("--t", "With --sensitive: the bound of t-closeness.")] = None
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
-from shoal.cli.attacks import NO_ATTACKS, NO_GUARD, Attacks, Guard, with_attacks, with_guard
+from shoal.cli.attacks import NO_ATTACKS, Attacks, OthersFile, others_in, with_attacks
 from shoal.cli.key import Sign, opened
 from shoal.cli.options import argument, option, with_engine, with_memory, with_threads
 from shoal.cli.progress import listed, published_already, show_warnings, shown
@@ -21,7 +21,6 @@ from shoal.reports.text import summary
 @with_memory
 @with_engine
 @with_attacks
-@with_guard
 @options.with_overrides
 def publish(
     input_path: Annotated[
@@ -64,7 +63,7 @@ def publish(
         ),
     ] = None,
     attacks: Attacks = NO_ATTACKS,
-    guard: Guard = NO_GUARD,
+    others: OthersFile = None,
     sign: Sign = None,
     as_json: options.Json = False,
     report: options.Report = None,
@@ -103,14 +102,15 @@ def publish(
     asked = overrides.policy(policy)
     if kinds:
         asked.refuse_two_tables("--metadata")
-    others = [input_path, output, certificate_path(output), str(policy), *asked.files]
+    beside = others_in(others)
+    inputs = [input_path, output, certificate_path(output), str(policy), *asked.files]
     if asked.is_in_two_tables:
-        others.append(sensitive_path(output))
-    others += [*attacks.files, *guard.files]
-    options.check_outputs(report=report, inputs=[*others, plan])
-    options.check_outputs(plan, inputs=others)
-    options.check_outputs(trace, inputs=[*others, plan, str(report)])
-    options.check_outputs(*(metadata_path(output, kind) for kind in kinds), inputs=[*others, plan])
+        inputs.append(sensitive_path(output))
+    inputs += [*attacks.files, *([] if beside is None else [str(others), *beside.files])]
+    options.check_outputs(report=report, inputs=[*inputs, plan])
+    options.check_outputs(plan, inputs=inputs)
+    options.check_outputs(trace, inputs=[*inputs, plan, str(report)])
+    options.check_outputs(*(metadata_path(output, kind) for kind in kinds), inputs=[*inputs, plan])
     refuse_whole({"--report": report}, input_path)
     with shown(quiet) as progress:
         outcome = publish_file(
@@ -122,7 +122,7 @@ def publish(
             explain=explain,
             require_together=require_together,
             attack=attacks.request(asked),
-            beside=guard.built(progress),
+            others=beside,
             trace=trace,
             progress=progress,
         )

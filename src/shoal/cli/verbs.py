@@ -118,8 +118,7 @@ def _built(name: str, markup: Any) -> Any:
     if name in GROUPS:
         alone.add_typer(module.app, name=name, rich_help_panel=panel)
     else:
-        kind = getattr(module, "COMMAND_CLASS", None)
-        alone.command(name, cls=kind, rich_help_panel=panel)(getattr(module, function))
+        alone.command(name, rich_help_panel=panel)(getattr(module, function))
     return _command_of(alone, name)
 
 
@@ -188,11 +187,26 @@ def _without_its_group(usage: Any) -> str | None:
     return f"{unknown[0]}; did you mean {' or '.join(within)}" if within else None
 
 
+_RELEASES = "'releases: [{release: FILE, policy: FILE, original: FILE, trace: FILE}]'"
+IN_OTHERS = {
+    **dict.fromkeys(("--beside", "--with", "--earlier"), _RELEASES),
+    **dict.fromkeys(("--beside-policy", "--earlier-policy", "--beside-original"), _RELEASES),
+    **dict.fromkeys(("--beside-trace", "--earlier-trace"), _RELEASES),
+    "--attacker": "'attacker: own'",
+    "--strict": "'strict: true'",
+    "--same": "'same: [A=B]'",
+}
+"""By an option of earlier versions, what the file of other releases says instead."""
+
+
 def _unknown_option(usage: Any) -> str | None:
     """An unknown option and those most like it, nearest first; None of any other mistake."""
     alike = getattr(usage, "possibilities", None)
     if alike is None:
         return None
+    key = IN_OTHERS.get(usage.option_name)
+    if key is not None and usage.ctx.info_name in ("publish", "audit"):
+        return f"{usage.option_name}: write {key} into a file and name that with --others"
     # a hidden option is one that only says where else to look
     hidden = {
         name

@@ -366,11 +366,18 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 def checked(
-    model: type[ModelT], content: Any, what: str = "policy", keys: str = POLICY_KEYS
+    model: type[ModelT],
+    content: Any,
+    what: str = "policy",
+    keys: str = POLICY_KEYS,
+    context: Any = None,
 ) -> ModelT:
-    """The content as a model; raises InputError with every finding, as `findings_in` says them."""
+    """The content as a model; raises InputError with every finding, as `findings_in` says them.
+
+    context: what the model's own checks are given.
+    """
     try:
-        return model.model_validate(content)
+        return model.model_validate(content, context=context)
     except ValidationError as invalid:
         raise InputError.from_findings(findings_in(invalid, content, model, what, keys)) from None
 

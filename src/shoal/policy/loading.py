@@ -394,6 +394,7 @@ _EXAMPLES = {
     "policy": "'shoal policy init DATA' proposes a policy",
     "agreement": "compare with the agreement that 'shoal sample bank' writes",
     "context": "'shoal dossier --template' prints one",
+    "others": "write for instance releases: [{release: FILE, policy: FILE, original: FILE}]",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-    from shoal.attacks.beside.guard import BesideGuard
-    from shoal.attacks.beside.sources import ReleaseLike
+    from shoal.attacks.beside.others import OthersLike
     from shoal.reports.pages import Measured
 
 Plot = Literal["sizes", "columns", "loss"]
@@ -109,9 +108,7 @@ def publish(
     explain: bool = False,
     require_together: bool = False,
     attack: Asked = (),
-    beside: Sequence[ReleaseLike] = (),
-    attacker: str | None = None,
-    strict: bool = False,
+    others: OthersLike | None = None,
     threads: int | None = None,
     progress: Progress = no_progress,
     **columns: Unpack[Columns],
@@ -137,30 +134,15 @@ def publish(
     require_together: the largest k of any promise must hold over all quasi-identifiers, too.
     attack: as in `shoal.attack`; what is found stands in the certificate, and a threshold of the
         policy that is exceeded withholds the release.
-    beside: releases of the same people that are out, as in `shoal.audit_beside`; nobody is then
-        left among fewer than k by all of them. attacker: `presence`, the default, knows who is in
-        which release, `own` only of one person. strict: nor are those who are missing here.
+    others: releases of the same people that are out, an `OtherRelease` each, or what `--others`
+        reads; nobody is then left among fewer than k by all of them.
     threads: how many may work at once; by default the process's cores. The release is the same for
         any number.
     """
-    guard = _guard(beside, attacker, strict, progress)
-    request = job.Request(plan, explain, require_together, attack, progress, guard)
+    request = job.Request(plan, explain, require_together, attack, progress, others)
     with cores.using(threads):
         done = job.publication(frame, policy, request, columns)
     return _warned(done)
-
-
-def _guard(
-    beside: Sequence[ReleaseLike], attacker: str | None, strict: bool, progress: Progress
-) -> BesideGuard | None:
-    for name, given in (("strict", strict), ("attacker", attacker)):
-        if given and not beside:
-            raise InputError(f"{name}: is about other releases; name them with beside")
-    if not beside:
-        return None
-    from shoal.attacks.beside.guard import guard_of
-
-    return guard_of(beside, attacker, strict, progress)
 
 
 @overload

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from shoal.attacks.run.accept import unmeasured
+from shoal.attacks.beside.audit import ReleaseBeside, audit_together
+from shoal.attacks.beside.others import Audited, OtherRelease, Others, OthersLike, audited
 from shoal.attacks.run.attack import attack_read_stream, attacked, request_of_frames
 from shoal.attacks.run.people import OTHER_METHOD, AttackedRelease
-from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_of
-from shoal.auditor.audit import AuditResult, audit_file, audit_table, write_certificate
-from shoal.auditor.stream_trace import audit_stream
+from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_of, unmeasured
+from shoal.auditor.audit import AuditResult, write_certificate
 from shoal.connectors import files
-from shoal.connectors.frames import Frame, table_of
+from shoal.connectors.frames import Frame
 from shoal.connectors.outputs import certificate_beside, certificate_path
-from shoal.connectors.traces import is_of_stream, read_trace, rows_given
+from shoal.connectors.traces import read_trace
 from shoal.data.attack_scene import Recoding
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
-from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.files import (
-    original_table,
-    published_table,
-    read_original,
-    read_released,
-    table_given,
-)
 from shoal.policy.binding.past_memory import refuse_whole
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables.second_release import NOT_INSTALLED, replay_of, republisher
@@ -45,7 +37,7 @@ def attack(
     *,
     control: Frame | None = None,
     external: Frame | None = None,
-    earlier: Sequence[Any] = (),
+    others: OthersLike | None = None,
     folds: int = 1,
     trace: str | Path | ArrayLike | None = None,
     progress: Progress = no_progress,
@@ -55,98 +47,63 @@ def attack(
     attacks: names, with parameters if need be (`inference:tolerance=0.1`, or a dict); `all` tries
     every one that has what it needs. control: people who are not in the release; by default some
     are left out of a second release, where the policy names its method. external: a list of people.
-    earlier: other releases of the same people, each alone, with a policy of its own, or with that
-    and its trace. trace: as of `shoal.audit`. Raises InputError where tables, policy and attacks
-    don't fit each other.
+    others: other releases of the same people, as of `shoal.audit`. trace: as of `shoal.audit`; of a
+    stream the file that its `--trace` wrote, with the records in the order in which they were read.
+    Raises InputError where tables, policy and attacks don't fit each other.
     """
     policy = Policy.of(policy)
-    request = request_of_frames(policy, attacks, control, external, earlier, folds)
-    table, _ = published_table(table_of(released), policy)
-    source = original_table(table_given(original, policy), policy)
-    rows = None if trace is None else rows_given(trace)
-    result = audit_table(table, policy, source, progress, trace=rows)
-    target = published_again(AttackedRelease.of_audited(result, table, source, policy))
-    return attacked(result.certificate, target, request, progress)
-
-
-@dataclass(frozen=True)
-class AuditedFiles:
-    """What an audit reads and writes. output: of the certificate, if it is written.
-
-    trace: of a table or a stream. record_lines: lines that a record of its source could have.
-    """
-
-    released: str
-    original: str | None = None
-    output: str | None = None
-    downstream: bool = False
-    trace: str | None = None
-    record_lines: int | None = None
+    request = request_of_frames(policy, attacks, control, external, others, folds)
+    own = OtherRelease(release=released, policy=policy, original=original, trace=trace)
+    return _attacked(audited(own, policy, progress), request, progress)
 
 
 def attack_file(
-    paths: AuditedFiles,
-    policy: Policy,
+    own: OtherRelease,
     request: AttackRequest,
     progress: Progress = no_progress,
+    *,
+    others: Others | None = None,
+    output: str | None = None,
+    downstream: bool = False,
 ) -> AuditResult:
-    """The audit of a file, with the attacks that are asked for, or that the policy asks for.
+    """The audit of a file, with the attacks that are asked for, or that the policy asks for, and
+    with what it gives away beside others.
 
-    Without the original no attack can be tried: what the policy accepts then stays open.
+    output: of the certificate, if it is written. Without the original no attack can be tried: what
+    the policy accepts then stays open.
     """
+    policy = Policy.of(own.policy)
     request = asked_of(policy, request)
-    if paths.trace is not None and is_of_stream(paths.trace):
-        result = _attacked_stream(paths, policy, request, progress)
-    else:
-        result = _attacked_table(paths, policy, request, progress)
-    if paths.output is not None:
-        write_certificate(result.certificate, paths.output)
-    return result
-
-
-def _attacked_table(
-    paths: AuditedFiles, policy: Policy, request: AttackRequest, progress: Progress
-) -> AuditResult:
+    releases: list[ReleaseBeside] = []
+    if others is not None:
+        releases, request = others.read(policy, request, progress)
+    if request.attacks and not own.is_stream:
+        refuse_whole({"--attack": request.attacks}, own.release, own.original)
+    found = audited(own, policy, progress, downstream)
+    certificate = found.result.certificate
     if request.attacks:
-        refuse_whole({"--attack": request.attacks}, paths.released, paths.original)
-    result = audit_file(
-        paths.released,
-        policy,
-        paths.original,
-        trace_path=paths.trace,
-        downstream=paths.downstream,
-        progress=progress,
-    )
-    if not request.attacks:
-        return result
-    if paths.original is None:
-        certificate = result.certificate.extended(
-            attacks={"accept": unmeasured(policy.model.accept)}
-        )
-    else:
-        released = Table(read_released(paths.released, policy).frame)
-        original = Table(read_original(paths.original, policy).frame)
-        known = with_stated_method(policy, paths.released)
-        target = AttackedRelease.of_audited(result, released, original, known)
-        target = published_again(target)
-        certificate = attacked(result.certificate, target, request, progress)
-    return replace(result, certificate=certificate)
+        certificate = _attacked(found, request, progress)
+    if others is not None and releases:
+        beside = audit_together([found.beside("released"), *releases], others, progress)
+        certificate = certificate.extended(beside=beside)
+    if output is not None:
+        write_certificate(certificate, output)
+    return replace(found.result, certificate=certificate)
 
 
-def _attacked_stream(
-    paths: AuditedFiles, policy: Policy, request: AttackRequest, progress: Progress
-) -> AuditResult:
-    assert paths.original is not None
-    assert paths.trace is not None
-    result = audit_stream(
-        paths.released, policy, paths.original, paths.trace, paths.record_lines, progress=progress
-    )
-    if not request.attacks:
-        return result
-    table = Table(files.read(paths.released).frame)
-    trace = read_trace(paths.trace)
-    certificate = attack_read_stream(result, table, trace, policy, request, progress)
-    return replace(result, certificate=certificate)
+def _attacked(found: Audited, request: AttackRequest, progress: Progress) -> Certificate:
+    """The certificate of a release with what attacks on it find."""
+    result, own, policy = found.result, found.named, found.policy
+    if own.original is None:
+        accept = unmeasured(policy.model.accept)
+        return result.certificate.extended(attacks={"accept": accept})
+    if own.is_stream:
+        lines = read_trace(str(own.trace))
+        return attack_read_stream(result, found.table, lines, policy, request, progress)
+    if own.is_file:
+        policy = with_stated_method(policy, str(own.release))
+    target = AttackedRelease.of_audited(result, found.table, found.original, policy)
+    return attacked(result.certificate, published_again(target), request, progress)
 
 
 def published_again(target: AttackedRelease) -> AttackedRelease:

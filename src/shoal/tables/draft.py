@@ -186,7 +186,7 @@ def _beside(
     from shoal.tables.own_presence import find_united
 
     if explained:
-        raise InputError("--explain: is for methods of global recoding, which --beside refuses")
+        raise InputError("--explain: is for methods of global recoding, which --others refuses")
     problem = bound.problem
     k, named = require_one_class_each(table, problem)
     if guard.is_own:

@@ -52,6 +52,7 @@ from shoal.tables.draft import WITHHELD, Outcome, RecodedDraft, prepare, save_tr
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.guard import BesideGuard
+    from shoal.attacks.beside.others import OthersLike
     from shoal.tables.from_columns import Columns
     from shoal.tables.plan import Plan
 # what few publications ask for is imported where it is done
@@ -66,7 +67,7 @@ class Request:
     require_together: bool = False
     attack: Asked = ()
     progress: Progress = no_progress
-    beside: BesideGuard | None = None
+    others: OthersLike | None = None
 
 
 def publication(
@@ -78,12 +79,13 @@ def publication(
         _refuse_without_method(request)
     policy = _policy_of(frame, policy, columns)
     policy.require_answers()
-    attack = asked_of(policy, AttackRequest(asked_attacks(request.attack)))
     progress = request.progress
+    attack = asked_of(policy, AttackRequest(asked_attacks(request.attack)))
+    guard, attack = _guarded(request.others, policy, attack, progress)
     given = table_given(frame, policy)
     table = original_table(given, policy)
     plan = _existing(request.plan, policy, request.explain)
-    draft = prepare(table, policy, progress, plan, request.explain, beside=request.beside)
+    draft = prepare(table, policy, progress, plan, request.explain, beside=guard)
     remarks = [
         *without_nobody(given.frame, policy.model.missing_values)[1],
         *input_warnings(table, policy),
@@ -155,7 +157,7 @@ def publish_file(
     explain: bool = False,
     require_together: bool = False,
     attack: AttackRequest = NO_ATTACK,
-    beside: BesideGuard | None = None,
+    others: OthersLike | None = None,
     trace: str | None = None,
     progress: Progress = no_progress,
 ) -> Outcome:
@@ -163,7 +165,7 @@ def publish_file(
 
     The release is audited from the bytes that were written before they take their place. replace:
     an earlier release in a folder or a database gives way. plan, explain, require_together, attack:
-    as in `publish`. beside: releases that are out. trace: where to write whose row is whose.
+    as in `publish`. others: releases that are out. trace: where to write whose row is whose.
     """
     started = time.process_time()
     policy.require_answers()
@@ -181,14 +183,15 @@ def publish_file(
         from shoal.tables.past_memory import CodedTarget, publish_coded
 
         asked_for = {"--plan": plan, "--explain": explain, "--attack": request.attacks}
-        refuse_whole({**asked_for, "--beside": beside}, input_path)
+        refuse_whole({**asked_for, "--others": others}, input_path)
         target = CodedTarget(output_path, replace, require_together, progress, started, trace)
         return Outcome(publish_coded(input_path, policy, target, room), None, None)
+    guard, request = _guarded(others, policy, request, progress)
     source = read_original(input_path, policy)
     table, digest, source_remarks = Table(source.frame), source.sha256, source.remarks
     dialect = output_dialect(policy, input_path, source.dialect, output_path)
     del source
-    draft = prepare(table, policy, progress, known, explain, files.is_typed(kind), beside)
+    draft = prepare(table, policy, progress, known, explain, files.is_typed(kind), guard)
     remarks = [*source_remarks, *input_warnings(table, policy)]
     del table  # the quasi-identifiers' cells are no longer needed
     with ExitStack() as outputs:
@@ -229,6 +232,17 @@ def publish_file(
         save_trace(draft.truth, trace)
         place.certify(certificate.to_json())
     return Outcome(certificate, release, draft)
+
+
+def _guarded(
+    others: OthersLike | None, policy: Policy, request: AttackRequest, progress: Progress
+) -> tuple[BesideGuard | None, AttackRequest]:
+    """Whom the release must not give away beside others, and the attacks with these."""
+    if others is None:
+        return None, request
+    from shoal.attacks.beside.guard import guard_of
+
+    return guard_of(others, policy, request, progress)
 
 
 def _formulas(frame: pl.DataFrame, policy: Policy, kind: str) -> list[ReleaseWarning]:

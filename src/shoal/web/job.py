@@ -207,21 +207,24 @@ def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
     from dataclasses import replace
 
     from shoal.advise.comparison import TRIED
+    from shoal.attacks.beside.others import OtherRelease
     from shoal.attacks.run.request import AttackRequest
     from shoal.connectors.files import atomic_write
     from shoal.data.certificate import Certificate
     from shoal.policy.policy import Policy
     from shoal.reports.release import write_report
-    from shoal.tables.attack import AuditedFiles, attack_file
+    from shoal.tables.attack import attack_file
     from shoal.web.others import PEOPLE, judged_together
 
     policy = Policy.from_dict(asked["policy"], asked["base"])
     folder = Path(asked["folder"])
     place = folder / "certificate.json"
-    files = AuditedFiles(str(folder / "data.csv"), asked["table"], trace=trace_of(folder))
     stated = Certificate(json.loads(place.read_text("utf-8")))
     by = policy.with_method(stated["method"]["name"], stated["method"]["parameters"])
-    found = attack_file(files, by, AttackRequest(TRIED), tell)
+    own = OtherRelease(
+        release=folder / "data.csv", policy=by, original=asked["table"], trace=trace_of(folder)
+    )
+    found = attack_file(own, AttackRequest(TRIED), tell)
     certificate = stated.extended(attacks=found.certificate["attacks"])
     beside = judged_together(folder / PEOPLE, asked["others"])
     if beside is not None:

@@ -37,9 +37,9 @@ def project_key(place: Path) -> bytes:
 
 def keep(folder: Path, key: bytes, result: AuditResult, policy: Policy) -> None:
     """Writes who is in which class of a draft; raises InputError where nobody is known again."""
-    from shoal.attacks.beside.sources import of_file
+    from shoal.attacks.beside.others import Audited, OtherRelease
 
-    own = of_file(result, str(folder / "data.csv"), policy, "the draft", is_stream=False)
+    own = Audited(result, OtherRelease(release=folder / "data.csv"), policy).beside("the draft")
     names = [hashlib.blake2b(n.encode(), digest_size=16, key=key).hexdigest() for n in own.subjects]
     stated = {name: getattr(own, name) for name in STATED}
     stated["values"] = {name: shown.texts for name, shown in own.values.items()}
@@ -114,9 +114,9 @@ def _names(place: Path, stamp: int) -> tuple[frozenset[bytes], str | None]:
 
 def judged_together(own: Path, others: list[str]) -> dict[str, Any] | None:
     """The `beside` part of a draft's certificate; None where no release shares people with it."""
-    from shoal.attacks.beside.audit import BesideQuestion, audit_together
+    from shoal.attacks.beside.audit import Question, audit_together
 
     if not others:
         return None
     releases = [kept(Path(place), f"releases/{Path(place).stem}") for place in others]
-    return audit_together([kept(own, "the draft"), *releases], BesideQuestion())
+    return audit_together([kept(own, "the draft"), *releases], Question())

@@ -225,7 +225,7 @@ def to_accept(server: Server, run: Run) -> list[str]:
     ledgers = [
         gettext(
             "The ledger '{name}' knows people by the same column, and was not judged together"
-            " with this draft; 'shoal audit --with' does",
+            " with this draft; 'shoal audit --others' does",
             name=name,
         )
         for name in ledgers_of(server, run)

@@ -59,7 +59,8 @@ def test_attacking_changes_nothing_that_is_published(folder):
 
 def test_an_audit_compares_with_an_earlier_release_and_a_list(folder):
     run("publish", "patients.csv", "-p", "policy.yaml", "-o", "old.csv", "--k", 15, "-q")
-    arguments = ["--earlier", "old.csv", "--external", "patients.csv", "-o", "certificate.json"]
+    Path("others.yaml").write_text("releases: [{release: old.csv}]")
+    arguments = ["--others", "others.yaml", "--external", "patients.csv", "-o", "certificate.json"]
     original = ["--original", "patients.csv", "--attack", "intersection,linkability"]
     run("audit", "out.csv", "-p", "policy.yaml", *original, *arguments, "-q")
     found = section()

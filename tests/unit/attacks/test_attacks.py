@@ -324,7 +324,9 @@ def classes_of_four(*labels):
 
 def test_two_releases_leave_everybody_alone_where_rows_link():
     earlier, now = classes_of_four(0, 3, 0, 3), classes_of_four(0, 0, 3, 3)
-    found = attacked(now, FOUR_POLICY, FOUR, "intersection", earlier=[earlier])["intersection"]
+    found = attacked(now, FOUR_POLICY, FOUR, "intersection", others=[{"release": earlier}])[
+        "intersection"
+    ]
     assert share(found["linked"]["alone"]) == 1
     assert share(found["linked"]["below_k"]) == 1
     assert share(found["linked"]["attributes"]["d"]["certain"]) == 1
@@ -335,13 +337,15 @@ def test_classes_that_share_one_value_give_it_away_without_rows():
     original = pl.DataFrame({"age": [1, 2, 3], "d": list("xyz")})
     now = original.with_columns(age=pl.Series(["[1, 2]", "[1, 2]", "3"]))
     earlier = original.with_columns(age=pl.Series(["[1, 3]", "2", "[1, 3]"]))
-    found = attacked(now, FOUR_POLICY, original, "intersection", earlier=[earlier])
+    found = attacked(now, FOUR_POLICY, original, "intersection", others=[{"release": earlier}])
     assert share(found["intersection"]["unlinked"]["attributes"]["d"]["certain"]) == 1
 
 
 def test_the_same_release_twice_gives_nothing_new():
     now = classes_of_four(0, 0, 3, 3)
-    found = attacked(now, FOUR_POLICY, FOUR, "intersection", earlier=[now])["intersection"]
+    found = attacked(now, FOUR_POLICY, FOUR, "intersection", others=[{"release": now}])[
+        "intersection"
+    ]
     assert share(found["linked"]["alone"]) == share(found["linked"]["below_k"]) == 0
 
 
@@ -353,20 +357,43 @@ def test_who_is_suppressed_or_has_changed_is_left_out_and_counted():
     other = original["d"].to_list()
     other[5] = "x" if other[5] == "y" else "y"
     earlier = now.with_columns(age=cells, d=pl.Series(other))
-    found = attacked(now, FOUR_POLICY, original, "intersection", earlier=[earlier])["intersection"]
+    found = attacked(now, FOUR_POLICY, original, "intersection", others=[{"release": earlier}])[
+        "intersection"
+    ]
     assert (found["left_out"], found["changed"]) == (3, 1)
     assert share(found["linked"]["alone"]) == 0
 
 
 def test_releases_whose_people_do_not_correspond_are_not_compared():
     now = classes_of_four(0, 0, 3, 3)
-    found = attacked(now, FOUR_POLICY, FOUR, "intersection", earlier=[now[:3]])["intersection"]
+    found = attacked(now, FOUR_POLICY, FOUR, "intersection", others=[{"release": now[:3]}])[
+        "intersection"
+    ]
     assert found["linked"] is None
     assert "aligned" in found["why"]
 
 
+def test_people_are_found_again_by_the_originals_of_both_releases():
+    """The other release is of a table in another order, whose rows say nothing about these."""
+    policy = policy_of({"who": {"role": "subject"}, "age": AGE, "d": {"role": "sensitive"}}, 2)
+    original = FOUR.with_columns(who=pl.Series(list("abcd")))
+    now, then = classes_of_four(0, 0, 3, 3), classes_of_four(0, 3, 0, 3)
+    order = [2, 0, 3, 1]
+    named = then.with_columns(original["who"])
+    by_name = attacked(now, policy, original, "intersection", others=[{"release": named}])
+    trace = np.arange(4)
+    other = {"release": then[order], "original": original[order], "trace": trace}
+    by_original = attacked(now, policy, original, "intersection", others=[other])
+    assert by_original["intersection"] == by_name["intersection"]
+    assert by_original["intersection"]["aligned_by"] == "subject"
+    assert share(by_original["intersection"]["linked"]["alone"]) == 1
+    nobody = policy_of({"who": {"role": "drop"}, "age": AGE, "d": {"role": "sensitive"}}, 2)
+    with pytest.raises(InputError, match="leave out 'original'"):
+        attacked(now, nobody, original, "intersection", others=[other])
+
+
 def test_an_attack_that_lacks_its_input_is_refused_by_name_and_skipped_in_all():
-    with pytest.raises(InputError, match="--earlier"):
+    with pytest.raises(InputError, match="--others"):
         six("intersection")
     assert "intersection" in six()["skipped"]
 

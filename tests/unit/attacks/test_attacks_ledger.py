@@ -126,9 +126,7 @@ def test_the_command_prints_writes_and_draws_what_attacks_found(tmp_path, shoal)
     assert "What do earlier releases add?" in page.read_text()
 
 
-@pytest.mark.parametrize(
-    "option", [("--earlier", "old.csv"), ("--control", "c.csv"), ("--folds", "2")]
-)
+@pytest.mark.parametrize("option", [("--control", "c.csv"), ("--folds", "2")])
 def test_what_a_ledger_has_itself_is_not_given(tmp_path, shoal, option):
     ledger = grown(tmp_path / "L", 1, 30)
     found = shoal("audit", "--ledger", ledger, "--attack", "all", *option)

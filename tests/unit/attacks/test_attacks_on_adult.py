@@ -259,7 +259,7 @@ def test_a_second_release_costs_most(adult, data_folder):
     released = shoal.publish(adult, policy).data
     other = shoal.publish(adult, policy.with_method("mondrian").with_seed(2)).data
     names = ["intersection", "linkability"]
-    found = attack(released, policy, adult, names, earlier=[other])["attacks"]
+    found = attack(released, policy, adult, names, others=[{"release": other}])["attacks"]
     (order,) = found["linkability"]["order"]
     assert order["agree"]["share"] == 1
     assert order["chance"]["share"] == pytest.approx(0.105, abs=EXACT)
@@ -280,7 +280,7 @@ def test_a_second_release_costs_most(adult, data_folder):
 def test_the_same_method_with_another_k_gives_less_away(adult, data_folder):
     policy = of_b(data_folder / "adult" / "hierarchies_arx", 3)
     released, other = (shoal.publish(adult, policy.with_k(k)).data for k in (10, 15))
-    found = attack(released, policy, adult, ["intersection"], earlier=[other])
+    found = attack(released, policy, adult, ["intersection"], others=[{"release": other}])
     joint = found["attacks"]["intersection"]["linked"]
     shares = joint["alone"]["share"], joint["attributes"]["occupation"]["certain"]["share"]
     assert shares == pytest.approx((0.022, 0.039), abs=EXACT)
@@ -300,9 +300,10 @@ def test_a_stream_of_the_same_records_is_joined_by_its_trace(adult, data_folder,
     stream = ("stream", tmp_path / "in.csv", "-p", tmp_path / "stream.json", "--trace", trace)
     assert shoal(*stream, "-o", files["stream"], "-q").status == 0
     audit = ("audit", files["table"], "-p", tmp_path / "table.json", "--attack", "intersection")
-    given = ("--original", tmp_path / "in.csv", "--earlier", files["stream"])
-    earlier = ("--earlier-policy", tmp_path / "stream.json", "--earlier-trace", trace)
-    assert shoal(*audit, *given, *earlier, "-o", certificate, "-q").status == 0
+    other = {"release": "stream.csv", "policy": "stream.json", "trace": "t.jsonl"}
+    (tmp_path / "others.json").write_text(json.dumps({"releases": [other]}))
+    given = ("--original", tmp_path / "in.csv", "--others", tmp_path / "others.json")
+    assert shoal(*audit, *given, "-o", certificate, "-q").status == 0
     joint = json.loads(certificate.read_text())["attacks"]["intersection"]
     values = [joint[key]["attributes"]["occupation"]["certain"] for key in ("linked", "unlinked")]
     shares = [joint["linked"]["alone"]["share"], *(value["share"] for value in values)]

@@ -61,8 +61,8 @@ def test_the_same_attacks_from_python(shop, shoal):
     shoal(*AUDIT, "--attack", "linkability,inference", "-o", "c.json", "-q")
     names = ["linkability", "inference"]
     tables = pl.read_csv("out.csv", infer_schema=False), pl.read_csv("p.csv", infer_schema=False)
-    found = package.attack_stream(tables[0], "policy.yaml", tables[1], "t.jsonl", names)["attacks"]
-    assert {**found, "seconds": 0} == {**section(), "seconds": 0}
+    found = package.attack(tables[0], "policy.yaml", tables[1], names, trace="t.jsonl")
+    assert {**found["attacks"], "seconds": 0} == {**section(), "seconds": 0}
 
 
 def test_other_people_are_a_streams_control(shop, shoal):
@@ -74,8 +74,8 @@ def test_other_people_are_a_streams_control(shop, shoal):
     out, source, others = (
         pl.read_csv(name, infer_schema=False) for name in ("out.csv", "p.csv", "others.csv")
     )
-    found = package.attack_stream(
-        out, "policy.yaml", source, "t.jsonl", ["membership"], control=others
+    found = package.attack(
+        out, "policy.yaml", source, ["membership"], trace="t.jsonl", control=others
     )
     assert {**found["attacks"], "seconds": 0} == {**section(), "seconds": 0}
 
@@ -89,10 +89,8 @@ def test_a_stream_beside_a_table_of_the_same_records_is_intersected(shop, shoal)
     ).write_csv("other.csv")
     text = Path("policy.yaml").read_text() + "render: {order: input}\n"
     Path("ordered.yaml").write_text(text)
-    ordered = ("--earlier-policy", "ordered.yaml")
-    found = shoal(
-        *AUDIT, "--attack", "intersection", "--earlier", "other.csv", "-o", "c.json", *ordered
-    )
+    Path("others.yaml").write_text("releases: [{release: other.csv, policy: ordered.yaml}]")
+    found = shoal(*AUDIT, "--attack", "intersection", "--others", "others.yaml", "-o", "c.json")
     assert found.status == 0, found.err
     assert section()["intersection"]["aligned_by"] == "order"
     assert section()["intersection"]["linked"]["below_k"]["share"] > 0
@@ -108,7 +106,7 @@ def test_a_stream_with_thresholds_is_refused_before_it_starts(shop, shoal):
 def test_a_trace_of_another_stream_is_refused(shop):
     table = pl.read_csv("p.csv", infer_schema=False)
     with pytest.raises(InputError, match="trace"):
-        package.attack_stream(table[:10], "policy.yaml", table, "t.jsonl")
+        package.attack(table[:10], "policy.yaml", table, trace="t.jsonl")
 
 
 def test_two_streams_of_the_same_records_are_joined_by_their_traces(shop, shoal):
@@ -116,8 +114,8 @@ def test_two_streams_of_the_same_records_are_joined_by_their_traces(shop, shoal)
     Path("short.yaml").write_text(text.replace("delta: 200", "delta: 100"))
     again = ("stream", "p.csv", "-p", "short.yaml", "-o", "two.csv")
     assert shoal(*again, "--trace", "two.jsonl").status == 0
-    earlier = ("--earlier", "two.csv", "--earlier-trace", "two.jsonl")
-    found = shoal(*AUDIT, "--attack", "intersection", *earlier, "-o", "c.json")
+    Path("others.yaml").write_text("releases: [{release: two.csv, trace: two.jsonl}]")
+    found = shoal(*AUDIT, "--attack", "intersection", "--others", "others.yaml", "-o", "c.json")
     assert found.status == 0, found.err
     who = pl.read_csv("p.csv")["customer"].to_list()
     rows = [by_record("out.csv", "t.jsonl"), by_record("two.csv", "two.jsonl")]
@@ -141,10 +139,3 @@ def by_record(released, trace):
     cells = shown.select("age", "income", "city", "channel").rows()
     order = pl.read_ndjson(trace).sort("row")["seq"]
     return dict(zip(order, zip(cells, shown["category"], strict=True), strict=True))
-
-
-def test_a_trace_for_each_earlier_release_or_none(shop, shoal):
-    given = ("--earlier", "out.csv", "--earlier-trace", "t.jsonl", "--earlier-trace", "t.jsonl")
-    found = shoal(*AUDIT, "--attack", "intersection", *given)
-    assert found.status == 2
-    assert "2 traces for 1 earlier releases" in found.err

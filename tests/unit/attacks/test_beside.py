@@ -12,7 +12,7 @@ import yaml
 
 import naive_beside as naive
 import shoal
-from beside_cases import HOSPITAL, SALES, classes, expected, people, values
+from beside_cases import HOSPITAL, SALES, classes, expected, people, together, values
 from republish_cases import append, grown, policy, wearers
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
@@ -68,17 +68,25 @@ def john(tmp_path, monkeypatch):
         frame.write_csv(f"{name}.csv")
         Path(f"{name}.yaml").write_text(yaml.safe_dump(asked))
         shoal.publish(frame, asked).data.write_csv(f"{name}-out.csv")
+    listed(BOUGHT_RELEASE | {"original": "bought.csv"})
     return tmp_path
 
 
 OWN = ["audit", "table-out.csv", "-p", "table.yaml", "--original", "table.csv"]
-OTHER = ["--with", "bought-out.csv", "-p", "bought.yaml", "--original", "bought.csv"]
+OTHER = ["--others", "others.yaml"]
+BOUGHT_RELEASE = {"release": "bought-out.csv", "policy": "bought.yaml"}
+
+
+def listed(*releases, **asked):
+    """Writes a file of other releases."""
+    Path("others.yaml").write_text(yaml.safe_dump({"releases": [*releases], **asked}))
 
 
 def test_john_stands_alone_in_two_three_anonymous_releases(john, shoal):
     alone = shoal(*OWN)
     assert alone.status == 0
-    found = shoal(*OWN, *OTHER, "--same", SAME, "--json", "-o", "c.json")
+    listed(BOUGHT_RELEASE | {"original": "bought.csv"}, same=[SAME])
+    found = shoal(*OWN, *OTHER, "--json", "-o", "c.json")
     assert found.status == 1
     measured = json.loads(Path("c.json").read_text())["beside"]
     assert json.loads(found.out)["beside"] == measured
@@ -94,25 +102,56 @@ def test_john_stands_alone_in_two_three_anonymous_releases(john, shoal):
     assert "John" not in found.out
 
 
-def test_options_may_stand_before_the_release_and_joined_to_their_values(john, shoal):
-    words = ["audit", "-ptable.yaml", "--original=table.csv", "table-out.csv"]
-    words += ["--with=bought-out.csv", "--original=bought.csv", "--policy", "bought.yaml"]
-    found = shoal(*words, "--k", "2")
+def test_paths_are_relative_to_the_file(john, shoal, monkeypatch):
+    (john / "elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    words = ["audit", "../table-out.csv", "-p", "../table.yaml", "--original", "../table.csv"]
+    found = shoal(*words, "--others", "../others.yaml", "--k", "2")
     assert found.status == 1
     assert "1 person in several: 1 left among fewer than 2, 1 of these alone" in found.err
 
 
 @pytest.mark.parametrize(
+    ("releases", "asked", "said"),
+    [
+        ([BOUGHT_RELEASE], {}, ["release 1: has no 'original'"]),
+        ([{}], {}, ["releases.0.release: is missing"]),
+        ([], {}, ["releases: is not a list of releases"]),
+        ([BOUGHT_RELEASE], {"attacker": "all"}, ["attacker: must be 'presence' or 'own'"]),
+        ([{"release": "L", "policy": "table.yaml"}], {}, ["release 1 is a ledger"]),
+        (
+            [{"relase": "secret", "policy": 7}],
+            {"atacker": "own", "k": 0},
+            ["k: must be", "release: is missing", "policy: is not", "mean 'release'", "'attacker'"],
+        ),
+        (
+            [BOUGHT_RELEASE],
+            {"strict": True, "attacker": "own"},
+            ["strict: is about who knows which people are missing"],
+        ),
+        ([BOUGHT_RELEASE | {"original": "bought.csv"}], {"same": ["disease"]}, ["fewer than two"]),
+    ],
+)
+def test_a_file_of_others_is_judged_as_a_whole(john, shoal, releases, asked, said):
+    listed(*releases, **asked)
+    Path("L").mkdir()
+    Path("L/ledger.json").write_text("{}")
+    found = shoal(*OWN, *OTHER)
+    assert found.status == 2
+    lines = found.err.splitlines()
+    assert len(lines) == len(said)
+    assert all(any(part in line for line in lines) for part in said)
+    assert "secret" not in found.err
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([*OWN, "--with", "bought-out.csv"], "needs -p and --original behind it"),
-        ([*OWN, *OTHER, "-p", "bought.yaml"], "given twice behind one --with"),
-        ([*OWN, "--attacker", "own"], "name another with --with"),
-        ([*OWN, *OTHER, "--attacker", "all"], "choose one of presence, own"),
-        ([*OWN, *OTHER, "--same", "disease"], "shown by fewer than two"),
         ([*OWN[:4], *OTHER], "give it with --original"),
-        ([*OWN, "--with", ".", "-p", "table.yaml"], "is a ledger"),
-        (["audit", "table-out.csv", "--qi", "age", "--k", "2", *OTHER], "takes no --with"),
+        (["audit", "table-out.csv", "--qi", "age", "--k", "2", *OTHER], "takes no --others"),
+        ([*OWN, "--with", "b.csv", "-p", "b.yaml"], "--with: write 'releases: [{release: FILE"),
+        ([*OWN, "--attacker", "own"], "--attacker: write 'attacker: own' into a file"),
+        ([*OWN, "--earlier-policy=p.yaml"], "--earlier-policy: write 'releases: [{release: FILE"),
     ],
 )
 def test_what_can_not_be_judged_is_refused_with_a_way_out(john, shoal, words, said):
@@ -120,6 +159,22 @@ def test_what_can_not_be_judged_is_refused_with_a_way_out(john, shoal, words, sa
     assert found.status == 2
     assert said in found.err
     assert len(found.err.splitlines()) == 1
+
+
+def test_attacks_use_every_release_and_those_with_an_original_are_judged(john, shoal):
+    TABLE.write_csv("again.csv")
+    again = {"release": "table-out.csv", "policy": "table.yaml"}
+    attack = ["--attack", "intersection", "-o", "c.json", "-q"]
+    for releases, judged in (([again], 0), ([again, again | {"original": "again.csv"}], 2)):
+        listed(*releases)
+        assert shoal(*OWN, *OTHER, *attack).status == 0
+        found = json.loads(Path("c.json").read_text())
+        assert found["attacks"]["intersection"]["releases"] == 1 + len(releases)
+        assert len(found.get("beside", {"releases": ()})["releases"]) == judged
+    listed(again)
+    done = shoal("publish", "table.csv", "-p", "table.yaml", "-o", "o.csv", *OTHER, *attack[:2])
+    assert done.status == 0
+    assert "beside" not in json.loads(Path("o.csv.certificate.json").read_text())
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -131,8 +186,10 @@ def test_without_subject_ids_nobody_can_be_found_again(which):
         (shoal.publish(frame, own).data, own, frame)
         for frame, own in zip((TABLE, BOUGHT), asked, strict=True)
     ]
-    with pytest.raises(InputError, match=f"release {which + 1}.*names no 'subject'"):
-        shoal.audit_beside(*given_)
+    with pytest.raises(
+        InputError, match=("released", "others, release 1")[which] + ".*names no 'subject'"
+    ):
+        together(*given_)
 
 
 @pytest.mark.parametrize("written", [str.upper, "0{}".format, "{}.0".format])
@@ -140,30 +197,34 @@ def test_ids_that_are_written_otherwise_are_not_taken_for_others(written):
     table = TABLE.with_columns(person=pl.Series(["p1", "p2", "p3"]))
     again = table.with_columns(person=pl.Series(list(map(written, table["person"]))))
     pair = [(shoal.publish(one, HOSPITAL).data, HOSPITAL, one) for one in (table, again)]
-    with pytest.raises(InputError, match="release 2: 3 of its people are those of release 1"):
-        shoal.audit_beside(*pair)
+    with pytest.raises(
+        InputError, match="others, release 1: 3 of its people are those of released"
+    ):
+        together(*pair)
 
 
 def test_one_id_among_many_that_is_written_otherwise_is_not_taken_for_another():
     table = TABLE.with_columns(person=pl.Series(["p1", "p2", "p3"]))
     again = table.with_columns(person=pl.Series(["p1", "p2", "P3"]))
     pair = [(shoal.publish(one, HOSPITAL).data, HOSPITAL, one) for one in (table, again)]
-    with pytest.raises(InputError, match="release 2: 1 of its people are those of release 1"):
-        shoal.audit_beside(*pair)
+    with pytest.raises(
+        InputError, match="others, release 1: 1 of its people are those of released"
+    ):
+        together(*pair)
 
 
 def test_shuffled_rows_are_refused():
     shuffled = SALES | {"render": {"order": "shuffled"}}
     one = (shoal.publish(TABLE, HOSPITAL).data, HOSPITAL, TABLE)
     with pytest.raises(InputError, match="can't be matched"):
-        shoal.audit_beside(one, (shoal.publish(BOUGHT, shuffled).data, shuffled, BOUGHT))
+        together(one, (shoal.publish(BOUGHT, shuffled).data, shuffled, BOUGHT))
 
 
 def test_an_original_of_another_release_is_refused():
     hospital, shop = released()
     wrong = hospital[2].with_columns(pl.col("age").reverse())
     with pytest.raises(InputError, match="not a true release of its original"):
-        shoal.audit_beside((hospital[0], HOSPITAL, wrong), shop)
+        together((hospital[0], HOSPITAL, wrong), shop)
 
 
 # Against plain counts
@@ -172,7 +233,7 @@ def test_an_original_of_another_release_is_refused():
 @pytest.mark.parametrize(("seed", "k"), [(0, 2), (1, 3), (2, 3), (3, 4), (4, 6)])
 def test_counts_are_those_of_a_plain_intersection(seed, k):
     hospital, shop = released(30, seed, range(40))
-    found = shoal.audit_beside(hospital, shop, k=k, l=2, same=SAME).found
+    found = together(hospital, shop, k=k, l=2, same=[SAME])
     plain = placed(hospital, shop)
     assert {name: found[name] for name in COUNTS} == expected(plain, k)
     shown = {
@@ -193,8 +254,8 @@ def test_counts_are_those_of_a_plain_intersection(seed, k):
 @pytest.mark.parametrize("seed", range(5))
 def test_whom_an_attacker_of_own_presence_can_not_exclude_includes_all_members(seed):
     hospital, shop = released(30, seed, range(40))
-    known = shoal.audit_beside(hospital, shop).found
-    own = shoal.audit_beside(hospital, shop, attacker="own").found
+    known = together(hospital, shop)
+    own = together(hospital, shop, attacker="own")
     assert own["people"] == known["people"]
     assert own["below_k"] <= known["below_k"]
     assert own["least"] >= known["least"]
@@ -214,7 +275,7 @@ def plain_own(hospital, shop, k):
 def test_people_who_are_in_one_release_only_lose_nothing():
     one, _ = released(30, 1, range(40))
     _, other = released(30, 2, range(100, 140))
-    found = shoal.audit_beside(one, other).found
+    found = together(one, other)
     assert found["holds"]
     assert (found["people"], found["least"]) == (0, None)
     assert "nobody is in two of them" in "\n".join(beside_lines(found))
@@ -223,8 +284,8 @@ def test_people_who_are_in_one_release_only_lose_nothing():
 def test_a_third_release_never_helps_and_is_told_apart_by_pairs():
     hospital, shop = released(40, 3, range(50))
     third = released(40, 4, range(50))[1]
-    two = shoal.audit_beside(hospital, shop).found
-    three = shoal.audit_beside(hospital, shop, third).found
+    two = together(hospital, shop)
+    three = together(hospital, shop, third)
     assert three["below_k"] >= two["below_k"]
     assert [pair["releases"] for pair in three["pairs"]] == [[1, 2], [1, 3], [2, 3]]
     assert {name: three["pairs"][0][name] for name in COUNTS} == {
@@ -241,7 +302,7 @@ def test_the_least_k_and_l_that_policies_ask_are_asked_together():
         ]
     }
     one = (shoal.publish(hospital[2], strict).data, strict, hospital[2])
-    found = shoal.audit_beside(one, shop, same=SAME).found
+    found = together(one, shop, same=[SAME])
     assert found["k"] == 3
     assert found["attributes"][0]["asked"] == 2
 
@@ -264,16 +325,16 @@ def test_a_stream_is_one_release_with_several_records_of_a_person(tmp_path, monk
     table = shoal.publish(hospital, HOSPITAL).data
     plain = [classes(table, hospital["person"], H_QUASI), classes(out, names, S_QUASI)]
     assert max(len(own) for own in plain[1].values()) > 1
-    found = shoal.audit_beside(
-        (table, HOSPITAL, hospital), (out, "sales.yaml", bought, "t.jsonl")
-    ).found
+    found = together((table, HOSPITAL, hospital), (out, "sales.yaml", bought, "t.jsonl"))
     assert found["releases"][1]["kind"] == "stream"
     assert {name: found[name] for name in COUNTS} == expected(plain, 3)
     table.write_csv("table-out.csv")
     hospital.write_csv("table.csv")
     Path("table.yaml").write_text(yaml.safe_dump(HOSPITAL))
-    words = [*OWN, "--with", "out.csv", "-p", "sales.yaml", "--original", "bought.csv"]
-    assert status_of([*words, "--trace", "t.jsonl", "-o", "c.json", "-q"]) == 1
+    listed(
+        {"release": "out.csv", "policy": "sales.yaml", "original": "bought.csv", "trace": "t.jsonl"}
+    )
+    assert status_of([*OWN, *OTHER, "-o", "c.json", "-q"]) == 1
     assert json.loads(Path("c.json").read_text())["beside"]["alone"] == found["alone"]
 
 
@@ -284,7 +345,7 @@ def test_a_ledger_is_one_release_by_the_classes_of_all_its_increments(tmp_path):
     asked = policy("rounded-partition", k=4)
     release = shoal.publish(again, asked)
     one, names = (release.data, asked, again, release.trace), again["who"].gather(release.trace)
-    found = shoal.audit_beside(one, folder).found
+    found = together(one, folder)
     assert found["people"] == 60
     quasi = ["age", "height", "sex"]
     labels = classes(release.data, names, quasi)
@@ -294,12 +355,14 @@ def test_a_ledger_is_one_release_by_the_classes_of_all_its_increments(tmp_path):
     assert activity["names"] == ["activity", "activity"]
     assert activity["none"] == 0
     with pytest.raises(InputError, match="leave out 'own'"):
-        shoal.audit_beside(one, folder, attacker="own")
+        together(one, folder, attacker="own")
     other = again.with_columns(who="0" + pl.col("who"))
-    with pytest.raises(InputError, match="release 1: 60 of its people are those of release 2"):
-        shoal.audit_beside((release.data, asked, other, release.trace), folder)
+    with pytest.raises(
+        InputError, match="released: 60 of its people are those of others, release 1"
+    ):
+        together((release.data, asked, other, release.trace), folder)
     with pytest.raises(InputError, match="two ledgers"):
-        shoal.audit_beside(folder, folder)
+        together(one, folder, folder)
 
 
 def by_two(original: pl.DataFrame, asked: dict, subject: list[str], house: str = "{}"):
@@ -323,7 +386,7 @@ def test_people_of_several_columns_are_found_again_in_whatever_order_policies_li
     hospital, shop = released(40, 1)
     one = (hospital[0], *by_two(hospital[2], HOSPITAL, ORDERED))
     other = (shop[0], *by_two(shop[2], SALES, SWAPPED))
-    found = shoal.audit_beside(one, other).found
+    found = together(one, other)
     assert {name: found[name] for name in COUNTS} == expected(placed(hospital, shop), 3)
 
 
@@ -333,7 +396,7 @@ def test_people_of_several_columns_are_not_taken_for_others_where_one_is_spelled
     one = (hospital[0], *by_two(hospital[2], HOSPITAL, ORDERED))
     other = (shop[0], *by_two(shop[2], SALES, ORDERED, house))
     with pytest.raises(InputError, match="would be taken for others"):
-        shoal.audit_beside(one, other)
+        together(one, other)
 
 
 def test_people_of_a_ledger_are_not_taken_for_others_where_a_column_is_spelled_otherwise(tmp_path):
@@ -342,8 +405,8 @@ def test_people_of_a_ledger_are_not_taken_for_others_where_a_column_is_spelled_o
     append(tmp_path / "L", frame, Policy.from_dict(named).with_method("crp", {}))
     release = shoal.publish(wearers(30, 1), asked)
     _, other = by_two(wearers(30, 1), asked, ORDERED, "0{}")
-    with pytest.raises(InputError, match="30 of its people are those of release 2"):
-        shoal.audit_beside((release.data, named, other, release.trace), tmp_path / "L")
+    with pytest.raises(InputError, match="30 of its people are those of others, release 1"):
+        together((release.data, named, other, release.trace), tmp_path / "L")
 
 
 def ledger_classes(folder):
@@ -375,27 +438,11 @@ def test_a_ledger_may_come_first(tmp_path, shoal):
             policy("rounded-partition", k=4).model.model_dump(mode="json", exclude_unset=True)
         )
     )
-    trace = ("--trace", tmp_path / "t.jsonl")
-    done = shoal(
-        "publish",
-        tmp_path / "again.csv",
-        "-p",
-        tmp_path / "p.yaml",
-        "-o",
-        tmp_path / "o.csv",
-        *trace,
-    )
-    assert done.status == 0
-    words = [
-        "--with",
-        tmp_path / "o.csv",
-        *trace,
-        "-p",
-        tmp_path / "p.yaml",
-        "--original",
-        tmp_path / "again.csv",
-    ]
-    found = shoal("audit", "--ledger", folder, *words, "--json")
+    words = ("-p", tmp_path / "p.yaml", "-o", tmp_path / "o.csv", "--trace", tmp_path / "t.jsonl")
+    assert shoal("publish", tmp_path / "again.csv", *words).status == 0
+    other = {"release": "o.csv", "policy": "p.yaml", "original": "again.csv", "trace": "t.jsonl"}
+    (tmp_path / "others.yaml").write_text(yaml.safe_dump({"releases": [other]}))
+    found = shoal("audit", "--ledger", folder, "--others", tmp_path / "others.yaml", "--json")
     report = json.loads(found.out)
     assert found.status == (0 if report["beside"]["holds"] else 1)
     assert report["beside"]["people"] == 30
@@ -407,7 +454,7 @@ def test_a_page_says_what_is_left_beside_other_releases():
 
     hospital, shop = released(40, 5)
     certificate = shoal.audit(*hospital)
-    found = shoal.audit_beside(hospital, shop).report()
+    found = together(hospital, shop)
     text = str(in_short(certificate.extended(beside=found)))
     assert f"{found['below_k']} are left among fewer than 3" in text
     assert "stay hidden by all of them" in str(

@@ -13,7 +13,7 @@ import yaml
 
 import naive_beside as naive
 import shoal
-from beside_cases import HOSPITAL, SALES, classes, expected, people
+from beside_cases import HOSPITAL, SALES, classes, expected, others_of, people, together
 from republish_cases import grown, policy, wearers
 from shoal.attacks.beside.guard import BesideGuard, OldCells
 from shoal.attacks.beside.sharing import ABSENT
@@ -30,7 +30,7 @@ def published(seed, strict=False, asked=SALES, ids=range(90), n=70, again=0):
     later = people(n, seed + 50, ids)[0].filter(pl.col("person").is_in([*hospital["person"]]))
     hospital = pl.concat([hospital, later[:again]])
     out = (shoal.publish(hospital, WIDE).data, WIDE, hospital)
-    return out, (shoal.publish(shop, asked, beside=[out], strict=strict), asked, shop)
+    return out, (shoal.publish(shop, asked, others=others_of(out, strict=strict)), asked, shop)
 
 
 def shown(release, data, name, quasi, asked):
@@ -45,7 +45,7 @@ def shown(release, data, name, quasi, asked):
 def test_an_aligned_release_passes_the_joint_audit_and_a_plain_one(seed):
     hospital, shop = published(seed)
     release = shop[0]
-    found = shoal.audit_beside(hospital, (release.data, SALES, shop[2])).found
+    found = together(hospital, (release.data, SALES, shop[2]))
     assert found["holds"]
     both = [
         classes(hospital[0], hospital[2]["person"], H_QUASI),
@@ -79,7 +79,7 @@ def test_other_promises_hold_inside_old_classes_so_values_remain_too():
     asked["promises"].append({"model": "l-diversity", "attribute": "diagnosis", "l": 2})
     hospital, shop = published(1, asked=asked)
     judged = shop[0].data, asked, shop[2]
-    found = shoal.audit_beside(hospital, judged, same="disease=diagnosis").found
+    found = together(hospital, judged, same=["disease=diagnosis"])
     assert found["holds"]
     assert found["attributes"][0]["asked"] == 2
 
@@ -88,7 +88,7 @@ def test_beside_releases_of_other_people_nothing_changes():
     hospital, _ = people(60, 1, range(60))
     _, shop = people(60, 2, range(100, 160))
     out = (shoal.publish(hospital, WIDE).data, WIDE, hospital)
-    beside = shoal.publish(shop, SALES, beside=[out], strict=True)
+    beside = shoal.publish(shop, SALES, others=others_of(out, strict=True))
     assert beside.data.equals(shoal.publish(shop, SALES).data)
     assert beside.certificate["beside"] | {"releases": []} == {
         "k": 3, "attacker": "presence", "releases": [], "people": 0, "below_k": 0, "alone": 0,
@@ -107,9 +107,9 @@ def test_a_ledger_may_be_out(tmp_path):
     folder = grown(tmp_path / "L", 2, 40)
     again = wearers(40, 1).with_columns(age=pl.col("age") + 1)
     asked = policy("rounded-partition", k=4)
-    release = shoal.publish(again, asked, beside=[folder])
+    release = shoal.publish(again, asked, others=others_of(folder))
     assert release.certificate["beside"]["people"] == 40
-    assert shoal.audit_beside((release.data, asked, again, release.trace), folder).holds
+    assert together((release.data, asked, again, release.trace), folder)["holds"]
 
 
 def test_uniting_whole_classes_keeps_what_was_checked():
@@ -137,11 +137,14 @@ def folder(tmp_path, monkeypatch):
         frame.write_csv(f"{name}.csv")
         Path(f"{name}.yaml").write_text(yaml.safe_dump(asked))
     shoal.publish(hospital, WIDE).data.write_csv("h-out.csv")
+    other = {"release": "h-out.csv", "policy": "h.yaml", "original": "h.csv"}
+    Path("others.yaml").write_text(yaml.safe_dump({"releases": [other]}))
+    Path("lacking.yaml").write_text("releases: [{release: h-out.csv, policy: h.yaml}]")
     return tmp_path
 
 
 PUBLISH = ["publish", "s.csv", "-p", "s.yaml", "-o", "out.csv"]
-BESIDE = ["--beside", "h-out.csv", "--beside-policy", "h.yaml", "--beside-original", "h.csv"]
+BESIDE = ["--others", "others.yaml"]
 
 
 def test_from_the_command_line_to_a_certificate_that_verifies(folder, shoal):
@@ -153,18 +156,17 @@ def test_from_the_command_line_to_a_certificate_that_verifies(folder, shoal):
     assert [release["kind"] for release in stated["releases"]] == ["table"]
     assert shoal("verify", "out.csv", "-p", "s.yaml", "--original", "s.csv").status == 0
     own = ["audit", "out.csv", "-p", "s.yaml", "--original", "s.csv"]
-    other = ["--with", "h-out.csv", "-p", "h.yaml", "--original", "h.csv"]
-    assert shoal(*own, *other).status == 0
+    assert shoal(*own, *BESIDE).status == 0
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([*PUBLISH, *BESIDE[:4]], "--beside-original: 0 for 1 release of"),
-        ([*PUBLISH, "--strict"], "name them with --beside"),
+        ([*PUBLISH, "--others", "lacking.yaml"], "release 1: has no 'original'"),
+        ([*PUBLISH, "--strict"], "--strict: write 'strict: true' into a file"),
         ([*PUBLISH, *BESIDE, "--method", "full-domain"], "recodes globally"),
         ([*PUBLISH, *BESIDE, "--k", "60"], "are withheld beside other releases"),
-        ([*PUBLISH, *BESIDE, "--explain"], "which --beside refuses"),
+        ([*PUBLISH, *BESIDE, "--explain"], "which --others refuses"),
     ],
 )
 def test_what_can_not_be_aligned_is_refused(folder, shoal, words, said):
@@ -179,18 +181,18 @@ def test_a_release_that_breaks_its_own_promises_is_no_ground(folder):
     broken = WIDE | {"promises": [{"model": "k-anonymity", "k": 60}]}
     out = (pl.read_csv("h-out.csv", infer_schema=False), broken, hospital)
     with pytest.raises(InputError, match="does not keep its own promises"):
-        shoal.publish(shop, SALES, beside=[out])
+        shoal.publish(shop, SALES, others=others_of(out))
 
 
 def test_people_of_several_records_and_tables_without_subjects_are_refused():
     hospital, shop = people(60, 1, range(60))
     out = (shoal.publish(hospital, WIDE).data, WIDE, hospital)
     with pytest.raises(InputError, match="2 people have several records"):
-        shoal.publish(pl.concat([shop, shop[:2]]), SALES, beside=[out])
+        shoal.publish(pl.concat([shop, shop[:2]]), SALES, others=others_of(out))
     unnamed = copy.deepcopy(SALES)
     unnamed["attributes"]["customer"]["role"] = "drop"
     with pytest.raises(InputError, match="names no 'subject'"):
-        shoal.publish(shop, unnamed, beside=[out])
+        shoal.publish(shop, unnamed, others=others_of(out))
 
 
 @pytest.mark.parametrize("attacker", ["presence", "own"])
@@ -200,7 +202,7 @@ def test_no_k_is_said_to_hold_that_is_counted_without_the_withheld(attacker):
     out = (shoal.publish(hospital, HOSPITAL).data, HOSPITAL, hospital)
     asked = SALES | {"promises": [{"model": "k-anonymity", "k": 40}]}
     with pytest.raises(InfeasibleError, match=r"withheld beside .* left are") as refused:
-        shoal.publish(shop, asked, beside=[out], attacker=attacker)
+        shoal.publish(shop, asked, others=others_of(out, attacker=attacker))
     assert "nearest" not in str(refused.value)
 
 
@@ -208,7 +210,9 @@ def test_nothing_is_published_where_no_old_class_has_k_people_left():
     hospital, shop = people(60, 1, range(60))
     out = (shoal.publish(hospital, HOSPITAL).data, HOSPITAL, hospital)
     with pytest.raises(InfeasibleError, match="publish both on one grouping"):
-        shoal.publish(shop, SALES | {"promises": [{"model": "k-anonymity", "k": 20}]}, beside=[out])
+        shoal.publish(
+            shop, SALES | {"promises": [{"model": "k-anonymity", "k": 20}]}, others=others_of(out)
+        )
 
 
 @pytest.mark.parametrize(("newcomers", "holds"), [(0, True), (1, False), (2, True)])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import naive_beside as naive
 import shoal
-from beside_cases import HOSPITAL, SALES, classes, people
+from beside_cases import HOSPITAL, SALES, classes, others_of, people, together
 from republish_cases import grown, policy, wearers
 from shoal.errors import InfeasibleError, InputError
 from thorough import LONG
@@ -39,7 +39,7 @@ def world(seed, n=40, old_k=12, ids=range(50), asked=SALES):
 
 
 def own(out, shop, asked=SALES):
-    return shoal.publish(shop, asked, beside=[out], attacker="own")
+    return shoal.publish(shop, asked, others=others_of(out, attacker="own"))
 
 
 def left(out, data, shop):
@@ -87,7 +87,7 @@ def test_what_is_published_passes_the_joint_audit(seed, n, k, old_k, order, meth
     assert release.certificate["beside"]["below_k"] == 0
     if order == "input":
         judged = release.data, asked, shop
-        found = shoal.audit_beside(out, judged, attacker="own", k=k).found
+        found = together(out, judged, attacker="own", k=k)
         assert found["holds"]
         assert found["people"] == release.certificate["beside"]["people"]
         assert found["least"] == release.certificate["beside"]["least"]
@@ -114,7 +114,7 @@ def test_where_enough_people_fit_already_nothing_changes():
 def test_it_withholds_no_more_than_who_knows_all_members_makes_necessary():
     for seed in range(4):
         out, shop = world(seed, old_k=4)
-        strict = shoal.publish(shop, SALES, beside=[out]).certificate["beside"]
+        strict = shoal.publish(shop, SALES, others=others_of(out)).certificate["beside"]
         assert own(out, shop).certificate["beside"]["withheld"] <= strict["withheld"]
 
 
@@ -125,7 +125,7 @@ def test_hierarchies_are_judged_by_the_nodes_that_are_shown():
     shop = shop.with_columns((pl.col("income") % 4).cast(pl.String))
     release = own(out, shop, tree)
     judged = release.data, tree, shop
-    assert shoal.audit_beside(out, judged, attacker="own").holds
+    assert together(out, judged, attacker="own")["holds"]
 
 
 def test_several_releases_may_be_out():
@@ -133,7 +133,7 @@ def test_several_releases_may_be_out():
     again = out[2].with_columns(age=pl.col("age"), town=pl.col("town").reverse())
     wide = asked_of(HOSPITAL, 20)
     second = (shoal.publish(again, wide).data, wide, again)
-    release = shoal.publish(shop, SALES, beside=[out, second], attacker="own")
+    release = shoal.publish(shop, SALES, others=others_of(out, second, attacker="own"))
     assert release.certificate["beside"]["holds"]
     assert len(release.certificate["beside"]["releases"]) == 2
     assert release.certificate["beside"]["least"] >= 3
@@ -145,8 +145,8 @@ def test_several_releases_may_be_out():
 def test_ledgers_keep_no_original_so_they_are_refused(tmp_path):
     folder = grown(tmp_path / "L", 2, 40)
     with pytest.raises(InputError, match="keeps no original"):
-        shoal.publish(wearers(40, 1), policy("rounded-partition", k=4), beside=[folder],
-                      attacker="own")  # fmt: skip
+        shoal.publish(wearers(40, 1), policy("rounded-partition", k=4), 
+                      others=others_of(folder, attacker="own"))  # fmt: skip
 
 
 def test_means_tell_nobody_who_fits_so_they_are_refused():
@@ -168,16 +168,15 @@ def test_two_tables_have_no_boxes_so_they_are_refused():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"attacker": "own"}, "attacker: is about other releases"),
-        ({"attacker": "all", "beside": True}, "choose one of presence, own"),
-        ({"attacker": "own", "strict": True, "beside": True}, "leave out one of them"),
+        ({"attacker": "all"}, "must be 'presence' or 'own'"),
+        ({"attacker": "own", "strict": True}, "leave out one of them"),
+        ({"k": 5}, "keeps those of its policy"),
     ],
 )
 def test_what_can_not_be_asked_is_refused(given, said):
     out, shop = world(1)
-    beside = [out] if given.pop("beside", False) else []
     with pytest.raises(InputError, match=said):
-        shoal.publish(shop, SALES, beside=beside, **given)
+        shoal.publish(shop, SALES, others=others_of(out, **given))
 
 
 def test_nothing_is_published_where_nobody_could_hide():
@@ -193,26 +192,23 @@ def test_from_the_command_line_to_a_certificate_that_verifies(tmp_path, monkeypa
         frame.write_csv(f"{name}.csv")
         Path(f"{name}.yaml").write_text(yaml.safe_dump(asked))
     out[0].write_csv("h-out.csv")
-    beside = ["--beside", "h-out.csv", "--beside-policy", "h.yaml", "--beside-original", "h.csv"]
-    publish = ["publish", "s.csv", "-p", "s.yaml", "-o", "out.csv", "--attacker", "own"]
-    refused = shoal(*publish)
-    assert refused.status == 2
-    assert "--attacker: is about other releases" in refused.err
-    done = shoal(*publish, *beside)
+    other = {"release": "h-out.csv", "policy": "h.yaml", "original": "h.csv"}
+    Path("others.yaml").write_text(yaml.safe_dump({"releases": [other], "attacker": "own"}))
+    done = shoal("publish", "s.csv", "-p", "s.yaml", "-o", "out.csv", "--others", "others.yaml")
     assert done.status == 0, done.err
     assert "0 left among fewer than 3" in done.err
     assert "for who knows that a person was published" in done.err
     stated = json.loads(Path("out.csv.certificate.json").read_text())["beside"]
     assert (stated["attacker"], stated["holds"]) == ("own", True)
     assert shoal("verify", "out.csv", "-p", "s.yaml", "--original", "s.csv").status == 0
-    audit = ["audit", "out.csv", "-p", "s.yaml", "--original", "s.csv", "--attacker", "own"]
-    assert shoal(*audit, "--with", "h-out.csv", "-p", "h.yaml", "--original", "h.csv").status == 0
+    audit = ["audit", "out.csv", "-p", "s.yaml", "--original", "s.csv"]
+    assert shoal(*audit, "--others", "others.yaml").status == 0
 
 
 def test_a_check_counts_who_fits_and_not_only_members():
     out, shop = world(4)
     release = own(out, shop)
-    members = shoal.audit_beside(out, (release.data, SALES, shop)).found
+    members = together(out, (release.data, SALES, shop))
     stated = release.certificate["beside"]
     assert members["least"] <= stated["least"]
     assert np.isfinite(stated["least"])

@@ -32,7 +32,6 @@ CALLS: dict[str, tuple[str, Callable[[Any], object]]] = {
         "original",
         lambda frame: shoal.dossier("o.csv", context={}, original=frame),
     ),
-    "attack_stream": ("trace", lambda frame: shoal.attack_stream(frame, POLICY, frame, frame)),
     "stream_file": ("source", lambda frame: shoal.stream_file(frame, POLICY, "out.csv")),
     "stream_file output": ("output", lambda frame: shoal.stream_file("in.csv", POLICY, frame)),
     "stream_status": ("checkpoint", shoal.stream_status),

@@ -501,7 +501,7 @@ def test_jobs_about_boxes_refuse_two_tables(published):
         lambda: shoal.publish(EXAMPLE, POLICY, attack=["linkability"]),
         lambda: shoal.attack(published.data, POLICY, EXAMPLE),
         lambda: shoal.audit(pair, POLICY, EXAMPLE, downstream=True),
-        lambda: shoal.audit_beside((published.data, POLICY, EXAMPLE), k=2),
+        lambda: shoal.audit(pair, POLICY, EXAMPLE, others=[{"release": 1, "original": 1}]),
     ):
         with pytest.raises(shoal.InputError, match="publishes two"):
             asked()

@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, Final, Literal
 
 import numpy as np
+from pydantic import Field
 
 from shoal.attacks.beside.sharing import (
-    ABSENT,
     KnownPeople,
     Links,
-    by_pattern,
     fitting,
     people_who_fit,
 )
@@ -33,38 +32,25 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.schema import Schema
 from shoal.data.truth import Truth
 from shoal.errors import InputError
+from shoal.policy.model import _Strict
 
-PRESENCE, OWN = "presence", "own"
-ATTACKERS = (PRESENCE, OWN)
+PRESENCE: Final = "presence"
+OWN: Final = "own"
 DEFAULT_K = 2
 
 
-@dataclass(frozen=True)
-class BesideQuestion:
-    """The options of an audit of several releases together.
+class Question(_Strict):
+    """What is asked of several releases together.
 
     attacker: `presence` knows who is in which release, `own` only that one person is. same: names
     of one attribute that never changes, each a text such as `disease=diagnosis`; without any, all
     sensitive attributes of the same name. k, l: instead of the least that the policies ask.
     """
 
-    attacker: str = PRESENCE
+    attacker: Literal["presence", "own"] = PRESENCE
     same: tuple[str, ...] = ()
-    k: int | None = None
-    l: int | None = None
-
-    def check(self) -> None:
-        """Raises InputError for what no audit can answer."""
-        check_attacker(self.attacker)
-        for name, number in (("k", self.k), ("l", self.l)):
-            if number is not None and number < 1:
-                raise InputError(f"{name}: must be 1 or more; give how many must remain")
-
-
-def check_attacker(attacker: str) -> None:
-    """Raises InputError for an attacker that is not known."""
-    if attacker not in ATTACKERS:
-        raise InputError(f"attacker '{attacker}': is unknown; choose one of {', '.join(ATTACKERS)}")
+    k: int | None = Field(default=None, ge=1)
+    l: int | None = Field(default=None, ge=1)
 
 
 @dataclass(frozen=True)
@@ -200,14 +186,13 @@ def stripped(cells: Iterable[str]) -> tuple[tuple[str, ...], np.ndarray]:
 
 
 def audit_together(
-    releases: Sequence[ReleaseBeside], question: BesideQuestion, progress: Progress = no_progress
+    releases: Sequence[ReleaseBeside], question: Question, progress: Progress = no_progress
 ) -> dict[str, Any]:
     """The `beside` part of a certificate: how few remain over all of these releases.
 
     Raises InputError where people can't be found again, and for an attribute in question that
     fewer than two of them show.
     """
-    question.check()
     if len(releases) < 2:
         raise InputError("beside: one release has nothing beside it; name another")
     progress("finding people in several releases")
@@ -257,7 +242,7 @@ def numbered(releases: Sequence[ReleaseBeside]) -> Numbered:
 # Attributes that never change
 
 
-def _attributes(everybody: Numbered, question: BesideQuestion) -> list[Attribute]:
+def _attributes(everybody: Numbered, question: Question) -> list[Attribute]:
     releases = everybody.releases
     if question.same:
         groups = [tuple(name.strip() for name in text.split("=")) for text in question.same]
@@ -271,8 +256,8 @@ def _attributes(everybody: Numbered, question: BesideQuestion) -> list[Attribute
             found.append(_attribute(everybody, named, question.l))
         elif question.same:
             raise InputError(
-                f"--same {'='.join(group)}: is shown by fewer than two releases; name an attribute"
-                " that two of them show, as A=B where its names differ"
+                f"others, same: {'='.join(group)} is shown by fewer than two releases; name an"
+                " attribute that two of them show, as A=B where its names differ"
             )
     return found
 
@@ -362,28 +347,13 @@ class Joint:
         present[self.places.items, self.release_of[self.places.classes]] = True
         return present
 
-    @cached_property
-    def _labels(self) -> np.ndarray | None:
-        """(people, releases) the class of each, None where somebody is in several of one."""
-        release = self.release_of[self.places.classes]
-        if int(self.present.sum()) < len(release):
-            return None
-        labels = np.full(self.present.shape, ABSENT, dtype=np.int64)
-        labels[self.places.items, release] = self.places.classes
-        return labels
-
     def judged(self, releases: Sequence[int]) -> np.ndarray:
         """The people who are in two or more of these releases."""
         return np.flatnonzero(self.present[:, list(releases)].sum(axis=1) > 1)
 
     def remaining(self, releases: Sequence[int]) -> np.ndarray:
         """|C(p)| of everybody over these releases; (people,) int64."""
-        chosen = list(releases)
-        if self.fits is None and self._labels is not None:
-            counted = by_pattern(self._labels[:, chosen])
-            if counted is not None:
-                return counted
-        kept = np.isin(self.release_of, chosen)
+        kept = np.isin(self.release_of, list(releases))
         places = self.places.of_classes(kept)
         return fitting(places, places if self.fits is None else self.fits.of_classes(kept))
 

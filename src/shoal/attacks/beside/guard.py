@@ -15,26 +15,21 @@ from shoal.attacks.beside.audit import (
     PRESENCE,
     Numbered,
     ReleaseBeside,
-    check_attacker,
     counted,
     numbered,
     people_of,
     stripped,
 )
-from shoal.attacks.beside.sharing import (
-    ABSENT,
-    KnownPeople,
-    fitting_pairs,
-    points_of,
-    profiles_of,
-)
-from shoal.attacks.beside.sources import NamedRelease, ReleaseLike, of_frames
+from shoal.attacks.beside.others import Others, OthersLike
+from shoal.attacks.beside.sharing import ABSENT, KnownPeople, fitting_pairs, points_of, profiles_of
+from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.audit import AuditResult
 from shoal.data.progress import Progress, no_progress
 from shoal.data.schema import Schema
 from shoal.data.table import Column
 from shoal.data.truth import Truth
 from shoal.errors import InputError
+from shoal.policy.policy import Policy
 
 NEW = "INPUT"
 
@@ -132,37 +127,33 @@ class BesideGuard:
 
 
 def guard_of(
-    releases: Sequence[NamedRelease | ReleaseLike],
-    attacker: str | None = None,
-    strict: bool = False,
+    others: OthersLike,
+    policy: Policy,
+    request: AttackRequest,
     progress: Progress = no_progress,
-) -> BesideGuard:
-    """The conditions for a table that is published beside these releases; raises InputError.
-
-    attacker, strict: as in `BesideGuard`; None is the default.
+) -> tuple[BesideGuard | None, AttackRequest]:
+    """The conditions for a table that is published beside these releases, and the attacks with
+    those of them that attacks can use; raises InputError.
     """
-    check_attacker(attacker or PRESENCE)
-    if strict and attacker == OWN:
+    asked = Others.of(others)
+    if asked.k is not None or asked.l is not None:
         raise InputError(
-            "strict: is about who knows which people are missing, and attacker 'own' does not;"
-            " leave out one of them"
+            "others: k and l are asked by audits; a release that is published keeps those of its"
+            " policy, so leave them out"
         )
-    read = [
-        release.read(f"{release.option} '{release.released}'", progress)
-        if isinstance(release, NamedRelease)
-        else of_frames(release, f"beside, release {number}", progress)
-        for number, release in enumerate(releases, 1)
-    ]
+    read, request = asked.read(policy, request, progress)
     for release in read:
         if not release.holds:
             raise InputError(
                 f"{release.what}: does not keep its own promises, so nothing can be published"
                 " safely beside it; audit it alone"
             )
-    guard = BesideGuard(read, attacker or PRESENCE, strict)
+    if not read:
+        return None, request
+    guard = BesideGuard(read, asked.attacker, asked.strict)
     for known in numbered(read).known() if guard.is_own else ():
         known.check()  # or it can't be known who fits a class
-    return guard
+    return guard, request
 
 
 @dataclass(frozen=True)

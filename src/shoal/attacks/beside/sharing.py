@@ -16,14 +16,13 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.attacks.counts import alike, entries_of
+from shoal.attacks.counts import entries_of
 from shoal.data.numbers import parse_numbers, places_among
 from shoal.data.release import Release, spans_cover
 from shoal.data.schema import Attribute, Kind, Schema, Shown
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 
-PATTERNS = 64  # of presence; with more of them the postings are intersected
 BLOCK = 1 << 21  # pairs that are compared at a time
 LARGE = 64  # a class that more than one in so many fit is a bit set
 ABSENT = -1
@@ -142,29 +141,6 @@ def fitting_pairs(places: Links, fits: Links) -> Links:
     shared = Links.of(owners, items, len(first), fits.item_count)
     row, place = entries_of(profile[members], shared.starts)
     return Links.of(shared.classes[place], members[row], fits.item_count, places.item_count)
-
-
-def by_pattern(labels: np.ndarray) -> np.ndarray | None:
-    """|C(p)| where everybody is in at most one class of each release; (n,) int64.
-
-    labels: (n, releases) int64, ABSENT where somebody is not in it. Everybody who is in at least
-    the releases of a person is compared with it there. None where presences are too various.
-    """
-    present = labels != ABSENT
-    patterns, which = np.unique(present, axis=0, return_inverse=True)
-    which = which.reshape(-1)
-    if len(patterns) > PATTERNS:
-        return None
-    counts = np.zeros(len(labels), dtype=np.int64)
-    for number, pattern in enumerate(patterns):
-        if not pattern.any():
-            continue
-        among = np.flatnonzero(present[:, pattern].all(axis=1))
-        cell = alike(labels[among][:, pattern].T, len(among))
-        people = np.bincount(cell)[cell]
-        own = which[among] == number
-        counts[among[own]] = people[own]
-    return counts
 
 
 def _smallest_sizes(places: Links, fits: Links, first: np.ndarray) -> np.ndarray:

@@ -6,46 +6,43 @@ bind to the whole table > publish without some people > attack those in and thos
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from shoal.attacks.beside.others import Others, OthersLike
 from shoal.attacks.counts import CONFIDENCE, people_in
-from shoal.attacks.run.accept import Accepted, judged
-from shoal.attacks.run.earlier import Earlier, Newer, aligned
+from shoal.attacks.intersection import Earlier, Newer, aligned
 from shoal.attacks.run.people import AttackedRelease, Ground, ground_of, plain_columns, trials_of
 from shoal.attacks.run.request import (
-    ALL,
+    Accepted,
     Asked,
     AttackRequest,
     asked_attacks,
     asked_of,
+    judged,
     lacking,
     points_of,
 )
 from shoal.auditor.audit import AuditResult
 from shoal.auditor.order_kept import most_followed
-from shoal.auditor.stream_trace import StreamSource, audit_traced
 from shoal.connectors.frames import Frame, table_of
-from shoal.connectors.traces import read_trace, rows_given
 from shoal.data.attack_scene import AttackScene, ExternalList, ShownRelease, Surroundings
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.notation import PublishedNumbers
 from shoal.data.numbers import parse_numbers, places_among
 from shoal.data.progress import Progress, no_progress
-from shoal.data.regular_files import path_text
 from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.binding.files import published_table, read_beside, table_beside, table_given
+from shoal.policy.binding.files import read_beside, table_beside
 from shoal.policy.model import PopulationPolicy
-from shoal.policy.policy import Policy, PolicyLike
+from shoal.policy.policy import Policy
 from shoal.privacy.uniqueness import ESTIMATORS
 from shoal.protocols import Attack
 
@@ -319,59 +316,20 @@ def request_of_frames(
     attacks: Asked,
     control: Frame | None,
     external: Frame | None,
-    earlier: Sequence[Any],
+    others: OthersLike | None,
     folds: int = 1,
 ) -> AttackRequest:
-    """What Python asks, judged before anything is compared; raises InputError.
-
-    earlier: each alone, with its policy, or with that and its trace.
-    """
+    """What Python asks, judged before anything is compared; raises InputError."""
     outside, listed = (
         None if frame is None else table_beside(table_of(frame), policy, what)
         for frame, what in ((control, "control"), (external, "external"))
     )
-    others = tuple(_earlier(each, policy) for each in earlier)
-    return asked_of(policy, AttackRequest(asked_attacks(attacks), outside, listed, others, folds))
-
-
-def _earlier(each: Any, policy: Policy) -> Earlier:
-    given = each if isinstance(each, tuple) else (each,)
-    released, own, trace = (*given, None, None)[:3]
-    rows = None if trace is None else rows_given(trace)
-    own = policy if own is None else Policy.of(own)
-    return Earlier(published_table(table_of(released), own)[0], own, rows)
+    request = AttackRequest(asked_attacks(attacks), outside, listed, folds=folds)
+    request = asked_of(policy, request)
+    return request if others is None else Others.of(others).attacking(policy, request)
 
 
 # A stream's release: its private trace tells whose row is whose.
-
-
-def attack_stream(
-    released: Frame,
-    policy: PolicyLike,
-    original: Frame,
-    trace: str | Path,
-    attacks: Asked = ALL,
-    *,
-    control: Frame | None = None,
-    external: Frame | None = None,
-    earlier: Sequence[Any] = (),
-    progress: Progress = no_progress,
-) -> Certificate:
-    """`attack` of all that a stream published, with the file that its `--trace` wrote.
-
-    original: the records in the order in which they were read, those set aside among them. control:
-    people who are not in the release; without it there are none to compare with, as a stream is not
-    run again. external: a list of people. earlier: other releases of the same records, each alone,
-    with its policy, or with that and its trace, if it is a stream as well. Raises InputError where
-    these don't belong together.
-    """
-    policy = Policy.of(policy)
-    request = request_of_frames(policy, attacks, control, external, earlier)
-    table, source = table_of(released), table_given(original, policy).frame
-    read = StreamSource(source, np.arange(source.height), None)
-    lines = read_trace(path_text(trace, "trace"))
-    result = audit_traced(table, policy, read, lines, progress)
-    return attack_read_stream(result, table, lines, policy, request, progress)
 
 
 def attack_read_stream(

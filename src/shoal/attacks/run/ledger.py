@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from shoal.attacks.intersection import ABSENT, Newer, by_row, published_classes, row_order
 from shoal.attacks.run.attack import in_boxes, scene_of, tried
-from shoal.attacks.run.earlier import ABSENT, Newer, by_row, published_classes, row_order
 from shoal.attacks.run.people import AttackedRelease, plain_columns
 from shoal.attacks.run.request import Asked, AttackRequest, asked_attacks
 from shoal.auditor.ledger.history import LedgerAudit, audit_releases

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import quote, unquote
 
 from shoal.errors import InputError
@@ -87,6 +88,11 @@ def without_password(argument: str) -> str:
     bare = _joined(start, user, rest, kept)
     _secrets[bare] = _joined(start, f"{user}{colon}{password}", rest, options)
     return bare
+
+
+def seen_from(folder: Path, name: str) -> str:
+    """A file that is named relative to a folder; an address stays, its password kept aside."""
+    return without_password(name) if is_address(name) else str(folder / name)
 
 
 def parse(text: str) -> TableAddress:
