@@ -11,6 +11,7 @@ from fuzz import draw
 from fuzz.cells import Table, number
 from fuzz.draw import Case
 from fuzz.outcome import Outcome, write_inputs
+from fuzz.rules import folded
 from shoal.auditor.audit import audit_file
 from shoal.auditor.verify import verify
 from shoal.data.two_tables import OWN_METHODS
@@ -75,15 +76,18 @@ def run(case: Case, folder: Path, random: Random) -> Outcome:
     for known in ({}, {"policy": asked}, {"policy": asked, "original": source}):
         for check in verify(out, **known):
             outcome.require(check.ok is not False, f"verify: {check.name} fails", str(check))
-    _spoil(outcome, asked, sensitive, folder, random)
+    _spoil(outcome, case, asked, sensitive, folder, random)
     return outcome
 
 
-def _spoil(outcome: Outcome, asked, sensitive: Table, folder: Path, random: Random) -> None:
+def _spoil(
+    outcome: Outcome, case: Case, asked, sensitive: Table, folder: Path, random: Random
+) -> None:
     """A value of one group goes to another, in exchange for one that this lacks."""
     one, other = random.choice(sensitive.rows), random.choice(sensitive.rows)
-    shown = {(row[0], row[1]) for row in sensitive.rows}
-    if (one[0], other[1]) in shown or (other[0], one[1]) in shown:
+    shown = {(row[0], _value(case, row[1])) for row in sensitive.rows}
+    mine, theirs = (_value(case, row[1]) for row in (one, other))
+    if (one[0], theirs) in shown or (other[0], mine) in shown:
         return
     one[0], other[0] = other[0], one[0]
     path, out = folder / "out.sensitive.csv", str(folder / "out.csv")
@@ -125,11 +129,13 @@ def _judged(case: Case, quasi: Table, sensitive: Table) -> list[str]:
 
 
 def _value(case: Case, cell: str) -> object:
-    """What counts as one value: all texts for none, and numbers that are equal."""
-    if cell in case.policy["missing_values"] or cell == "*":
+    """What counts as one value: all texts for none, equal numbers, texts written alike."""
+    if folded(cell) in {folded(one) for one in (*case.policy["missing_values"], "*")}:
         return ""
-    is_number = case.policy["attributes"][HIDDEN].get("type") == "number"
-    return number(cell) if is_number else cell
+    hidden = case.policy["attributes"][HIDDEN]
+    if hidden.get("type") == "number":
+        return number(cell)
+    return cell if "hierarchy" in hidden else folded(cell)
 
 
 def _cells(table: Table, names: list[str]) -> list[tuple[str, ...]]:
