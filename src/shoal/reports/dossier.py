@@ -225,15 +225,13 @@ def _sentences(content: Mapping[str, Any]) -> Iterator[str]:
         limit = content["threshold"][name]
         if limit["within"] is not None:
             is_within = "within" if limit["within"] else "above"
-            yield (
-                gettext(
-                    "Accepted risk, {words}: {accepted}; the release is {is_within} that, with"
-                    " {residual}.",
-                    words=words,
-                    accepted=share(limit["accepted"]),
-                    is_within=is_within,
-                    residual=share(limit["residual"]),
-                )
+            yield gettext(
+                "Accepted risk, {words}: {accepted}; the release is {is_within} that, with"
+                " {residual}.",
+                words=words,
+                accepted=share(limit["accepted"]),
+                is_within=is_within,
+                residual=share(limit["residual"]),
             )
 
 

@@ -39,11 +39,9 @@ CHECKS = {
     "all cells": gettext("People who share all classes so far: k people who keep every promise."),
     "departures": gettext("People who left a class together: k people."),
     "specificity": gettext("No cell is narrower than it was (the paper's measure of a leak)."),
-    "nestedness": (
-        gettext(
-            "Classes that lie in no single earlier class (safe refinement would have none;"
-            " breaks nothing)."
-        )
+    "nestedness": gettext(
+        "Classes that lie in no single earlier class (safe refinement would have none;"
+        " breaks nothing)."
     ),
     "unchanged": gettext("A record that is not an update shows what it showed before."),
     "signatures": gettext("All classes of a person have at least m sensitive values in common."),

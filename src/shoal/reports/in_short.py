@@ -69,13 +69,11 @@ def _protected(certificate: Certificate) -> Iterator[str]:
         yield _all_together(together, unit(certificate))
     for promise in certificate["promises"]:
         if not promise["holds"]:
-            yield (
-                gettext(
-                    "Not kept: {model} asked for {asked}, found was {measured}",
-                    model=promise["model"],
-                    asked=number_text(promise["asked"]),
-                    measured=number_text(promise["measured"]),
-                )
+            yield gettext(
+                "Not kept: {model} asked for {asked}, found was {measured}",
+                model=promise["model"],
+                asked=number_text(promise["asked"]),
+                measured=number_text(promise["measured"]),
             )
         elif promise["model"] == K_ANONYMITY:
             yield _alike(certificate, promise, promise["attributes"] or quasi)
@@ -113,14 +111,12 @@ def _in_two_tables(certificate: Certificate) -> Iterator[str]:
     hidden = [c["name"] for c in _columns(certificate) if c["role"] == "sensitive"]
     groups = certificate["groups"]
     yield gettext("Who is in the table, and whose row it is, is shown")
-    yield (
-        gettext(
-            "Which row has which {hidden} is not: a second table counts its values in {groups} of"
-            " {sizes} records",
-            hidden=listed(hidden),
-            groups=ngettext("{count:,} group", "{count:,} groups", groups["count"]),
-            sizes=span_text(groups),
-        )
+    yield gettext(
+        "Which row has which {hidden} is not: a second table counts its values in {groups} of"
+        " {sizes} records",
+        hidden=listed(hidden),
+        groups=ngettext("{count:,} group", "{count:,} groups", groups["count"]),
+        sizes=span_text(groups),
     )
 
 
@@ -230,12 +226,10 @@ _NOT_PUBLISHED = {
 def _not_promised(certificate: Certificate) -> Iterator[str]:
     columns, together = _columns(certificate), certificate.get("together")
     if together and together["asked"] and together["below"]:
-        yield (
-            gettext(
-                "Whoever knows {attributes} together may be left with fewer than {asked}",
-                attributes=listed(together["attributes"]),
-                asked=number_text(together["asked"]),
-            )
+        yield gettext(
+            "Whoever knows {attributes} together may be left with fewer than {asked}",
+            attributes=listed(together["attributes"]),
+            asked=number_text(together["asked"]),
         )
     promised = {name for p in certificate["promises"] for name in p["attributes"]}
     free = [c["name"] for c in columns if c["role"] == "sensitive" and c["name"] not in promised]

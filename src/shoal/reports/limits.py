@@ -14,17 +14,13 @@ from shoal.data.schema import Role, Shown
 from shoal.reports.pages import Measured
 
 ORDERS = {
-    "input": (
-        gettext(
-            "Rows stand in the order of the input. Anyone who knows that order, such as an"
-            " alphabetical list, can tell who is who; leave 'order: input' out of the policy."
-        )
+    "input": gettext(
+        "Rows stand in the order of the input. Anyone who knows that order, such as an"
+        " alphabetical list, can tell who is who; leave 'order: input' out of the policy."
     ),
-    "content": (
-        gettext(
-            "Rows are sorted by what they show, so their order tells nothing about the order of"
-            " the input."
-        )
+    "content": gettext(
+        "Rows are sorted by what they show, so their order tells nothing about the order of"
+        " the input."
     ),
 }
 

@@ -179,11 +179,9 @@ def _attackers(certificate: Certificate) -> list[dict[str, Any]]:
     return [
         {
             "name": gettext("Prosecutor"),
-            "knows": (
-                gettext(
-                    "Knows that a certain person is in the release, and all of that person's"
-                    " quasi-identifiers."
-                )
+            "knows": gettext(
+                "Knows that a certain person is in the release, and all of that person's"
+                " quasi-identifiers."
             ),
             "means": gettext("The chance to pick that person's record out of its class."),
             "figures": [
@@ -201,17 +199,12 @@ def _attackers(certificate: Certificate) -> list[dict[str, Any]]:
         },
         {
             "name": gettext("Marketer"),
-            "knows": (
-                gettext(
-                    "Has a list of everybody with their quasi-identifiers, and links as many as"
-                    " possible."
-                )
+            "knows": gettext(
+                "Has a list of everybody with their quasi-identifiers, and links as many as"
+                " possible."
             ),
-            "means": (
-                gettext(
-                    "The expected share of people in the release whom such a list identifies"
-                    " correctly."
-                )
+            "means": gettext(
+                "The expected share of people in the release whom such a list identifies correctly."
             ),
             "figures": [(gettext("expected"), risk["marketer"])],
         },
@@ -236,47 +229,37 @@ def _journalist(certificate: Certificate) -> str:
 
 
 MEASURES = {
-    "gcp": (
-        gettext(
-            "Global certainty penalty: how much of its attribute's domain a published cell"
-            " leaves open, on average. 0 % is the original, 100 % is nothing."
-        )
+    "gcp": gettext(
+        "Global certainty penalty: how much of its attribute's domain a published cell"
+        " leaves open, on average. 0 % is the original, 100 % is nothing."
     ),
-    "generalized_loss": (
-        gettext("gcp, against the range that occurs in the release instead of the declared domain.")
+    "generalized_loss": gettext(
+        "gcp, against the range that occurs in the release instead of the declared domain."
     ),
-    "discernibility": (
-        gettext(
-            "Every record counts the records that can't be distinguished from it; a suppressed"
-            " one counts the whole table. Lower is better."
-        )
+    "discernibility": gettext(
+        "Every record counts the records that can't be distinguished from it; a suppressed"
+        " one counts the whole table. Lower is better."
     ),
     "average_class_size": gettext(
         "Mean class size, divided by the k asked for. 1 is the best possible."
     ),
-    "classification": (
-        gettext(
-            "Records that don't have the most frequent value of their class in the column to be"
-            " predicted. Lower is better."
-        )
+    "classification": gettext(
+        "Records that don't have the most frequent value of their class in the column to be"
+        " predicted. Lower is better."
     ),
-    "squared_error": (
-        gettext(
-            "Sum of squares that is lost when every numeric quasi-identifier is replaced by the"
-            " mean of its class. Lower is better."
-        )
+    "squared_error": gettext(
+        "Sum of squares that is lost when every numeric quasi-identifier is replaced by the"
+        " mean of its class. Lower is better."
     ),
-    "squared_error_normalised": (
-        gettext("squared_error per record, each attribute divided by its standard deviation.")
+    "squared_error_normalised": gettext(
+        "squared_error per record, each attribute divided by its standard deviation."
     ),
-    "information_loss_percent": (
-        gettext("squared_error in percent of what is lost when the whole table is one class.")
+    "information_loss_percent": gettext(
+        "squared_error in percent of what is lost when the whole table is one class."
     ),
-    "query_error": (
-        gettext(
-            "Mean error of counts of people in two ranges with one of three sensitive values,"
-            " each relative to the true count, of random queries. Lower is better."
-        )
+    "query_error": gettext(
+        "Mean error of counts of people in two ranges with one of three sensitive values,"
+        " each relative to the true count, of random queries. Lower is better."
     ),
 }
 SHARES = ("gcp", "generalized_loss")
@@ -394,11 +377,11 @@ def _suppressions(measured: Measured) -> list[dict[str, Any]]:
     """Why records are suppressed, with how many."""
     suppressed = measured.certificate["records"]["suppressed"]
     explained = {
-        "missing quasi-identifier": (
-            gettext("lack a quasi-identifier, and the policy says 'missing: suppress'")
+        "missing quasi-identifier": gettext(
+            "lack a quasi-identifier, and the policy says 'missing: suppress'"
         ),
-        "suppressed by the method": (
-            gettext("were in a class that broke a promise; the method may suppress that many")
+        "suppressed by the method": gettext(
+            "were in a class that broke a promise; the method may suppress that many"
         ),
         "not covered by the plan": gettext("have a value that the plan does not cover"),
     }

@@ -294,12 +294,10 @@ def explanation_sentences(measured: dict[str, Any]) -> Iterator[str]:
     """Why a global recoding is as coarse as it is, in sentences."""
     why = measured["suppressed"]
     if why is not None:
-        yield (
-            gettext(
-                "{records} records are suppressed. With nothing suppressed, records in classes that"
-                " break",
-                records=why["records"],
-            )
+        yield gettext(
+            "{records} records are suppressed. With nothing suppressed, records in classes that"
+            " break",
+            records=why["records"],
         )
         yield from (f"  {promise}: {count}" for promise, count in why["promises"].items())
         yield gettext("of them would stay if this column were one level higher, or left out:")
@@ -312,21 +310,17 @@ def explanation_sentences(measured: dict[str, Any]) -> Iterator[str]:
             for promise, count in column["promises"].items()
             if count
         )
-        yield (
-            gettext(
-                "'{attribute}' is fully generalized; one level lower breaks {broken}",
-                attribute=column["attribute"],
-                broken=broken or gettext("no promise"),
-            )
+        yield gettext(
+            "'{attribute}' is fully generalized; one level lower breaks {broken}",
+            attribute=column["attribute"],
+            broken=broken or gettext("no promise"),
         )
     for step in measured["looser"]:
-        yield (
-            gettext(
-                "'{attribute}' one level higher suppresses {suppressed}; score {score:.4g}",
-                attribute=step["attribute"],
-                suppressed=step["suppressed"],
-                score=step["score"],
-            )
+        yield gettext(
+            "'{attribute}' one level higher suppresses {suppressed}; score {score:.4g}",
+            attribute=step["attribute"],
+            suppressed=step["suppressed"],
+            score=step["score"],
         )
     for near in measured.get("neighbours", ()):
         if near["step"] > 0:
