@@ -8,7 +8,7 @@ printed, too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from shoal.auditor.verdict import remedy
@@ -42,6 +42,7 @@ Number = Mapping[str, Any] | float | None
 class Row:
     """One line of the page.
 
+    sentence: names `{share}`, the member's, `{name}`, the attribute, and what is in `known`.
     number: what is judged, a gain or a share. control: people who are not in the release. why: it
     is not measured. measure, attribute: how `accept` names it; empty where it can't. helps: the
     measure whose remedy helps here, where `accept` can't name it.
@@ -58,6 +59,7 @@ class Row:
     attribute: str | None = None
     why: str | None = None
     helps: str = ""
+    known: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def is_measured(self) -> bool:
@@ -66,11 +68,10 @@ class Row:
     @property
     def says(self) -> str:
         """What was tried and how often it worked, or why that is not known."""
-        return (
-            self.sentence
-            if self.is_measured
-            else f"{self.label}: {self.why or gettext(NOT_MEASURED)}"
-        )
+        if not self.is_measured:
+            return f"{self.label}: {self.why or gettext(NOT_MEASURED)}"
+        known = {"share": _text(self.member), "name": self.attribute, **self.known}
+        return self.sentence.format(**known)
 
     @property
     def number(self) -> Number:
@@ -186,85 +187,79 @@ def _singled_out(found: Found) -> Iterator[Row]:
     if attack is None:
         return
     values, chance = attack["univariate"], attack["univariate_baseline"]
-    sentence = gettext(
-        "Asking for a value that is shown alone, or a column's least or greatest, finds one person"
-        " in {share} of trials{known}.",
-        share=_text(values),
-        known=_also(gettext("; asking for any value in {}"), chance),
-    )
-    label = gettext("one value alone")
     found_share, by_chance = _parts(values)[0], _parts(chance)[0]
-    gain = None if found_share is None or by_chance is None else found_share - by_chance
-    yield Row(QUESTIONS[0], label, sentence, values, chance=chance, gain=gain, helps="ends_gain")
-    among = _also(gettext("; among people not in it in {}"), attack["control"])
-    sentence = gettext(
-        "Asking for the end of a range, with the rest of its class, finds one person in {share} of"
-        " trials{among}.",
-        share=_text(attack["isolate"]),
-        among=among,
+    yield Row(
+        QUESTIONS[0],
+        gettext("one value alone"),
+        gettext(
+            "Asking for a value that is shown alone, or a column's least or greatest, finds one"
+            " person in {share} of trials{known}."
+        ),
+        values,
+        chance=chance,
+        gain=None if found_share is None or by_chance is None else found_share - by_chance,
+        helps="ends_gain",
+        known={"known": _also(gettext("; asking for any value in {}"), chance)},
     )
     yield Row(
         QUESTIONS[0],
         gettext("the end of a range"),
-        sentence,
+        gettext(
+            "Asking for the end of a range, with the rest of its class, finds one person in {share}"
+            " of trials{among}."
+        ),
         attack["isolate"],
         attack["control"],
         attack["interior"],
         attack["gain"],
         "ends_gain",
         why=attack.get("why"),
+        known={"among": _also(gettext("; among people not in it in {}"), attack["control"])},
     )
     for name, share in attack["alone"].items():
-        sentence = gettext(
-            "{share} of people are alone in their class with their value of {name}.",
-            share=_text(share),
-            name=name if name != ALL_PLAIN else gettext("all columns published as they are"),
+        is_all = name == ALL_PLAIN
+        yield Row(
+            QUESTIONS[0],
+            gettext("alone with {name}", name=gettext("all") if is_all else name),
+            gettext("{share} of people are alone in their class with their value of {name}."),
+            share,
+            measure="alone",
+            attribute=name,
+            known={"name": gettext("all columns published as they are")} if is_all else {},
         )
-        label = gettext("alone with {name}", name=name if name != ALL_PLAIN else gettext("all"))
-        yield Row(QUESTIONS[0], label, sentence, share, measure="alone", attribute=name)
 
 
 def _linked(found: Found) -> Iterator[Row]:
     attack = found.get("linkability")
-    if attack is not None:
-        for one in (attack, *attack.get("others", [])):
-            known, share, chance = ", ".join(one["known"]), one["success"], one["baseline"]
-            sentence = gettext(
+    for one in () if attack is None else (attack, *attack.get("others", [])):
+        yield Row(
+            QUESTIONS[1],
+            gettext("finding a person's record"),
+            gettext(
                 "Whoever has a list of names with {known} finds the right record of {share} of"
-                " people.",
-                known=known,
-                share=_text(share),
-            )
-            measure = "linkage" if one is attack else ""
-            label = gettext("finding a person's record")
-            yield Row(
-                QUESTIONS[1],
-                label,
-                sentence,
-                share,
-                chance=chance,
-                measure=measure,
-                why=one.get("why"),
-                helps="linkage",
-            )
+                " people."
+            ),
+            one["success"],
+            chance=one["baseline"],
+            measure="linkage" if one is attack else "",
+            why=one.get("why"),
+            helps="linkage",
+            known={"known": ", ".join(one["known"])},
+        )
     order = found.get("order")
     if order is not None:
         others = _also(gettext(", the place of somebody else of the class {}"), order["others"])
         yield Row(
             QUESTIONS[1],
             gettext("finding it by its place"),
-            gettext(
-                "The place that {column} has among the rows finds {share} of people{others}.",
-                column=order["column"],
-                share=_text(order["found"]),
-                others=others,
-            ),
+            gettext("The place that {column} has among the rows finds {share} of people{others}."),
             order["found"],
             order["others"],
             order["chance"],
             order["gain"],
             why=order.get("why"),
             helps="order",
+            known={"column": order["column"], "others": others},
         )
     around = found.get("population")
     if around is not None:
@@ -272,14 +267,13 @@ def _linked(found: Found) -> Iterator[Row]:
             QUESTIONS[1],
             gettext("naming by the population"),
             gettext(
-                "If the {source} describes the population, {share} of records are named rightly.",
-                source=around["source"],
-                share=_text(around["marketer"]),
+                "If the {source} describes the population, {share} of records are named rightly."
             ),
             around["marketer"],
             chance=around.get("baseline", {}).get("mean"),
             measure="marketer",
             why=around.get("why"),
+            known={"source": around["source"]},
         )
 
 
@@ -287,20 +281,13 @@ def _inferred(found: Found) -> Iterator[Row]:
     for name, one in found.get("inference", {}).items():
         best = (one["attackers"] or {}).get(one.get("best"), {})
         member, control = best.get("member"), best.get("control")
-        outside = _also(gettext(", {} of people like them not in it"), control)
         near = _near(one)
-        most = _also(gettext(", {} by the most frequent value"), one["baseline"])
         yield Row(
             QUESTIONS[2],
             gettext("guessing {name}", name=name),
             gettext(
                 "Guessing {name}{near} is right for {member} of people in the"
-                " release{outside}{most}.",
-                name=name,
-                near=near,
-                member=_text(member),
-                outside=outside,
-                most=most,
+                " release{outside}{most}."
             ),
             member,
             control,
@@ -309,15 +296,24 @@ def _inferred(found: Found) -> Iterator[Row]:
             "inference_gain",
             name,
             one.get("why"),
+            known={
+                "near": near,
+                "member": _text(member),
+                "outside": _also(gettext(", {} of people like them not in it"), control),
+                "most": _also(gettext(", {} by the most frequent value"), one["baseline"]),
+            },
         )
-        sentence = gettext(
-            "{share} of people are in a class of which at least 90 % have one {name}{near}.",
-            share=_text(one["certain"]),
-            name=name,
-            near=near,
+        yield Row(
+            QUESTIONS[2],
+            gettext("{name} nearly certain", name=name),
+            gettext(
+                "{share} of people are in a class of which at least 90 % have one {name}{near}."
+            ),
+            one["certain"],
+            measure="certain",
+            attribute=name,
+            known={"near": near},
         )
-        share, label = one["certain"], gettext("{name} nearly certain", name=name)
-        yield Row(QUESTIONS[2], label, sentence, share, measure="certain", attribute=name)
 
 
 def _near(one: Mapping[str, Any]) -> str:
@@ -332,48 +328,49 @@ def _near(one: Mapping[str, Any]) -> str:
 def _by_class(found: Found) -> Iterator[Row]:
     """What the class of a person tells by itself."""
     for name, one in found.get("skewness", {}).items():
-        sentence = gettext(
-            "{share} of people have a value of {name} that is at least ten times as frequent in"
-            " their class as in the table.",
-            share=_text(one["lifted"]),
-            name=name,
+        yield Row(
+            QUESTIONS[2],
+            gettext("{name} ten times as likely", name=name),
+            gettext(
+                "{share} of people have a value of {name} that is at least ten times as frequent in"
+                " their class as in the table."
+            ),
+            one["lifted"],
+            measure="lifted",
+            attribute=name,
+            why=one.get("why"),
         )
-        share, label = one["lifted"], gettext("{name} ten times as likely", name=name)
-        why = one.get("why")
-        yield Row(QUESTIONS[2], label, sentence, share, measure="lifted", attribute=name, why=why)
     for name, one in found.get("homogeneity", {}).items():
-        sentence = gettext(
-            "{share} of people are in a class with one {name} alone: whoever finds the class knows"
-            " the value{chance}.",
-            share=_text(one["people"]),
-            name=name,
-            chance=_also(gettext("; by chance {}"), one["chance"]),
-        )
         yield Row(
             QUESTIONS[2],
             gettext("{name} certain", name=name),
-            sentence,
+            gettext(
+                "{share} of people are in a class with one {name} alone: whoever finds the class"
+                " knows the value{chance}."
+            ),
             one["people"],
             chance=one["chance"],
             measure="homogeneous",
             attribute=name,
             why=one.get("why"),
+            known={"chance": _also(gettext("; by chance {}"), one["chance"])},
         )
 
 
 def _member(found: Found) -> Iterator[Row]:
     attack = found.get("membership")
-    if attack is None:
-        return
-    advantage = attack["advantage"]
-    if advantage is None:
-        yield Row(QUESTIONS[3], "membership", "", measure="membership", why=attack["why"])
-        return
-    sentence = gettext(
-        "Telling who is in the release from who is not beats tossing a coin by {advantage}.",
-        advantage=_text(advantage),
-    )
-    yield Row(QUESTIONS[3], "membership", sentence, gain=advantage, measure="membership")
+    if attack is not None:
+        yield Row(
+            QUESTIONS[3],
+            "membership",
+            gettext(
+                "Telling who is in the release from who is not beats tossing a coin by {advantage}."
+            ),
+            gain=attack["advantage"],
+            measure="membership",
+            why=attack["why"] if attack["advantage"] is None else None,
+            known={"advantage": _text(attack["advantage"])},
+        )
 
 
 def _together(found: Found, certificate: Certificate) -> Iterator[Row]:
@@ -386,30 +383,31 @@ def _together(found: Found, certificate: Certificate) -> Iterator[Row]:
         yield Row(QUESTIONS[4], "intersection", "", why=attack["why"])
         return
     earlier = attack["releases"] - 1
-    others = (
-        gettext("the earlier release")
-        if earlier == 1
-        else gettext("{earlier} earlier releases", earlier=earlier)
-    )
+    others = gettext("the earlier release")
+    if earlier != 1:
+        others = gettext("{earlier} earlier releases", earlier=earlier)
     if linked["below_k"] is not None:
-        sentence = gettext(
-            "Together with {others}, rows known to be one person's, {below_k} of people stand"
-            " among fewer than {k}.",
-            others=others,
-            below_k=_text(linked["below_k"]),
-            k=k,
+        yield Row(
+            QUESTIONS[4],
+            gettext("among fewer than {k}", k=k),
+            gettext(
+                "Together with {others}, rows known to be one person's, {below_k} of people stand"
+                " among fewer than {k}."
+            ),
+            linked["below_k"],
+            helps="alone_after",
+            known={"others": others, "below_k": _text(linked["below_k"]), "k": k},
         )
-        label = gettext("among fewer than {k}", k=k)
-        yield Row(QUESTIONS[4], label, sentence, linked["below_k"], helps="alone_after")
     for name, one in (attack[attack["applies"]] or {}).get("attributes", {}).items():
-        share, label = one["certain"], gettext("certain {name}", name=name)
-        sentence = gettext(
-            "Together with {others}, one {name} is left for {share} of people.",
-            others=others,
-            name=name,
-            share=_text(share),
+        yield Row(
+            QUESTIONS[4],
+            gettext("certain {name}", name=name),
+            gettext("Together with {others}, one {name} is left for {share} of people."),
+            one["certain"],
+            measure="certain_after",
+            attribute=name,
+            known={"others": others},
         )
-        yield Row(QUESTIONS[4], label, sentence, share, measure="certain_after", attribute=name)
 
 
 def _method(found: Found) -> Iterator[Row]:
@@ -419,25 +417,19 @@ def _method(found: Found) -> Iterator[Row]:
     yield Row(
         QUESTIONS[5],
         gettext("values implied"),
-        gettext(
-            "Of coarsened cells, {share} tell a true value, though not whose.",
-            share=_text(attack["implied"]),
-        ),
+        gettext("Of coarsened cells, {share} tell a true value, though not whose."),
         attack["implied"],
         measure="implied",
         why=attack.get("why"),
     )
-    replays = attack.get("replay") or {}
-    for name, one in replays.items():
+    for name, one in (attack.get("replay") or {}).items():
         if isinstance(one, Mapping) and one.get("excluded") is not None:
             yield Row(
                 QUESTIONS[5],
                 gettext("ways of {name}", name=name),
                 gettext(
-                    "Knowing the method rules out {share} of the ways {name} could lie in"
-                    " classes left whole.",
-                    share=_text(one["excluded"]),
-                    name=name,
+                    "Knowing the method rules out {share} of the ways {name} could lie in classes"
+                    " left whole."
                 ),
                 one["excluded"],
                 measure="excluded",
