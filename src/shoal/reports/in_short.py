@@ -89,21 +89,13 @@ def _of_k(certificate: Certificate) -> list[Mapping[str, Any]]:
 
 def _all_together(found: Mapping[str, Any], counted: Unit) -> str:
     """What is left of everybody where promises are about some columns each."""
-    least = gettext(
-        "at least {least} {people}",
-        least=number_text(found["min"]),
-        people=gettext(counted.of(found["min"])),
-    )
-    alone = gettext(
-        "{alone} of {people} alone",
-        alone=number_text(found["alone"]),
-        people=number_text(found["people"]),
-    )
+    least, alone, people = (number_text(found[key]) for key in ("min", "alone", "people"))
+    counted_as = gettext(counted.of(found["min"]))
     return gettext(
         "By {attributes} together: groups of {least}, {alone}",
         attributes=listed(found["attributes"]),
-        least=least,
-        alone=alone,
+        least=gettext("at least {least} {people}", least=least, people=counted_as),
+        alone=gettext("{alone} of {people} alone", alone=alone, people=people),
     )
 
 
@@ -128,13 +120,10 @@ def _beside(found: Mapping[str, Any]) -> str:
             "The {people} in other releases that were named stay hidden by all of them, too",
             people=people,
         )
-    few = gettext(
-        "{below_k:,} are left among fewer than {k}", below_k=found["below_k"], k=found["k"]
-    )
     return gettext(
         "Not kept: of {people} in other releases that were named, {few}, or their value is",
         people=people,
-        few=few,
+        few=gettext("{below_k:,} are left among fewer than {k}", **found),
     )
 
 
@@ -299,11 +288,7 @@ def _sentences(texts: Iterator[str]) -> str:
 
 
 # checks of how many share the classes of several releases
-SHARED_CELLS = (
-    "cells",
-    "all cells",
-    "atoms",
-)
+SHARED_CELLS = ("cells", "all cells", "atoms")
 
 
 def ledger_in_short(found: LedgerAudit) -> list[Line]:
@@ -330,6 +315,7 @@ def published_table(releases: Sequence[ReleaseAudit]) -> Certificate:
     whole = [i for i, release in enumerate(releases) if release.certificate["covers"] == "table"]
     parts = [release.certificate for release in releases[whole[-1] if whole else 0 :]]
     last = parts[-1]
+    panel = last.get("panel")
     records = {
         key: sum(part["records"][key] for part in parts)
         for key in ("out", "suppressed", "withheld")
@@ -337,7 +323,8 @@ def published_table(releases: Sequence[ReleaseAudit]) -> Certificate:
     warnings = {w.text: w.report() for r in releases for w in r.certificate.warnings}
     return last.extended(
         records=records | {"in": None},
-        subjects=_people(parts),
+        # people who come again count once
+        subjects=sum(p["subjects"] for p in parts) if panel is None else int(panel["people"]),
         promises=[
             _worst([release.certificate["promises"][i] for release in releases])
             for i in range(len(last["promises"]))
@@ -347,12 +334,6 @@ def published_table(releases: Sequence[ReleaseAudit]) -> Certificate:
         columns=_ledger_columns(parts),
         warnings=list(warnings.values()),
     )
-
-
-def _people(parts: Sequence[Certificate]) -> int:
-    """How many people are published; those who come again count once."""
-    panel = parts[-1].get("panel")
-    return sum(part["subjects"] for part in parts) if panel is None else int(panel["people"])
 
 
 def _worst(promises: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
