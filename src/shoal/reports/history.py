@@ -72,9 +72,7 @@ def _content(found: LedgerAudit) -> dict[str, Any]:
         "unit": unit(found.releases[0].certificate) if found.releases else UNITS[UNKNOWN],
         "releases": [_release(release) for release in found.releases],
         "checks": {check: CHECKS[check] for check in CHECKS if check in checks},
-        "broken": [
-            sentence for release in found.releases for sentence in history_sentences(release)
-        ],
+        "broken": [one for release in found.releases for one in history_sentences(release)],
         "charts": list(_charts(found.releases)) if len(found.releases) > 1 else [],
         **({"attacks": []} if found.attacked is None else attack_section(found.attacked)),
     }
@@ -105,22 +103,19 @@ def _charts(releases: Sequence[ReleaseAudit]) -> list[tuple[str, Markup]]:
         )
     losses = [release.certificate["utility"]["gcp"] for release in releases]
     sizes = [release.certificate["classes"]["mean"] for release in releases]
-    drawn = [
-        ("growth", gettext("Records of the whole table"), table),
-        ("size", gettext("People in a class, on average"), sizes),
-    ]
-    if all(loss is not None for loss in losses):
-        drawn.insert(
-            1,
-            (
-                "loss",
-                gettext("Detail lost in each release (gcp), %"),
-                [100 * loss for loss in losses],
-            ),
-        )
+    drawn = {
+        "growth": (gettext("Records of the whole table"), table),
+        "loss": (
+            gettext("Detail lost in each release (gcp), %"),
+            [] if None in losses else [100 * loss for loss in losses],
+        ),
+        "size": (gettext("People in a class, on average"), sizes),
+    }
+    numbers = [release.number for release in releases]
     return [
-        (title, _chart(key, title, [r.number for r in releases], values))
-        for key, title, values in drawn
+        (title, _chart(key, title, numbers, values))
+        for key, (title, values) in drawn.items()
+        if values
     ]
 
 
