@@ -19,7 +19,6 @@ from shoal.data.people import UNITS, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.table import Table
-from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.policy.binding.files import Source, published_table, read_released, read_source
 from shoal.policy.policy import Policy, PolicyLike
@@ -58,23 +57,22 @@ class PreparedViews:
 
     def of_row(self, row: WhichRow) -> AttackerView:
         """The view of one row; raises InputError where there is no such row."""
+        views = self._views
         if row in (MOST_EXPOSED, MOST_DISTORTED):
-            if self._views.original.place is None:
+            if views.original.place is None:
                 raise InputError(
                     f"row '{row}': nobody knows which row of the release is whose; give a number,"
                     " the trace, or what 'publish' returned"
                 )
             is_exposed = row == MOST_EXPOSED
-            return self._views.of(
-                self._views.most_exposed() if is_exposed else self._views.most_distorted()
-            )
-        rows = self._views.original.records
+            return views.of(views.most_exposed() if is_exposed else views.most_distorted())
+        rows = views.original.records
         if isinstance(row, bool) or not isinstance(row, Integral) or not 1 <= row <= rows:
             raise InputError(
                 f"row: is not in the table; give a number from 1 to {rows}, '{MOST_EXPOSED}' or"
                 f" '{MOST_DISTORTED}'"
             )
-        return self._views.of(int(row))
+        return views.of(int(row))
 
 
 def attacker_views(
@@ -105,10 +103,11 @@ def attacker_views(
 
 def _of_draft(found: Outcome, policy: Policy, source: Table) -> AttackerViews:
     """A release of which it is known whose row is where."""
-    draft = found.draft
-    if draft.truth.original.records != source.records:
+    draft, truth = found.draft, found.draft.truth
+    if truth.original.records != source.records:
         raise InputError("original: is not the table that was published; give that one")
-    return _views(Table(draft.frame), found.release, source, draft.truth, policy)
+    place = np.argsort(truth.trace)
+    return _views(Table(draft.frame), found.release, source, truth.encoded, policy, place)
 
 
 def _of_table(
@@ -119,31 +118,30 @@ def _of_table(
     if problem is None or findings:
         raise InputError.from_findings(findings)
     shown = read_release(released, problem, truth)
-    if truth is None:
-        encoded, unfit = encode(source, problem.schema)
-        if encoded is None:
-            raise InputError.from_findings([f"original: {finding}" for finding in unfit])
-        return _views(released, shown, source, encoded, policy)
-    return _views(released, shown, source, truth, policy)
+    if truth is not None:
+        return _views(released, shown, source, truth.encoded, policy, np.argsort(truth.trace))
+    encoded, unfit = encode(source, problem.schema)
+    if encoded is None:
+        raise InputError.from_findings([f"original: {finding}" for finding in unfit])
+    return _views(released, shown, source, encoded, policy, None)
 
 
 def _views(
     released: Table,
     shown: Release,
     source: Table,
-    known_of: Truth | EncodedTable,
+    encoded: EncodedTable,
     policy: Policy,
+    place: np.ndarray | None,
 ) -> AttackerViews:
-    """Everything as `AttackerViews` takes it. known_of: whose row is whose, or the source alone."""
-    place, encoded = None, known_of
-    if isinstance(known_of, Truth):
-        encoded, place = known_of.encoded, np.argsort(known_of.trace)
-    assert isinstance(encoded, EncodedTable)
+    """Everything as `AttackerViews` takes it. place: as of `OriginalRows`."""
     values = {one.attribute.name: one.value_of_code()[one.codes] for one in encoded.attributes}
     known = {column.name: source.column(column.name) for column in shown.columns}
     sensitive = {name: source.column(name) for name in shown.classes.sensitive}
-    original = OriginalRows(known, values, sensitive, place)
     is_counted = place is not None or shown.classes.subjects is not None
-    unit = UNITS[people_key(policy.subject, is_counted)].many
-    columns = {name: released.column(name) for name in sensitive}
-    return AttackerViews(shown, columns, original, unit)
+    return AttackerViews(
+        shown,
+        {name: released.column(name) for name in sensitive},
+        OriginalRows(known, values, sensitive, place),
+        UNITS[people_key(policy.subject, is_counted)].many,
+    )

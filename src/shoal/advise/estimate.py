@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from numbers import Integral
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -130,30 +129,23 @@ def _check(
 
 def _stops(records: int, measured: int) -> tuple[str, ...]:
     """Where the model stops, in sentences."""
-    stops = []
-    if records > measured:
-        stops.append(
-            f"estimated from {measured:,} invented records;"
-            " your values, hierarchies and widths differ"
-        )
-    else:
-        stops.append("estimated from invented records; your values, hierarchies and widths differ")
-    if records <= REFINED_UP_TO:
-        stops.append(
-            f"up to {REFINED_UP_TO:,} records a method refines unless 'refine: none' is set: longer"
-        )
-    stops += [
+    of = f"{measured:,} invented records" if records > measured else "invented records"
+    refined = (
+        f"up to {REFINED_UP_TO:,} records a method refines unless 'refine: none' is set: longer"
+    )
+    return (
+        f"estimated from {of}; your values, hierarchies and widths differ",
+        *([refined] if records <= REFINED_UP_TO else []),
         "other methods, further promises, people with several records, reports, attacks: longer",
         "past memory: columns of many distinct texts need a larger limit, and much is refused",
         "start-up, compiling on first use, and a disk slower than the cores are not counted",
         "one machine: what an engine such as Spark takes is not estimated",
-    ]
-    return tuple(stops)
+    )
 
 
 # A publish of invented records, watched: CPU seconds by stage, memory, sizes of files.
 #
-# python -m shoal.advise.estimate '{"quasi": 8, ...}'     prints a MeasuredRun as JSON
+# python -m shoal.advise.estimate '[{"quasi": 8, ...}, 300000, 60000]'   prints it as JSON
 #
 # It runs in a process of its own, so that the memory is the publish's and nobody else's.
 
@@ -215,11 +207,11 @@ class Shape:
 
 def run_apart(shape: Shape, records: int, less_records: int) -> MeasuredRun:
     """What a publish of such a table uses, in a process of its own. Raises InputError."""
-    asked = asdict(shape) | {"records": records, "less_records": less_records}
+    asked = json.dumps([asdict(shape), records, less_records])
     here = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH"))))
     done = subprocess.run(
-        [sys.executable, "-P", "-m", __name__, json.dumps(asked)],
+        [sys.executable, "-P", "-m", __name__, asked],
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
@@ -286,9 +278,8 @@ def _most_memory() -> int | None:
 
 
 def main(text: str) -> None:
-    asked: dict[str, Any] = json.loads(text)
-    sizes = asked.pop("records"), asked.pop("less_records")
-    print(json.dumps(asdict(measured_run(Shape(**asked), *sizes))))
+    shape, *sizes = json.loads(text)
+    print(json.dumps(asdict(measured_run(Shape(**shape), *sizes))))
 
 
 if __name__ == "__main__":

@@ -66,12 +66,22 @@ def profile(
     why_not: list[str] = []
     if given is not None or quasi:
         progress("trying what happens if every row is taken for a person")
-        tried, why_not = _tried(written, table, given, quasi, k, counted)
+        try:
+            tried = _tried(written, table, given, quasi, k, counted)
+        except (InfeasibleError, InputError) as refused:
+            why_not = refused.said
     return Profile(
         table.records,
         tuple(
-            column_profile(cells[name], table.column(name), found.questions.get(name))
-            for name in table.names
+            ColumnProfile(
+                name,
+                _kind(one),
+                one.distinct,
+                one.records - one.filled,
+                _bars(one, table.column(name)),
+                found.questions.get(name),
+            )
+            for name, one in cells.items()
         ),
         found.read,
         None if dialect is None else asdict(dialect),
@@ -99,35 +109,31 @@ def _tried(
     quasi: Sequence[str],
     k: int,
     counted: list[CountedCandidate],
-) -> tuple[TakenForPeople | None, list[str]]:
-    """The release in which every row is a person, or why there is none. written: as it was read."""
-    try:
-        if policy is None:
-            asked = policy_of_frame(table, {}, {"quasi": list(quasi), "k": k, "other": "drop"})
-        else:
-            asked = _without_subject(policy)
-            table = original_table(written, asked)
-        bound, findings = bind(table, asked)
-        if bound is None:
-            raise InputError.from_findings(findings)
-        matrix, whole_table = bound.method_input()
-        classes, _ = find_classes(matrix, whole_table, bound.problem)
-    except (InfeasibleError, InputError) as refused:
-        return None, refused.said
+) -> TakenForPeople:
+    """The release in which every row is a person; raises InputError and InfeasibleError.
+
+    written: as it was read.
+    """
+    if policy is None:
+        asked = policy_of_frame(table, {}, {"quasi": list(quasi), "k": k, "other": "drop"})
+    else:
+        asked = _without_subject(policy)
+        table = original_table(written, asked)
+    bound, findings = bind(table, asked)
+    if bound is None:
+        raise InputError.from_findings(findings)
+    matrix, whole_table = bound.method_input()
+    classes, _ = find_classes(matrix, whole_table, bound.problem)
     kept = np.flatnonzero(~bound.encoded.suppressed)
     made = classes if isinstance(classes, Partition) else classes.partition(matrix)
-    labels, count = made.labels, made.count
-    hidden = [_people_by_class(labels, one.people[kept], count) for one in counted]
+    hidden = [_people_by_class(made.labels, one.people[kept], made.count) for one in counted]
     k = asked.required_k or k
-    return (
-        TakenForPeople(
-            k,
-            bound.problem.method_name,
-            count,
-            tuple(int((people < k).sum()) for people in hidden),
-            tuple(int(people.min(initial=len(labels))) for people in hidden),
-        ),
-        [],
+    return TakenForPeople(
+        k,
+        bound.problem.method_name,
+        made.count,
+        tuple(int((people < k).sum()) for people in hidden),
+        tuple(int(people.min(initial=len(made.labels))) for people in hidden),
     )
 
 
@@ -297,18 +303,6 @@ class Profile:
     def to_dict(self) -> dict[str, Any]:
         """All of it, as JSON can hold it."""
         return {"schema": SCHEMA, **asdict(self)}
-
-
-def column_profile(cells: ColumnCells, column: Column, question: str | None) -> ColumnProfile:
-    """One column. cells: of the same column."""
-    return ColumnProfile(
-        cells.name,
-        _kind(cells),
-        cells.distinct,
-        cells.records - cells.filled,
-        _bars(cells, column),
-        question,
-    )
 
 
 def _kind(cells: ColumnCells) -> str:

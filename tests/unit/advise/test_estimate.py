@@ -145,7 +145,7 @@ def test_the_invented_table_has_the_shape_that_was_asked_for():
 
 def test_the_process_of_its_own_says_what_it_measured(monkeypatch, capsys):
     monkeypatch.setattr(job, "measured_run", lambda shape, *sizes: RUN)
-    job.main(json.dumps(asdict(Shape(2)) | {"records": 400, "less_records": 300}))
+    job.main(json.dumps([asdict(Shape(2)), 400, 300]))
     said = capsys.readouterr().out
 
     def run(command, **rest):
