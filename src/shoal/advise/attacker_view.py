@@ -49,30 +49,26 @@ def attacker_view(
     return attacker_views(release, policy, original, trace=trace, progress=progress).of_row(row)
 
 
-class PreparedViews:
+class PreparedViews(AttackerViews):
     """A release whose rows are looked at one after the other; see `attacker_view`."""
-
-    def __init__(self, views: AttackerViews) -> None:
-        self._views = views
 
     def of_row(self, row: WhichRow) -> AttackerView:
         """The view of one row; raises InputError where there is no such row."""
-        views = self._views
         if row in (MOST_EXPOSED, MOST_DISTORTED):
-            if views.original.place is None:
+            if self.original.place is None:
                 raise InputError(
                     f"row '{row}': nobody knows which row of the release is whose; give a number,"
                     " the trace, or what 'publish' returned"
                 )
             is_exposed = row == MOST_EXPOSED
-            return views.of(views.most_exposed() if is_exposed else views.most_distorted())
-        rows = views.original.records
+            return self.of(self.most_exposed() if is_exposed else self.most_distorted())
+        rows = self.original.records
         if isinstance(row, bool) or not isinstance(row, Integral) or not 1 <= row <= rows:
             raise InputError(
                 f"row: is not in the table; give a number from 1 to {rows}, '{MOST_EXPOSED}' or"
                 f" '{MOST_DISTORTED}'"
             )
-        return views.of(int(row))
+        return self.of(int(row))
 
 
 def attacker_views(
@@ -89,7 +85,7 @@ def attacker_views(
     progress("reading the release")
     found = release.found if isinstance(release, Publication) else None
     if isinstance(found, Outcome):
-        return PreparedViews(_of_draft(found, policy, source))
+        return _of_draft(found, policy, source)
     if isinstance(release, Publication):
         release = release.data
     if isinstance(release, (str, Path)):
@@ -98,10 +94,10 @@ def attacker_views(
     else:
         released = published_table(table_of(release), policy)[0]
     rows = None if trace is None else rows_given(trace)
-    return PreparedViews(_of_table(released, policy, source, rows))
+    return _of_table(released, policy, source, rows)
 
 
-def _of_draft(found: Outcome, policy: Policy, source: Table) -> AttackerViews:
+def _of_draft(found: Outcome, policy: Policy, source: Table) -> PreparedViews:
     """A release of which it is known whose row is where."""
     draft, truth = found.draft, found.draft.truth
     if truth.original.records != source.records:
@@ -112,7 +108,7 @@ def _of_draft(found: Outcome, policy: Policy, source: Table) -> AttackerViews:
 
 def _of_table(
     released: Table, policy: Policy, source: Table, trace: np.ndarray | None
-) -> AttackerViews:
+) -> PreparedViews:
     """A release as its readers have it: without its trace, nobody knows whose row is where."""
     problem, truth, findings = bind_with_original(released, policy, source, trace)
     if problem is None or findings:
@@ -133,13 +129,13 @@ def _views(
     encoded: EncodedTable,
     policy: Policy,
     place: np.ndarray | None,
-) -> AttackerViews:
+) -> PreparedViews:
     """Everything as `AttackerViews` takes it. place: as of `OriginalRows`."""
     values = {one.attribute.name: one.value_of_code()[one.codes] for one in encoded.attributes}
     known = {column.name: source.column(column.name) for column in shown.columns}
     sensitive = {name: source.column(name) for name in shown.classes.sensitive}
     is_counted = place is not None or shown.classes.subjects is not None
-    return AttackerViews(
+    return PreparedViews(
         shown,
         {name: released.column(name) for name in sensitive},
         OriginalRows(known, values, sensitive, place),

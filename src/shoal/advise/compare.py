@@ -12,8 +12,9 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from threading import Thread
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 
@@ -24,8 +25,6 @@ from shoal.attacks.run.people import AttackedRelease
 from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.measure import measure
 from shoal.auditor.verdict import open_question_warnings
-from shoal.connectors import files
-from shoal.connectors.frames import Frame
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
@@ -36,7 +35,7 @@ from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
 from shoal.data.uncompiled import always
 from shoal.errors import InfeasibleError, InputError
-from shoal.policy.binding.files import read_original, table_given
+from shoal.policy.binding.files import Source, read_original, table_given
 from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import Problem
@@ -47,18 +46,8 @@ WARM_UP = 300  # records
 FEW_RECORDS = 1_000  # up to here plain Python costs a method less than a second, compiling several
 
 
-class Points(NamedTuple):
-    """What a comparison is asked beside the policy, as in `compare`."""
-
-    methods: Sequence[str] | None = None
-    ks: Sequence[int] | None = None
-    attack: bool = False
-    on_row: Callable[[Row], object] | None = None
-    skip: Collection[tuple[str, int]] = ()
-
-
 def compare(
-    frame: Frame,
+    frame: Source,
     policy: PolicyLike,
     methods: Sequence[str] | None = None,
     ks: Sequence[int] | None = None,
@@ -70,27 +59,29 @@ def compare(
 ) -> Comparison:
     """Every method at every k, each release measured as `publish` measures it; none is published.
 
-    methods: `name` or `name:parameter=value`, several parameters parted by colons; `["all"]` for
-    every one that publishes a table; by default about four that suit the policy. Its own method
-    keeps its parameters. ks: by default 5, 10, 25, 50 and the policy's. A promise that is broken
-    and a k that can't be reached are rows of the table, not errors; raises InputError for what
-    can't be read or asked. attack: also how much guessing, ends of intervals and lists of names
-    gain on each release. on_row: called with each row as it is measured; what it raises ends the
-    comparison. skip: labels of methods and ks that are measured already; `Comparison.joined` puts
-    the rest to them.
+    frame: or a file's path. methods: `name` or `name:parameter=value`, several parameters parted by
+    colons; `["all"]` for every one that publishes a table; by default about four that suit the
+    policy. Its own method keeps its parameters. ks: by default 5, 10, 25, 50 and the policy's. A
+    promise that is broken and a k that can't be reached are rows of the table, not errors; raises
+    InputError for what can't be read or asked. attack: also how much guessing, ends of intervals
+    and lists of names gain on each release. on_row: called with each row as it is measured; what it
+    raises ends the comparison. skip: labels of methods and ks that are measured already;
+    `Comparison.joined` puts the rest to them.
     """
     policy = Policy.of(policy)
-    for warning in open_question_warnings(policy):
-        warnings.warn(warning, stacklevel=2)
-    asked = Points(methods, ks, attack, on_row, skip)
-    return _compared(table_given(frame, policy), policy, asked, progress)
-
-
-def _compared(table: Table, policy: Policy, asked: Points, progress: Progress) -> Comparison:
-    methods, ks, attack, on_row, skip = asked
     policy.refuse_two_tables("compare")
+    # what is asked is judged before a large file is read
     policies = None if methods is None else with_methods(policy, methods)
     asked_ks = checked_ks(ks, policy)
+    sha256 = None
+    if isinstance(frame, (str, Path)):
+        progress("reading the table")
+        source = read_original(str(frame), policy)
+        table, sha256 = Table(source.frame), source.sha256
+    else:
+        for warning in open_question_warnings(policy):
+            warnings.warn(warning, stacklevel=2)
+        table = table_given(frame, policy)
     progress("checking the data against the policy")
     ground = _Ground.of(table, policy)
     if policies is None:
@@ -119,29 +110,9 @@ def _compared(table: Table, policy: Policy, asked: Points, progress: Progress) -
         ground.table.records,
         ground.people,
         quasi,
-        asked_k=policy.required_k,
+        sha256,
+        policy.required_k,
     )
-
-
-def compare_file(
-    input_path: str,
-    policy: Policy,
-    asked: Points,
-    output_path: str | None = None,
-    progress: Progress = no_progress,
-) -> Comparison:
-    """`compare` of a file; writes the comparison as JSON to `output_path`, if given."""
-    if asked.methods is not None:
-        with_methods(policy, asked.methods)  # what is asked is judged before a large file is read
-    checked_ks(asked.ks, policy)
-    progress("reading the table")
-    source = read_original(input_path, policy)
-    comparison = _compared(Table(source.frame), policy, asked, progress)
-    comparison = replace(comparison, sha256=source.sha256)
-    if output_path is not None:
-        with files.atomic_write(output_path) as draft:
-            draft.write_text(comparison.to_json())
-    return comparison
 
 
 # What is measured

@@ -62,12 +62,13 @@ def profile(
     found = LookedAt.of(written, options, "identify a person", progress)
     table, cells = found.table, found.cells
     counted = person_candidates(table, cells, found.guesses, found.answer)
+    candidates, people = zip(*counted, strict=True)
     tried: TakenForPeople | None = None
     why_not: list[str] = []
     if given is not None or quasi:
         progress("trying what happens if every row is taken for a person")
         try:
-            tried = _tried(written, table, given, quasi, k, counted)
+            tried = _tried(written, table, given, quasi, k, people)
         except (InfeasibleError, InputError) as refused:
             why_not = refused.said
     return Profile(
@@ -86,7 +87,7 @@ def profile(
         found.read,
         None if dialect is None else asdict(dialect),
         found.missing_values,
-        tuple(one.candidate for one in counted),
+        candidates,
         tried,
         tuple(why_not),
     )
@@ -108,7 +109,7 @@ def _tried(
     policy: Policy | None,
     quasi: Sequence[str],
     k: int,
-    counted: list[CountedCandidate],
+    people: Sequence[np.ndarray],
 ) -> TakenForPeople:
     """The release in which every row is a person; raises InputError and InfeasibleError.
 
@@ -126,14 +127,14 @@ def _tried(
     classes, _ = find_classes(matrix, whole_table, bound.problem)
     kept = np.flatnonzero(~bound.encoded.suppressed)
     made = classes if isinstance(classes, Partition) else classes.partition(matrix)
-    hidden = [_people_by_class(made.labels, one.people[kept], made.count) for one in counted]
+    hidden = [_people_by_class(made.labels, one[kept], made.count) for one in people]
     k = asked.required_k or k
     return TakenForPeople(
         k,
         bound.problem.method_name,
         made.count,
-        tuple(int((people < k).sum()) for people in hidden),
-        tuple(int(people.min(initial=len(made.labels))) for people in hidden),
+        tuple(int((one < k).sum()) for one in hidden),
+        tuple(int(one.min(initial=len(made.labels))) for one in hidden),
     )
 
 
@@ -350,21 +351,16 @@ class Candidate:
     is_profile: bool = False
 
 
-@dataclass(frozen=True)
-class CountedCandidate:
-    """With (n,) whose row it is, numbered densely; rows without a value are people of their own."""
-
-    candidate: Candidate
-    people: np.ndarray
-
-
 def person_candidates(
     table: Table,
     columns: Mapping[str, ColumnCells],
     guesses: Mapping[str, Guess],
     answer: Answer,
-) -> list[CountedCandidate]:
-    """The likeliest first, every row last. guesses: as `with_one_subject` leaves them."""
+) -> list[tuple[Candidate, np.ndarray]]:
+    """The likeliest first, every row last, each with (n,) whose row it is, numbered densely.
+
+    guesses: as `with_one_subject` leaves them. Rows without a value are people of their own.
+    """
     said = {one.columns: one for one in answer.candidates}
     proposed = [(name,) for name, guess in guesses.items() if guess.role == "subject"]
     found = [
@@ -373,7 +369,7 @@ def person_candidates(
     ]
     rows = table.records
     every = Candidate((), rows, rows, 0, 0, min(rows, 1))
-    return [*found, CountedCandidate(every, np.arange(rows, dtype=np.int32))]
+    return [*found, (every, np.arange(rows, dtype=np.int32))]
 
 
 def _counted(
@@ -381,7 +377,7 @@ def _counted(
     names: tuple[str, ...],
     columns: Mapping[str, ColumnCells],
     said: PersonCandidate | None,
-) -> CountedCandidate:
+) -> tuple[Candidate, np.ndarray]:
     """A candidate in counts. said: what the answer says of it; None where its name alone does."""
     has_value = np.ones(table.records, dtype=bool)
     codes = {}
@@ -407,4 +403,4 @@ def _counted(
         said is None or said.is_named,
         said is not None and said.is_profile,
     )
-    return CountedCandidate(candidate, people)
+    return candidate, people
