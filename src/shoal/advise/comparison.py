@@ -45,6 +45,11 @@ class Row:
         """Whether every promise holds on the release; None where there is none."""
         return None if self.certificate is None else self.certificate.holds
 
+    @property
+    def measured(self) -> Mapping[str, Any]:
+        """The certificate; empty where there is no release."""
+        return self.certificate or {}
+
     def score(self, name: str) -> float | None:
         """A measure of utility or risk; None where it does not apply."""
         if self.certificate is None:
@@ -64,9 +69,8 @@ class Row:
 
     def as_dict(self) -> dict[str, Any]:
         """All figures by name; the same names in every row."""
-        measured: Any = self.certificate or {}
+        measured = self.measured
         sizes = measured.get("classes", {})
-        records = measured.get("records", {})
         return {
             "label": self.label,
             "method": self.method,
@@ -79,7 +83,7 @@ class Row:
             "least_class": sizes.get("min"),
             "mean_class": sizes.get("mean"),
             "max_class": sizes.get("max"),
-            "suppressed": records.get("suppressed"),
+            "suppressed": measured.get("records", {}).get("suppressed"),
             "promises": measured.get("promises", []),
             "faults": measured.get("faults"),
             "seconds": self.seconds,

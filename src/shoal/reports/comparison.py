@@ -114,10 +114,8 @@ class Curves:
 
 def _crowd(row: Row) -> float | None:
     """Discernibility, in multiples of k records for every record."""
-    discernibility = row.score("discernibility")
-    if discernibility is None or row.certificate is None:
-        return None
-    return discernibility / row.certificate["records"]["out"] / row.k
+    found = row.score("discernibility")
+    return None if found is None else found / row.measured["records"]["out"] / row.k
 
 
 def _mean_risk(row: Row) -> float | None:

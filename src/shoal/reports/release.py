@@ -45,7 +45,7 @@ from shoal.reports.pages import (
     render_template,
     write_page,
 )
-from shoal.reports.text import downstream_sentences, explanation_sentences
+from shoal.reports.text import MEASURES, downstream_sentences, explanation_sentences
 
 
 def write_report(found: Found, policy: Policy, path: Path, heading: Heading | None = None) -> None:
@@ -210,11 +210,8 @@ def _journalist(certificate: Certificate) -> str:
 # What it cost
 
 
-MEASURES = {
-    "gcp": gettext(
-        "Global certainty penalty: how much of its attribute's domain a published cell"
-        " leaves open, on average. 0 % is the original, 100 % is nothing."
-    ),
+LESS = gettext("Lower is better.")
+MEANINGS = MEASURES | {
     "generalized_loss": gettext(
         "gcp, against the range that occurs in the release instead of the declared domain."
     ),
@@ -222,17 +219,8 @@ MEASURES = {
         "Every record counts the records that can't be distinguished from it; a suppressed"
         " one counts the whole table. Lower is better."
     ),
-    "average_class_size": gettext(
-        "Mean class size, divided by the k asked for. 1 is the best possible."
-    ),
-    "classification": gettext(
-        "Records that don't have the most frequent value of their class in the column to be"
-        " predicted. Lower is better."
-    ),
-    "squared_error": gettext(
-        "Sum of squares that is lost when every numeric quasi-identifier is replaced by the"
-        " mean of its class. Lower is better."
-    ),
+    "classification": f"{MEASURES['classification']} {LESS}",
+    "squared_error": f"{MEASURES['squared_error']} {LESS}",
     "squared_error_normalised": gettext(
         "squared_error per record, each attribute divided by its standard deviation."
     ),
@@ -254,7 +242,7 @@ def _measure(name: str, score: float | None) -> tuple[str, str, str]:
     return (
         name,
         gettext("does not apply") if score is None else text,
-        MEASURES.get(name) or stated.strip().split("\n")[0],
+        MEANINGS.get(name) or stated.strip().split("\n")[0],
     )
 
 

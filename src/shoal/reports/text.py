@@ -362,6 +362,28 @@ def table_lines(rows: Sequence[Sequence[str]], left: int) -> list[str]:
     ]
 
 
+# What measures of utility mean, in tables and reports.
+
+
+MEASURES = {
+    "gcp": gettext(
+        "Global certainty penalty: how much of its attribute's domain a published cell"
+        " leaves open, on average. 0 % is the original, 100 % is nothing."
+    ),
+    "average_class_size": gettext(
+        "Mean class size, divided by the k asked for. 1 is the best possible."
+    ),
+    "classification": gettext(
+        "Records that don't have the most frequent value of their class in the column to be"
+        " predicted."
+    ),
+    "squared_error": gettext(
+        "Sum of squares that is lost when every numeric quasi-identifier is replaced by the"
+        " mean of its class."
+    ),
+}
+
+
 # What several releases give away together, in sentences.
 
 
