@@ -16,7 +16,7 @@ A report is a publication, too, so what it may show of the original follows one 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -185,7 +185,7 @@ class _Safe:
     def _labels(self, levels: Iterator[_Level], leaves: int, by_size: bool) -> Distribution:
         """Bars at the finest level that shows nearly everything."""
         after = self._spread_over_leaves(leaves)
-        records, people = self._by_leaf(leaves)
+        records, people = self._by_place(leaves, lambda values: values.astype(np.int64))
         best = max(
             (self._bars(level, after, records, people) for level in levels),
             key=lambda bars: bars.coverage,
@@ -198,17 +198,8 @@ class _Safe:
         if after[others].sum() > 0 or people[others].sum() >= self.least:
             labels.append(OTHERS)
             bars.append(others)
-        heights = [after[members].sum() for members in bars]
         before = [self._rounded(records[members].sum(), people[members].sum()) for members in bars]
-        no_value, lacking = self._without_value()
-        if no_value or lacking > 0:
-            labels.append(NO_VALUE)
-            heights.append(no_value)
-            before.append(lacking)
-        known = None if self.original is None else np.array(before, dtype=np.float64)
-        return Distribution(
-            self.column.name, tuple(labels), None, known, np.array(heights, dtype=np.float64)
-        )
+        return self._shown_with(labels, None, before, [after[members].sum() for members in bars])
 
     def _bars(
         self, level: _Level, after: np.ndarray, records: np.ndarray, people: np.ndarray
@@ -252,13 +243,16 @@ class _Safe:
             spread[span // leaves : span % leaves + 1] += weight
         return spread
 
-    def _by_leaf(self, leaves: int) -> tuple[np.ndarray, np.ndarray]:
+    def _by_place(
+        self, count: int, place_of: Callable[[np.ndarray], np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Records and people of the original in each leaf or interval; zeros without one."""
         if self.original is None:
-            return np.zeros(leaves), np.zeros(leaves)
-        where = self.original.values.astype(np.int64)
+            return np.zeros(count), np.zeros(count)
+        place = place_of(self.original.values)
         return (
-            np.bincount(where, weights=self.original.records[:-1], minlength=leaves),
-            np.bincount(where, weights=self.original.people[:-1], minlength=leaves),
+            np.bincount(place, weights=self.original.records[:-1], minlength=count),
+            np.bincount(place, weights=self.original.people[:-1], minlength=count),
         )
 
     # Numbers
@@ -273,33 +267,18 @@ class _Safe:
             (lo == np.rint(lo)).all() and (hi == np.rint(hi)).all() and np.abs(hi).max() < 2**52
         )
         edges = round_edges(float(lo.min()), float(hi.max()), whole)
-        records, people = self._by_interval(edges)
-        edges, bins = self._merged(edges, people)
-        after = spread_over_intervals(lo, hi + whole, weights, edges)
-        before = [self._rounded(records[part].sum(), people[part].sum()) for part in bins]
-        labels = [interval_text(low, high, whole) for low, high in pairwise(edges)]
-        no_value, lacking = self._without_value()
-        if no_value or lacking > 0:
-            labels.append(NO_VALUE)
-            before.append(lacking)
-            after = np.append(after, no_value)
-        known = None if self.original is None else np.array(before, dtype=np.float64)
-        return Distribution(self.column.name, tuple(labels), edges, known, after, hidden)
-
-    def _by_interval(self, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Records and people of the original in every interval; what lies outside counts to the
-        ends.
-        """
         count = len(edges) - 1
-        if self.original is None:
-            return np.zeros(count), np.zeros(count)
-        place = np.clip(
-            np.searchsorted(edges, self.original.values, side="right") - 1, 0, count - 1
-        )
-        return (
-            np.bincount(place, weights=self.original.records[:-1], minlength=count),
-            np.bincount(place, weights=self.original.people[:-1], minlength=count),
-        )
+
+        def interval_of(values: np.ndarray) -> np.ndarray:
+            """What lies outside counts to the ends."""
+            return np.clip(np.searchsorted(edges, values, side="right") - 1, 0, count - 1)
+
+        records, people = self._by_place(count, interval_of)
+        merged, bins = self._merged(edges, people)
+        after = spread_over_intervals(lo, hi + whole, weights, merged)
+        before = [self._rounded(records[part].sum(), people[part].sum()) for part in bins]
+        labels = [interval_text(low, high, whole) for low, high in pairwise(merged)]
+        return self._shown_with(labels, merged, before, after.tolist(), hidden)
 
     def _merged(self, edges: np.ndarray, people: np.ndarray) -> tuple[np.ndarray, list[slice]]:
         """Neighbouring intervals with too few people as one, as few of them as it takes.
@@ -323,14 +302,25 @@ class _Safe:
     def _rounded(self, records: float, people: float) -> float:
         return float(np.rint(records / self.least) * self.least) if people >= self.least else np.nan
 
-    def _without_value(self) -> tuple[float, float]:
-        """Records without a value in the release, and in the original as they may be shown."""
-        after = float(self.shown[np.isnan(self.column.lo)].sum())
-        if self.original is None:
-            return after, np.nan
-        return after, self._rounded(
-            float(self.original.records[-1]), float(self.original.people[-1])
-        )
+    def _shown_with(
+        self,
+        labels: list[str],
+        edges: np.ndarray | None,
+        before: list[float],
+        after: list[float],
+        hidden: int = 0,
+    ) -> Distribution:
+        """These bars, and one more of the records without a value where there are any."""
+        no_value, lacking = float(self.shown[np.isnan(self.column.lo)].sum()), np.nan
+        known = None
+        if self.original is not None:
+            lacking = self._rounded(self.original.records[-1], self.original.people[-1])
+        if no_value or lacking > 0:
+            labels, before, after = [*labels, NO_VALUE], [*before, lacking], [*after, no_value]
+        if self.original is not None:
+            known = np.array(before, dtype=np.float64)
+        heights = np.array(after, dtype=np.float64)
+        return Distribution(self.column.name, tuple(labels), edges, known, heights, hidden)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from shoal.policy.policy import PolicyLike
 from shoal.reports import pages
 from shoal.reports.attacks import attack_section, worst_of
 from shoal.reports.in_short import in_short
+from shoal.reports.pages import percent_text
 
 JSON = ".json"
 
@@ -224,13 +225,12 @@ def _sentences(content: Mapping[str, Any]) -> Iterator[str]:
     for name, words in (("max", gettext("at most")), ("mean", gettext("on average"))):
         limit = content["threshold"][name]
         if limit["within"] is not None:
-            is_within = "within" if limit["within"] else "above"
             yield gettext(
                 "Accepted risk, {words}: {accepted}; the release is {is_within} that, with"
                 " {residual}.",
                 words=words,
                 accepted=share(limit["accepted"]),
-                is_within=is_within,
+                is_within="within" if limit["within"] else "above",
                 residual=share(limit["residual"]),
             )
 
@@ -253,13 +253,9 @@ def _risk_of_all(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     certificate = content["certificate"]
     together = certificate.get("together") or {}
     alone, people = together.get("alone_if_known"), together.get("people")
-    if (
-        alone is not None
-        and people
-        and any(
-            column.get("alone_if_known") is not None for column in certificate.get("columns") or []
-        )
-    ):
+    columns = certificate.get("columns") or []
+    is_known = any(column.get("alone_if_known") is not None for column in columns)
+    if alone is not None and people and is_known:
         words = gettext("People alone, if the columns that no promise covers are known too")
         yield {"words": words, "before": "", "after": share(alone / people), "accepted": ""}
 
@@ -316,20 +312,17 @@ def _answers(
 def _profiles(found: Dossier, certificate: Certificate) -> Iterator[dict[str, Any]]:
     for profile in found.profiles:
         fields = [one for one in found.content["clauses"] if one["profile"] == profile.name]
-        clauses = [
-            {
-                "clause": clause.clause,
-                "about": clause.about,
-                **{
-                    state: [
-                        f"{gettext(field_words(one['field']))}{_found(certificate, one['field'])}"
-                        for one in fields
-                        if (one["clause"], one["state"]) == (clause.clause, state)
-                    ]
-                    for state in (ANSWERED, OPEN)
-                },
-            }
+        words = {
+            (clause.clause, state): [
+                f"{gettext(field_words(one['field']))}{_found(certificate, one['field'])}"
+                for one in fields
+                if (one["clause"], one["state"]) == (clause.clause, state)
+            ]
             for clause in profile.clauses
+            for state in (ANSWERED, OPEN)
+        }
+        clauses = [
+            (one, words[one.clause, ANSWERED], words[one.clause, OPEN]) for one in profile.clauses
         ]
         still = sum(one["state"] == OPEN for one in fields)
         yield {"profile": profile, "clauses": clauses, "open": still}
@@ -343,13 +336,7 @@ def _found(certificate: Certificate, field: str) -> str:
 
 def share(value: float | None) -> str:
     """A share in per cent; a dash where it is not known."""
-    if value is None:
-        return "–"
-    return f"{100 * value:.2g} %" if 0 < value < 0.01 else f"{100 * value:.1f} %"
-
-
-def _number(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return "–" if value is None else percent_text(value)
 
 
 def _text(value: Any) -> str:
