@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from shoal.advise.proposal.matching import hierarchy_files, with_hierarchies
+from shoal.advise.risk import singled_out, value_keys
 from shoal.connectors.frames import Frame
 from shoal.data.column_words import is_no_header, looks_like_data
 from shoal.data.person.decision import Answer, asks_who, question_in_words, who_is_a_person
@@ -28,7 +29,6 @@ from shoal.policy.model import ReadOptions
 from shoal.policy.parameters import build
 from shoal.policy.proposal.cells import ColumnCells, as_read, notation_in
 from shoal.policy.proposal.roles import IS_IT_KNOWN, Guess, guess_of, with_one_subject
-from shoal.privacy.table_risk import singled_out, value_keys
 
 
 def propose(frame: Frame, k: int = 10) -> str:

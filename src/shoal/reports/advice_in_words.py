@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from shoal.advise.profile import Candidate, Profile, TakenForPeople
-from shoal.advise.proposal.matching import HierarchyMatch
-from shoal.advise.propose import Order, Proposal, ProposedColumn, share_text
+from shoal.advise.propose import share_text
 from shoal.data.findings import some_named
 from shoal.data.printable import printable
 from shoal.data.room import size_text
-from shoal.data.run_cost import Estimate
-from shoal.privacy.attacker_view import AttackerView, Learnt
-from shoal.privacy.table_risk import Risk
 from shoal.reports.text import counted_text, table_lines
-from shoal.streams.stream_status import StreamStatus
-from shoal.utility.marginal import Marginal
+
+if TYPE_CHECKING:
+    from shoal.advise.attacker_view import AttackerView, Learnt
+    from shoal.advise.estimate import Estimate
+    from shoal.advise.marginal import Marginal
+    from shoal.advise.profile import Candidate, Profile, TakenForPeople
+    from shoal.advise.proposal.matching import HierarchyMatch
+    from shoal.advise.propose import Order, Proposal, ProposedColumn
+    from shoal.advise.risk import Risk
+    from shoal.streams.stream_status import StreamStatus
 
 MOST_VALUES = 5
 

@@ -139,8 +139,8 @@ def _size(key: str) -> Callable[[Row], str]:
 
 def _promises(comparison: Comparison) -> list[FigureColumn]:
     """One column per promise of the policy; they come in the same order in every certificate."""
-    asked = next((row.measured["promises"] for row in comparison.releases), [])
-    return [_promise(i, title) for i, title in enumerate(promise_titles(asked))]
+    promises = (row.measured["promises"] for row in comparison.releases)
+    return [_promise(i, title) for i, title in enumerate(promise_titles(next(promises, [])))]
 
 
 def _promise(place: int, title: str) -> FigureColumn:

@@ -160,7 +160,7 @@ class Looks:
 
     def look_risk(self, table: str, policy: Answer, base: str) -> Answer:
         """How many are alone, and what each column gives away."""
-        from shoal.advise.profile import risk
+        from shoal.advise.risk import risk
 
         asked, frame = self._asked(table, policy, base)
         return risk(frame, asked).to_dict()

@@ -9,18 +9,20 @@ import pytest
 
 import shoal
 from shoal.advise import estimate as job
-from shoal.advise.estimate import Shape, measured_run, run_apart
-from shoal.data.room import size_text
-from shoal.data.run_cost import (
+from shoal.advise.estimate import (
     CUT,
     MeasuredRun,
+    Shape,
     StageCost,
     cut_speed_up,
     growth,
+    measured_run,
     memory_of,
+    run_apart,
     stages_of,
     wall_seconds,
 )
+from shoal.data.room import size_text
 from shoal.errors import InputError
 from shoal.reports.advice_in_words import duration, estimate_lines
 
