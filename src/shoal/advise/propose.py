@@ -342,11 +342,6 @@ class ProposedColumn:
         return question_in_words(self.settings.get("ask"))
 
     @property
-    def asks_who(self) -> bool:
-        """Whether somebody has to say here who is one person."""
-        return asks_who(self.settings.get("ask"))
-
-    @property
     def why(self) -> str:
         """The reason on one line, with both shares."""
         reason = " ".join(self.reason.split())
@@ -384,7 +379,7 @@ class Proposal:
     @property
     def asks_who(self) -> bool:
         """Whether somebody has to say who is one person."""
-        return any(column.asks_who for column in self.columns)
+        return any(asks_who(column.settings.get("ask")) for column in self.columns)
 
     @property
     def unit(self) -> str:

@@ -205,13 +205,11 @@ def question_lines(proposal: Proposal) -> list[str]:
     lines = []
     questions = proposal.questions
     if questions:
-        count = len(questions)
-        lines.append(
-            "1 open question; answer it and delete its 'ask', or nothing is published:"
-            if count == 1
-            else f"{count} open questions; answer them and delete each 'ask', or nothing is"
-            " published:"
+        answer = (
+            "answer it and delete its" if len(questions) == 1 else "answer them and delete each"
         )
+        count = counted_text(len(questions), "open question")
+        lines.append(f"{count}; {answer} 'ask', or nothing is published:")
         lines += [f"  {_one_line(name)}: {_one_line(ask)}" for name, ask in questions.items()]
     if proposal.subject is None and not proposal.asks_who:
         lines.append(NO_SUBJECT)
@@ -314,9 +312,8 @@ def _written(profile: Profile) -> str:
 def _candidate(candidate: Candidate) -> str:
     if not candidate.columns:
         return f"every row: {counted_text(candidate.people, 'person', 'people')}"
-    people = counted_text(candidate.people, "person", "people")
-    if candidate.is_profile:
-        people = counted_text(candidate.people, "profile")
+    words = ("profile",) if candidate.is_profile else ("person", "people")
+    people = counted_text(candidate.people, *words)
     text = (
         f"{' + '.join(candidate.columns)}: {people},"
         f" {candidate.repeated:,} of them with several rows, {candidate.most_rows:,} at most"

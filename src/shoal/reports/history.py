@@ -70,26 +70,14 @@ def _content(found: LedgerAudit) -> dict[str, Any]:
         "found": found,
         "lines": ledger_in_short(found),
         "unit": unit(found.releases[0].certificate) if found.releases else UNITS[UNKNOWN],
-        "releases": [_release(release) for release in found.releases],
+        "releases": [
+            (release, release.certificate, {one.check: one for one in release.findings})
+            for release in found.releases
+        ],
         "checks": {check: CHECKS[check] for check in CHECKS if check in checks},
         "broken": [one for release in found.releases for one in history_sentences(release)],
         "charts": list(_charts(found.releases)) if len(found.releases) > 1 else [],
         **({"attacks": []} if found.attacked is None else attack_section(found.attacked)),
-    }
-
-
-def _release(release: ReleaseAudit) -> dict[str, Any]:
-    c = release.certificate
-    loss = c["utility"]["gcp"]
-    return {
-        "number": f"{release.number:04d}",
-        "covers": c["covers"],
-        "records": c["records"]["out"],
-        "returning_people": release.returning_people,
-        "classes": c["classes"],
-        "loss": "–" if loss is None else f"{100 * loss:.2f} %",
-        "promises": c["promises"],
-        "findings": {finding.check: finding for finding in release.findings},
     }
 
 

@@ -20,7 +20,6 @@ from shoal.data.printable import readable
 from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.truth import Truth
-from shoal.policy.loading import as_yaml
 from shoal.policy.policy import Policy
 from shoal.tables.draft import Outcome
 
@@ -112,11 +111,6 @@ def measured_of(found: Found, policy: Policy) -> Measured:
     assert isinstance(found, Outcome)
     draft = found.draft
     return Measured(certificate, release, draft.problem.schema, policy, draft.truth, draft.reasons)
-
-
-def policy_text(policy: Policy) -> str:
-    """The policy as YAML that can be used again, overrides of the command line included."""
-    return as_yaml(policy.model.model_dump(mode="json", exclude_unset=True))
 
 
 def number_text(value: object) -> str:

@@ -21,6 +21,7 @@ from shoal.data.language import gettext, ngettext
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Kind, Role, Shown
 from shoal.policy import registry
+from shoal.policy.loading import as_yaml
 from shoal.policy.policy import Policy
 from shoal.reports import charts
 from shoal.reports.attacks import attack_section
@@ -41,7 +42,6 @@ from shoal.reports.pages import (
     measured_of,
     number_text,
     percent_text,
-    policy_text,
     render_template,
     write_page,
 )
@@ -78,7 +78,6 @@ def _content(measured: Measured, heading: Heading) -> dict[str, Any]:
         "lines": in_short(certificate),
         "promises": [_promise(promise) for promise in certificate["promises"]],
         "faults": faults if "uncovered" in faults else None,
-        "kept": faults.get("not_removed", 0),
         "quasi": [a.name for a in schema.quasi],
         "open_columns": listed(
             [
@@ -108,9 +107,8 @@ def _content(measured: Measured, heading: Heading) -> dict[str, Any]:
         "explanation": explanation and list(explanation_sentences(explanation)),
         "limits": list(limits(measured)),
         "command": _command(measured),
-        "policy": policy_text(measured.policy),
+        "policy": as_yaml(measured.policy.model.model_dump(mode="json", exclude_unset=True)),
         "method": _method(certificate),
-        "certificate_text": certificate.to_json(),
     }
 
 
