@@ -33,7 +33,7 @@ _PUBLIC = {
         "Profile",
         "profile",
     ),
-    "shoal.advise.proposal.matching": (
+    "shoal.advise.matching": (
         "HierarchyMatch",
         "match_hierarchies",
     ),
@@ -131,11 +131,11 @@ if TYPE_CHECKING:
     from shoal.advise.marginal import Marginal as Marginal
     from shoal.advise.marginal import lattice_walk as lattice_walk
     from shoal.advise.marginal import marginal as marginal
+    from shoal.advise.matching import HierarchyMatch as HierarchyMatch
+    from shoal.advise.matching import match_hierarchies as match_hierarchies
     from shoal.advise.methods import methods as methods
     from shoal.advise.profile import Profile as Profile
     from shoal.advise.profile import profile as profile
-    from shoal.advise.proposal.matching import HierarchyMatch as HierarchyMatch
-    from shoal.advise.proposal.matching import match_hierarchies as match_hierarchies
     from shoal.advise.propose import Proposal as Proposal
     from shoal.advise.propose import propose as propose
     from shoal.advise.propose import propose_policy as propose_policy

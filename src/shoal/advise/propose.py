@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.advise.proposal.matching import hierarchy_files, with_hierarchies
+from shoal.advise.matching import hierarchy_files, with_hierarchies
 from shoal.advise.risk import singled_out, value_keys
 from shoal.connectors.frames import Frame
 from shoal.data.column_words import is_no_header, looks_like_data

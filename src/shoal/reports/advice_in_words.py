@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from shoal.advise.attacker_view import AttackerView, Learnt
     from shoal.advise.estimate import Estimate
     from shoal.advise.marginal import Marginal
+    from shoal.advise.matching import HierarchyMatch
     from shoal.advise.profile import Candidate, Profile, TakenForPeople
-    from shoal.advise.proposal.matching import HierarchyMatch
     from shoal.advise.propose import Order, Proposal, ProposedColumn
     from shoal.advise.risk import Risk
     from shoal.streams.stream_status import StreamStatus

@@ -274,7 +274,7 @@ class Looks:
 
     def look_match(self, table: str, policy: Answer, base: str, folder: str) -> Answer:
         """Which table of a folder fits which column, by values."""
-        from shoal.advise.proposal.matching import match_hierarchies
+        from shoal.advise.matching import match_hierarchies
 
         asked, frame = self._asked(table, policy, base)
         found = match_hierarchies(frame, folder, asked)
