@@ -69,8 +69,7 @@ class Row:
 
     def as_dict(self) -> dict[str, Any]:
         """All figures by name; the same names in every row."""
-        measured = self.measured
-        sizes = measured.get("classes", {})
+        measured, sizes = self.measured, self.measured.get("classes", {})
         return {
             "label": self.label,
             "method": self.method,
@@ -278,13 +277,11 @@ def _seconds(row: Row) -> float:
 
 def _least(best: Row, others: Sequence[Row]) -> str:
     if not others:
-        lost = _percent(best.loss)
-        return f"it alone keeps every promise, and loses {lost} of the detail"
-    following = others[0]
+        return f"it alone keeps every promise, and loses {_percent(best.loss)} of the detail"
     return (
         f"of {len(others) + 1} methods that keep every promise it loses least,"
-        f" {_percent(best.loss)} of the detail; next is {following.label} with"
-        f" {_percent(following.loss)}"
+        f" {_percent(best.loss)} of the detail; next is {others[0].label} with"
+        f" {_percent(others[0].loss)}"
     )
 
 

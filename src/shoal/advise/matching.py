@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -107,10 +107,9 @@ def _match(
 ) -> HierarchyMatch:
     try:
         paths = read_paths(path, encoding=encoding)
+        findings, leaves = [one.message for one in diagnose(paths)], leaves_of(paths)
     except InputError as unreadable:
-        return HierarchyMatch(path.name, None, (), 0, 0, tuple(unreadable.said), False)
-    findings = [finding.message for finding in diagnose(paths)]
-    leaves = leaves_of(paths)
+        findings, leaves = unreadable.said, None
     if leaves is None:
         return HierarchyMatch(path.name, None, (), 0, 0, tuple(findings), False)
     covered = [_coverage(name, *known, leaves) for name, known in cells.items()]
@@ -150,7 +149,7 @@ def _with_rivals(match: HierarchyMatch, found: Sequence[HierarchyMatch]) -> Hier
         if other is not match
         and any(one.column == own.column and one.rows == own.rows for one in other.fits)
     )
-    return HierarchyMatch(**{**vars(match), "also_fits": rivals})
+    return replace(match, also_fits=rivals)
 
 
 # Hierarchy files of a folder, matched to columns by their names and by what they list.
@@ -247,7 +246,11 @@ def _with_hierarchy(
     if len(whole) > 1:
         questions.append(WHICH.format(" or ".join(_relative(file.path, base) for file in whole)))
     elif not whole and named:
-        questions.append(_lack(named[0], column, base))
+        path = _relative(named[0].path, base)
+        lack = FAULTY.format(path)
+        if named[0].leaves is not None:
+            lack = GAPS.format(path, named[0].gaps(column), column.distinct)
+        questions.append(lack)
     chosen = (whole or named)[:1]
     if not chosen:
         return guess
@@ -259,13 +262,6 @@ def _with_hierarchy(
         guess.questions,
     )
     return found.asking(*questions)
-
-
-def _lack(file: HierarchyFile, column: ColumnCells, base: Path) -> str:
-    path = _relative(file.path, base)
-    if file.leaves is None:
-        return FAULTY.format(path)
-    return GAPS.format(path, file.gaps(column), column.distinct)
 
 
 def _relative(path: Path, base: Path) -> str:
