@@ -223,28 +223,38 @@ def warm_up(trial: Trial, progress: Progress) -> None:
 @contextmanager
 def _helped(trial: Trial, waiting: Sequence[Problem]) -> Iterator[None]:
     """Starts the second process when something is compiled while other methods still wait."""
-    from numba.core import event
-
     helpers: list[subprocess.Popen[bytes]] = []
+    may_start = cores.threads() > 1 and not getattr(sys, "frozen", False)
 
-    class Compiling(event.Listener):
-        is_first = cores.threads() > 1 and not getattr(sys, "frozen", False)
-
-        def on_start(self, event: object) -> None:
-            if self.is_first and waiting:
-                self.is_first = False
-                with suppress(OSError, pickle.PicklingError, AttributeError, TypeError):
-                    helpers.append(_start(pickle.dumps(trial)))  # at worst, nobody helps
-
-        def on_end(self, event: object) -> None: ...
+    def start() -> None:
+        nonlocal may_start
+        if may_start and waiting:
+            may_start = False
+            with suppress(OSError, pickle.PicklingError, AttributeError, TypeError):
+                helpers.append(_start(pickle.dumps(trial)))  # at worst, nobody helps
 
     try:
-        with event.install_listener("numba:compile", Compiling()):
+        with on_compiling(start):
             yield
     finally:
         for helper in helpers:
             helper.kill()
             helper.wait()
+
+
+@contextmanager
+def on_compiling(call: Callable[[], None]) -> Iterator[None]:
+    """Calls whenever Numba compiles a function; what is on disk already is not compiled."""
+    from numba.core import event
+
+    class Compiling(event.Listener):
+        def on_start(self, event: object) -> None:
+            call()
+
+        def on_end(self, event: object) -> None: ...
+
+    with event.install_listener("numba:compile", Compiling()):
+        yield
 
 
 def _start(trial: bytes) -> subprocess.Popen[bytes]:

@@ -232,15 +232,7 @@ def attacks_chart(
         axes.set_xlim(0, 100)
         axes.set_xlabel(gettext("% of people or of trials"))
         axes.grid(axis="x")
-        axes.legend(
-            loc="lower right",
-            bbox_to_anchor=(1.0, 1.0),
-            ncols=3,
-            borderaxespad=0,
-            handlelength=1.0,
-            columnspacing=1.0,
-            labelcolor=INK,
-        )
+        _legend(axes, "lower right", 1.0, ncols=3, handlelength=1.0, columnspacing=1.0)
 
     said = "; ".join(f"{name}: {parts[0][0]:.1f} %" for name, parts in bars if parts[0])
     return Chart(gettext("Attacks"), said, 0.9 + 0.36 * len(bars), draw)
@@ -275,7 +267,7 @@ def labels_chart(
         else:
             axes.barh(places - 0.2, np.nan_to_num(before), 0.36, color=BEFORE, label=ORIGINAL)
             axes.barh(places + 0.2, after, 0.36, color=AFTER, label=RELEASE)
-            _legend(axes)
+            _legend(axes, "lower left", 0, ncols=2, borderpad=0.2, handlelength=1.3)
         _name_rows(axes, labels)
         axes.set_xlim(left=0)
         axes.set_xlabel(gettext("% of the records"))
@@ -314,7 +306,7 @@ def intervals_chart(
             label=RELEASE,
         )
         if before is not None:
-            _legend(axes)
+            _legend(axes, "lower left", 0, ncols=2, borderpad=0.2, handlelength=1.3)
         axes.set_ylim(bottom=0)
         axes.set_xlabel(title)
         axes.set_ylabel(
@@ -361,16 +353,9 @@ def _name_rows(axes: Axes, names: Sequence[str], lines: int = 1) -> None:
     axes.spines["left"].set_visible(False)
 
 
-def _legend(axes: Axes) -> None:
-    axes.legend(
-        loc="lower left",
-        bbox_to_anchor=(0, 1.0),
-        ncols=2,
-        borderaxespad=0,
-        borderpad=0.2,
-        handlelength=1.3,
-        labelcolor=INK,
-    )
+def _legend(axes: Axes, loc: str, x: float, **spaces: Any) -> None:
+    """The names of what is drawn, above the axes. loc: the corner that stands at x."""
+    axes.legend(loc=loc, bbox_to_anchor=(x, 1.0), borderaxespad=0, labelcolor=INK, **spaces)
 
 
 def _wrapped(name: str, lines: int) -> str:

@@ -65,7 +65,8 @@ def _protected(certificate: Certificate) -> Iterator[str]:
     if certificate.get("presence"):
         yield from _in_two_tables(certificate)
     together = certificate.get("together") or {}
-    if together.get("min") is not None and any(p["attributes"] for p in _of_k(certificate)):
+    is_apart = any(p["model"] == K_ANONYMITY and p["attributes"] for p in certificate["promises"])
+    if together.get("min") is not None and is_apart:
         yield _all_together(together, unit(certificate))
     for promise in certificate["promises"]:
         if not promise["holds"]:
@@ -81,10 +82,6 @@ def _protected(certificate: Certificate) -> Iterator[str]:
             yield _of_sensitive(promise)
     if certificate.get("beside"):
         yield _beside(certificate["beside"])
-
-
-def _of_k(certificate: Certificate) -> list[Mapping[str, Any]]:
-    return [promise for promise in certificate["promises"] if promise["model"] == K_ANONYMITY]
 
 
 def _all_together(found: Mapping[str, Any], counted: Unit) -> str:
@@ -146,10 +143,8 @@ def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence
 def _of_sensitive(promise: Mapping[str, Any]) -> str:
     about, found = listed(promise["attributes"]), promise["measured"]
     found = promise["asked"] if found is None else found  # so much held in every release
-    counts_values = promise["model"] == "p-sensitive-k-anonymity" or (
-        promise["model"] == "l-diversity" and promise.get("kind") == "distinct"
-    )
-    if counts_values:
+    model, kind = promise["model"], promise.get("kind")
+    if model == "p-sensitive-k-anonymity" or (model, kind) == ("l-diversity", "distinct"):
         return ngettext(
             "Among them, {about} has at least {found} values",
             "Among them, {about} have at least {found} values each",
@@ -157,12 +152,10 @@ def _of_sensitive(promise: Mapping[str, Any]) -> str:
             about=about,
             found=number_text(found),
         )
-    if promise["model"] == CLOSENESS:
-        whole = (
-            gettext("the reference table")
-            if promise.get("to") == "reference"
-            else gettext("all records")
-        )
+    if model == CLOSENESS:
+        whole = gettext("all records")
+        if promise.get("to") == "reference":
+            whole = gettext("the reference table")
         return gettext(
             "Among them, {about} is spread as in {whole}, but for at most {found}",
             about=about,
@@ -171,7 +164,7 @@ def _of_sensitive(promise: Mapping[str, Any]) -> str:
         )
     return gettext(
         "{model}{about} holds as well",
-        model=promise["model"],
+        model=model,
         about=gettext(" of {about}", about=about) if about else "",
     )
 
@@ -199,8 +192,8 @@ def _lost(certificate: Certificate) -> Iterator[str]:
             "{count:,} record hides {known}", "{count:,} records hide {known}", hidden, known=ALL
         )
     absent = {words: certificate["records"].get(key) for key, words in _NOT_PUBLISHED.items()}
-    if any(absent.values()):
-        kinds = [f"{count:,} {words}" for words, count in absent.items() if count]
+    kinds = [f"{count:,} {words}" for words, count in absent.items() if count]
+    if kinds:
         yield gettext("Not published: {kinds}", kinds=listed(kinds))
 
 

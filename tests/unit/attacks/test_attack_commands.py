@@ -222,7 +222,7 @@ def test_accuracy_within_a_part_of_a_range_says_so():
     right = {"b": {"member": SHARE, "control": None}}
     one = GUESSED | {"attackers": right, "best": "b", "tolerance": 9.0, "tolerance_share": 0.05}
     (row, *_) = rows_of(found_by(inference={"pay": one}))
-    assert row.sentence.startswith("Guessing pay, give or take 5 % of its range, is right for 50")
+    assert row.says.startswith("Guessing pay, give or take 5 % of its range, is right for 50")
 
 
 def test_findings_are_ranked_much_first_each_with_what_to_do():
