@@ -104,11 +104,12 @@ def compare(
         if on_row is not None:
             on_row(rows[-1])
     quasi = tuple(attribute.name for attribute in ground.bound.schema.quasi)
+    subjects = ground.bound.encoded.subjects
     return Comparison(
         tuple(sorted(rows, key=Row.rank)),
         policy.model.seed,
         ground.table.records,
-        ground.people,
+        ground.table.records if subjects is None else len(np.unique(subjects)),
         quasi,
         sha256,
         policy.required_k,
@@ -137,11 +138,6 @@ class _Ground:
             raise InputError.from_findings(findings)
         rest = table.without([attribute.name for attribute in bound.schema.quasi])
         return cls(rest, bound, *bound.method_input())
-
-    @property
-    def people(self) -> int:
-        subjects = self.bound.encoded.subjects
-        return self.table.records if subjects is None else len(np.unique(subjects))
 
     def first(self, records: int) -> tuple[Matrix, Classes]:
         """The first records as a table of their own."""

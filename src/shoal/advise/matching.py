@@ -80,18 +80,6 @@ class HierarchyMatch:
         return {**asdict(self), "is_ambiguous": self.is_ambiguous}
 
 
-def matched(
-    tables: Sequence[tuple[Path, str]],
-    columns: Sequence[Column],
-    missing_values: Sequence[str],
-    encoding: str | None = None,
-) -> list[HierarchyMatch]:
-    """Every table with the column that it fits, by name of the file."""
-    cells = {column.name: _values(column, missing_values) for column in columns}
-    found = [_match(path, stem, cells, encoding) for path, stem in tables]
-    return [_with_rivals(match, found) for match in found]
-
-
 def _values(column: Column, missing_values: Sequence[str]) -> tuple[pl.Series, np.ndarray]:
     """The distinct values of a column, and how many rows have each."""
     cells = pl.Series(column.cells, dtype=pl.String)
@@ -297,5 +285,6 @@ def match_hierarchies(
         table, _ = read_undeclared(source, options, progress)
         names, missing = table.names, list(NO_VALUE)
     progress("matching hierarchies")
-    columns = [table.column(name) for name in names]
-    return matched(tables, columns, missing, options.encoding)
+    cells = {name: _values(table.column(name), missing) for name in names}
+    found = [_match(path, stem, cells, options.encoding) for path, stem in tables]
+    return [_with_rivals(match, found) for match in found]

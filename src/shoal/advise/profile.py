@@ -53,7 +53,13 @@ def profile(
     options = read_options({**said, **(read or {})})
     written, dialect = read_undeclared(source, options, progress, given)
     check_header(written)
-    _check_named(quasi, written.names)
+    names = written.names
+    findings = [
+        f"column '{name}': is not in the table; {suggestion(name, names)}name one of its columns"
+        for name in quasi
+        if name not in names
+    ]
+    InputError.raise_for(findings)
     found = LookedAt.of(written, options, "identify a person", progress)
     table, cells = found.table, found.cells
     counted = person_candidates(table, cells, found.guesses, found.answer)
@@ -86,16 +92,6 @@ def profile(
         tried,
         tuple(why_not),
     )
-
-
-def _check_named(quasi: Sequence[str], names: Sequence[str]) -> None:
-    """Raises InputError with every column that others are said to know and the table lacks."""
-    findings = [
-        f"column '{name}': is not in the table; {suggestion(name, names)}name one of its columns"
-        for name in quasi
-        if name not in names
-    ]
-    InputError.raise_for(findings)
 
 
 def _tried(

@@ -253,31 +253,23 @@ def known_values(table: Table, policy: Policy) -> KnownValues:
         name: declared[name].role if name in declared else policy.model.other
         for name in table.names
     }
-    people = people_of(table, policy)
+    people = None
+    if policy.subject is not None:
+        column = table.column(policy.subject)
+        cells = pl.Series(column.cells, dtype=pl.String)
+        missing = person_names.is_nobody(cells, policy.model.missing_values)
+        if missing.any():
+            what = finding_about(
+                column, missing, "without a subject", "give every record its person"
+            )
+            raise InputError(what.message)
+        people = person_names.people_of(column).astype(np.int32)
     table.encode(name for name, role in roles.items() if role in ("quasi", "plain"))
     return KnownValues(
         {name: _compared(table, name, policy) for name, r in roles.items() if r == "quasi"},
         {name: _compared(table, name, policy) for name, r in roles.items() if r == "plain"},
         people,
     )
-
-
-def people_of(table: Table, policy: Policy) -> np.ndarray | None:
-    """(n,) whose record it is, numbered densely; None where the policy names no subject.
-
-    Raises InputError where records lack one.
-    """
-    if policy.subject is None:
-        return None
-    column = table.column(policy.subject)
-    cells = pl.Series(column.cells, dtype=pl.String)
-    missing = person_names.is_nobody(cells, policy.model.missing_values)
-    if missing.any():
-        finding = finding_about(
-            column, missing, "without a subject", "give every record its person"
-        )
-        raise InputError(finding.message)
-    return person_names.people_of(column).astype(np.int32)
 
 
 def _compared(table: Table, name: str, policy: Policy) -> np.ndarray:

@@ -171,15 +171,14 @@ class Finding(NamedTuple):
 def ranked(certificate: Certificate) -> list[Finding]:
     """The findings that matter most, at most ten: much, some, none, then what was not measured."""
     rows = sorted(rows_of(certificate), key=lambda row: (PLACES[row.word], -row.share))
-    return [_finding(certificate, row) for row in rows[:MOST_RANKED]]
-
-
-def _finding(certificate: Certificate, row: Row) -> Finding:
-    said = f"{row.says.rstrip('.')}."
-    if row.word not in (MUCH, SOME):
-        return Finding(row.word, said, "")
-    helps = remedy(certificate, row.measure or row.helps, row.attribute)
-    return Finding(row.word, said, f"{helps[:1].upper()}{helps[1:]}.")
+    found = []
+    for row in rows[:MOST_RANKED]:
+        helps = ""
+        if row.word in (MUCH, SOME):
+            helps = remedy(certificate, row.measure or row.helps, row.attribute)
+            helps = f"{helps[:1].upper()}{helps[1:]}."
+        found.append(Finding(row.word, f"{row.says.rstrip('.')}.", helps))
+    return found
 
 
 def _singled_out(found: Found) -> Iterator[Row]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from shoal.advise.comparison import Comparison, Row, promise_titles
@@ -26,7 +26,7 @@ class FigureColumn:
 
 def columns(comparison: Comparison) -> list[FigureColumn]:
     """The figures that methods are chosen by, few enough to stand side by side."""
-    loss, risk, attacks = (_known(group, comparison) for group in (LOSS, RISK, ATTACKS))
+    loss, risk, attacks = (_known(group, comparison) for group in ([LOSS], [RISK], ATTACKS))
     promises = _promises(comparison)
     if len(promises) > MOST_PROMISES:
         promises = [ALL_PROMISES]
@@ -43,7 +43,7 @@ def more_columns(comparison: Comparison) -> list[FigureColumn]:
     ]
 
 
-def _known(group: tuple[FigureColumn, ...], comparison: Comparison) -> list[FigureColumn]:
+def _known(group: Sequence[FigureColumn], comparison: Comparison) -> list[FigureColumn]:
     """The measures that some release has."""
     return [one for one in group if any(one.text(row) != NONE for row in comparison.releases)]
 
@@ -158,16 +158,12 @@ def _promise(place: int, title: str) -> FigureColumn:
     )
 
 
-LOSS = (_measure("gcp", "gcp", percent, MEASURES["gcp"]),)
-RISK = (
-    _measure(
-        gettext("mean risk"),
-        "prosecutor_mean",
-        percent,
-        gettext(
-            "The chance to pick a person's record out of its class, on average over all people."
-        ),
-    ),
+LOSS = _measure("gcp", "gcp", percent, MEASURES["gcp"])
+RISK = _measure(
+    gettext("mean risk"),
+    "prosecutor_mean",
+    percent,
+    gettext("The chance to pick a person's record out of its class, on average over all people."),
 )
 ATTACKS = (
     _measure(

@@ -107,12 +107,11 @@ def distributions(
     originals = {} if truth is None else {e.attribute.name: e for e in truth.encoded.attributes}
     owners = None if truth is None else _owners(truth.encoded.subjects)
     columns = {column.name: column for column in release.columns}
-    kept = release.shown.labels >= 0
     found = []
     for attribute in attributes:
         column, original = columns[attribute.name], originals.get(attribute.name)
         count = None if original is None else Counts.of(original, owners)
-        shown = np.bincount(column.codes[kept], minlength=len(column.cells)).astype(np.float64)
+        shown = release.cell_counts[attribute.name].astype(np.float64)
         occurs = shown > 0
         column = replace(
             column,
@@ -476,16 +475,17 @@ def shares(measured: Measured, found: Distribution) -> tuple[np.ndarray | None, 
 
 def figure_of_release(measured: Measured, what: str) -> Figure:
     """The figure of a release that a notebook asked for: `sizes`, `columns` or `loss`."""
+    found: list[charts.Chart | None]
     if what == "loss":
         columns = measured.certificate["columns"] or []
         losses = {one["name"]: one["loss"] for one in columns if one["role"] == "quasi"}
-        drawn = [charts.losses_chart(drawn_of(losses))]
+        found = [charts.losses_chart(drawn_of(losses))]
     elif what == "sizes":
-        drawn = [chart for chart in [sizes_chart(measured)] if chart is not None]
+        found = [sizes_chart(measured)]
     else:
         shown = distributions_of(measured, drawn_of(losses_of(measured)))
         found = [distribution_chart(measured, each) for each in shown]
-        drawn = [chart for chart in found if chart is not None]
+    drawn = [chart for chart in found if chart is not None]
     if not drawn:
         raise InputError(f"plot '{what}': the release has nothing to draw; all of it is suppressed")
     return charts.figure_of(drawn)

@@ -290,10 +290,19 @@ def ledger_in_short(found: LedgerAudit) -> list[Line]:
         return []
     more = {
         gettext("Published"): _came_in(found.releases),
-        gettext("Protected"): _compared(found.releases),
         gettext("Not promised"): _left_among_few(found.releases),
-        gettext("Open"): _unknown_people(found),
     }
+    if any(release.violations for release in found.releases):
+        together = gettext("Not kept: the releases together reveal more than each by itself.")
+        more[gettext("Protected")] = together
+    elif len(found.releases) > 1:
+        together = gettext("Every check of the releases against one another holds.")
+        more[gettext("Protected")] = together
+    if not found.knows_people:
+        more[gettext("Open")] = gettext(
+            "The private part was missing, so the releases were compared by their boxes alone,"
+            " as an attacker would."
+        )
     return [
         Line(line.about, f"{line.says} {more[line.about]}" if more.get(line.about) else line.says)
         for line in in_short(published_table(found.releases))
@@ -371,14 +380,6 @@ def _came_in(releases: Sequence[ReleaseAudit]) -> str:
     )
 
 
-def _compared(releases: Sequence[ReleaseAudit]) -> str:
-    if any(release.violations for release in releases):
-        return gettext("Not kept: the releases together reveal more than each by itself.")
-    if len(releases) == 1:
-        return ""
-    return gettext("Every check of the releases against one another holds.")
-
-
 def _left_among_few(releases: Sequence[ReleaseAudit]) -> str:
     """What methods that guard signatures leave open: who shares a whole history of classes."""
     few = [
@@ -395,13 +396,4 @@ def _left_among_few(releases: Sequence[ReleaseAudit]) -> str:
         " than was asked.",
         most=number_text(most),
         people=gettext(counted.of(most)),
-    )
-
-
-def _unknown_people(found: LedgerAudit) -> str:
-    if found.knows_people:
-        return ""
-    return gettext(
-        "The private part was missing, so the releases were compared by their boxes alone,"
-        " as an attacker would."
     )

@@ -171,6 +171,16 @@ def _attackers(certificate: Certificate) -> list[tuple[str, str, list[tuple[str,
     links = gettext(
         "The expected share of people in the release whom such a list identifies correctly."
     )
+    rests_on = gettext(
+        "Assumed to do as well as the prosecutor: no table of the whole population was"
+        " compared, so this is an upper bound."
+    )
+    around = certificate.get("attacks", {}).get("population") or {}
+    if around.get("journalist_max") is not None:
+        rests_on = gettext(
+            "Compared with the population as the policy describes it ({source}).",
+            source=around["source"],
+        )
     highest, mean = gettext("at most"), gettext("on average")
     return [
         (
@@ -180,7 +190,7 @@ def _attackers(certificate: Certificate) -> list[tuple[str, str, list[tuple[str,
         ),
         (
             gettext("Journalist"),
-            f"{knows_nobody} {_journalist(certificate)}",
+            f"{knows_nobody} {rests_on}",
             [(highest, risk["journalist_max"])],
         ),
         (
@@ -189,20 +199,6 @@ def _attackers(certificate: Certificate) -> list[tuple[str, str, list[tuple[str,
             [(gettext("expected"), risk["marketer"])],
         ),
     ]
-
-
-def _journalist(certificate: Certificate) -> str:
-    """What the journalist's risk rests on."""
-    around = certificate.get("attacks", {}).get("population") or {}
-    if around.get("journalist_max") is not None:
-        return gettext(
-            "Compared with the population as the policy describes it ({source}).",
-            source=around["source"],
-        )
-    return gettext(
-        "Assumed to do as well as the prosecutor: no table of the whole population was"
-        " compared, so this is an upper bound."
-    )
 
 
 # What it cost
@@ -251,9 +247,7 @@ def _attribute(
     losses: Mapping[str, float | None],
 ) -> dict[str, Any]:
     """One quasi-identifier in the table of losses."""
-    kept = measured.release.shown.labels >= 0
-    shown = np.bincount(column.codes[kept], minlength=len(column.cells))
-    records = max(measured.release.records, 1)
+    shown, records = measured.release.cell_counts[column.name], max(measured.release.records, 1)
     mark = np.isneginf(column.lo)
     return {
         "name": attribute.name,
