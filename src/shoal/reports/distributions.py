@@ -105,7 +105,8 @@ def distributions(
     """Each of these quasi-identifiers before and after; what can't be shown safely is left out."""
     least = least_shown(policy)
     originals = {} if truth is None else {e.attribute.name: e for e in truth.encoded.attributes}
-    owners = None if truth is None else _owners(truth.encoded.subjects)
+    subjects = None if truth is None else truth.encoded.subjects
+    owners = None if subjects is None else np.unique(subjects, return_index=True)[1]
     columns = {column.name: column for column in release.columns}
     found = []
     for attribute in attributes:
@@ -123,15 +124,6 @@ def distributions(
         safe = _Safe(column, shown[occurs], count, least)
         found.append(safe.distribution(attribute, policy.model.attributes[attribute.name]))
     return tuple(found)
-
-
-def _owners(subjects: np.ndarray | None) -> np.ndarray | None:
-    """The first record of every person."""
-    if subjects is None:
-        return None
-    first = np.full(int(subjects.max()) + 1, -1, dtype=np.int64)
-    first[subjects[::-1]] = np.arange(len(subjects) - 1, -1, -1)
-    return first[first >= 0]
 
 
 @dataclass(frozen=True)
@@ -189,11 +181,11 @@ class _Safe:
             (self._bars(level, after, records, people) for level in levels),
             key=lambda bars: bars.coverage,
         )
-        shown = best.order_by_size() if by_size else best
-        others = np.setdiff1d(
-            np.arange(leaves), np.concatenate([*shown.leaves, np.zeros(0, dtype=np.int64)])
-        )
-        labels, bars = list(shown.labels), list(shown.leaves)
+        order = list(range(len(best.sizes)))
+        if by_size:
+            order.sort(key=lambda i: -best.sizes[i])
+        labels, bars = [best.labels[i] for i in order], [best.leaves[i] for i in order]
+        others = np.setdiff1d(np.arange(leaves), np.concatenate([*bars, np.zeros(0, np.int64)]))
         if after[others].sum() > 0 or people[others].sum() >= self.least:
             labels.append(OTHERS)
             bars.append(others)
@@ -340,24 +332,12 @@ class _Bars:
     sizes: tuple[float, ...]
     coverage: float
 
-    def order_by_size(self) -> _Bars:
-        order = sorted(range(len(self.sizes)), key=lambda i: -self.sizes[i])
-        return replace(
-            self,
-            labels=tuple(self.labels[i] for i in order),
-            leaves=tuple(self.leaves[i] for i in order),
-        )
-
 
 def _tree_levels(tree: Hierarchy, public: set[str] | None) -> Iterator[_Level]:
     """The levels below the root, finest first; every label is public where `public` is None."""
     for level in range(max(tree.height, 1)):
         labels = tree.labels_at(level)
-        may = (
-            np.ones(len(labels), dtype=bool)
-            if public is None
-            else np.array([label in public for label in labels])
-        )
+        may = np.array([public is None or label in public for label in labels], dtype=bool)
         yield _Level(tree.ancestors_at(level), labels, may)
 
 
