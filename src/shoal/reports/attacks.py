@@ -454,21 +454,6 @@ def _also(words: str, number: Number) -> str:
     return "" if share is None else words.format(percent_text(share))
 
 
-def interval_text(number: Number) -> str:
-    """A share with its interval, as a table shows it."""
-    share, ends = _parts(number)
-    if share is None:
-        return NOT_MEASURED
-    if ends is None:
-        return percent_text(share)
-    return gettext(
-        "{share} ({least} to {most})",
-        share=percent_text(share),
-        least=percent_text(ends[0]),
-        most=percent_text(ends[1]),
-    )
-
-
 def page_content(certificate: Certificate, always: bool = False) -> list[dict[str, Any]]:
     """The rows by question, as the template takes them.
 
@@ -487,25 +472,28 @@ def page_content(certificate: Certificate, always: bool = False) -> list[dict[st
 
 def _cells(certificate: Certificate, row: Row) -> dict[str, Any]:
     threshold = acceptance(certificate, row)
+    gain, ends = _figure(row.gain)
+    if row.gain is not None and not gain:
+        gain = NOT_MEASURED
     return {
         "sentence": row.says,
         "figures": [_figure(number) for number in (row.member, row.control, row.chance)],
-        "gain": "" if row.gain is None else interval_text(row.gain),
+        "gain": f"{gain} ({ends})" if ends else gain,
         "at_most": "" if threshold is None else percent_text(threshold["at_most"]),
         "word": verdict(certificate, row),
         "why": row.why if row.is_measured else None,
     }
 
 
-def _figure(number: Number) -> dict[str, str]:
-    """A share and, apart, its interval; empty where there is none."""
+def _figure(number: Number) -> tuple[str, str]:
+    """A share and its interval, as a table shows them; empty where there is none."""
     share, ends = _parts(number)
-    return {
-        "share": "" if share is None else percent_text(share),
-        "ends": ""
-        if ends is None
-        else gettext("{least} to {most}", least=percent_text(ends[0]), most=percent_text(ends[1])),
-    }
+    if share is None:
+        return "", ""
+    if ends is None:
+        return percent_text(share), ""
+    least, most = map(percent_text, ends)
+    return percent_text(share), gettext("{least} to {most}", least=least, most=most)
 
 
 def bars(certificate: Certificate) -> list[tuple[str, list[tuple[float, float, float] | None]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,7 @@ from shoal.policy.policy import Policy
 from shoal.tables.draft import Outcome
 
 
-def render_template(
-    template: str,
-    content: Mapping[str, Any],
-    filters: Mapping[str, Callable[..., Any]] | None = None,
-) -> str:
+def render_template(template: str, content: Mapping[str, Any]) -> str:
     """The page; the same for the same content. Whatever is put in is escaped, can't reorder or hide
     the text around it, and nothing may be missing.
     """
@@ -42,7 +38,7 @@ def render_template(
         keep_trailing_newline=True,
     )
     translate(environment)
-    environment.filters |= dict(filters or {})
+    environment.filters |= {"number": number_text, "percent": percent_text}
     return environment.get_template(template).render(content)
 
 

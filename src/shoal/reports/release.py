@@ -58,10 +58,7 @@ def write_report(found: Found, policy: Policy, path: Path, heading: Heading | No
 
 def render(measured: Measured, heading: Heading | None = None) -> str:
     """Render the page. Deterministic."""
-    content = _content(measured, heading or Heading())
-    return render_template(
-        "report.html.j2", content, {"number": number_text, "percent": percent_text}
-    )
+    return render_template("report.html.j2", _content(measured, heading or Heading()))
 
 
 def _content(measured: Measured, heading: Heading) -> dict[str, Any]:
