@@ -174,61 +174,50 @@ def _views(
     policy: Policy,
     place: np.ndarray | None,
 ) -> AttackerViews:
-    """Everything as `AttackerViews` takes it. place: as of `OriginalRows`."""
+    """Everything as `AttackerViews` takes it."""
     values = {one.attribute.name: one.value_of_code()[one.codes] for one in encoded.attributes}
-    known = {column.name: source.column(column.name) for column in shown.columns}
-    sensitive = {name: source.column(name) for name in shown.classes.sensitive}
+    truth = {name: source.column(name) for name in shown.classes.sensitive}
     is_counted = place is not None or shown.classes.subjects is not None
     return AttackerViews(
         shown,
-        {name: released.column(name) for name in sensitive},
-        OriginalRows(known, values, sensitive, place),
+        {name: released.column(name) for name in truth},
         UNITS[people_key(policy.subject, is_counted)].many,
+        {column.name: source.column(column.name) for column in shown.columns},
+        values,
+        truth,
+        place,
     )
-
-
-@dataclass(frozen=True)
-class OriginalRows:
-    """What the owner knows of the original, row by row.
-
-    known: text of the quasi-identifiers. values: (m,) float64 the number, order or leaf behind
-    each. sensitive: the true values. place: (m,) the record of the release that each row became,
-    None where the release is shuffled.
-    """
-
-    known: Mapping[str, Column]
-    values: Mapping[str, np.ndarray]
-    sensitive: Mapping[str, Column]
-    place: np.ndarray | None
-
-    @property
-    def records(self) -> int:
-        return len(next(iter(self.known.values())).codes)
 
 
 @dataclass(frozen=True)
 class AttackerViews:
     """Views of any row of one release, prepared once; see `attacker_view`.
 
-    sensitive: the published columns. unit: as in `AttackerView`.
+    sensitive: the published columns. unit: as in `AttackerView`. Of the original, known: text of
+    the quasi-identifiers. values: (m,) float64 the number, order or leaf behind each. truth: the
+    true values of sensitive columns. place: (m,) the record of the release that each row became,
+    None where the release is shuffled.
     """
 
     release: Release
     sensitive: Mapping[str, Column]
-    original: OriginalRows
     unit: str
+    known: Mapping[str, Column]
+    values: Mapping[str, np.ndarray]
+    truth: Mapping[str, Column]
+    place: np.ndarray | None
 
     def of_row(self, row: WhichRow) -> AttackerView:
         """The view of one row; raises InputError where there is no such row."""
         if row in (MOST_EXPOSED, MOST_DISTORTED):
-            if self.original.place is None:
+            if self.place is None:
                 raise InputError(
                     f"row '{row}': nobody knows which row of the release is whose; give a number,"
                     " the trace, or what 'publish' returned"
                 )
             is_exposed = row == MOST_EXPOSED
             return self.of(self.most_exposed() if is_exposed else self.most_distorted())
-        rows = self.original.records
+        rows = len(next(iter(self.known.values())).codes)
         if isinstance(row, bool) or not isinstance(row, Integral) or not 1 <= row <= rows:
             raise InputError(
                 f"row: is not in the table; give a number from 1 to {rows}, '{MOST_EXPOSED}' or"
@@ -238,7 +227,7 @@ class AttackerViews:
 
     def of(self, row: int) -> AttackerView:
         """The view of a row of the original; row: from 1."""
-        place = None if self.original.place is None else int(self.original.place[row - 1])
+        place = None if self.place is None else int(self.place[row - 1])
         fitting = self._fitting(row - 1)
         own = fitting
         shown = None
@@ -251,7 +240,7 @@ class AttackerViews:
         alike = np.flatnonzero(self._in(own))
         return AttackerView(
             row,
-            {name: _cell(column, row - 1) for name, column in self.original.known.items()},
+            {name: _cell(column, row - 1) for name, column in self.known.items()},
             shown,
             self._people(alike),
             self.unit,
@@ -270,10 +259,10 @@ class AttackerViews:
         people = self._people_of_class
         share = np.zeros(len(labels))
         for name, column in self.sensitive.items():
-            own = self.original.sensitive[name]
+            own = self.truth[name]
             shown = np.array([_place(cell, column) for cell in own.cells], dtype=np.int64)
             true = np.empty(len(labels), dtype=np.int64)
-            true[self.original.place] = shown[own.codes]
+            true[self.place] = shown[own.codes]
             having = self._having(column, true)
             share = np.maximum(share, having / np.maximum(people[np.maximum(labels, 0)], 1))
         share[labels < 0] = -1
@@ -293,9 +282,9 @@ class AttackerViews:
 
     @cached_property
     def _row_of_place(self) -> np.ndarray:
-        assert self.original.place is not None
-        rows = np.empty(len(self.original.place), dtype=np.int64)
-        rows[self.original.place] = np.arange(len(rows))
+        assert self.place is not None
+        rows = np.empty(len(self.place), dtype=np.int64)
+        rows[self.place] = np.arange(len(rows))
         return rows
 
     @cached_property
@@ -316,7 +305,7 @@ class AttackerViews:
         for column in self.release.columns:
             lo, hi = _ends(column)
             codes = column.codes[self._firsts]
-            value = self.original.values[column.name][row]
+            value = self.values[column.name][row]
             fits &= spans_cover(lo[codes], hi[codes], np.full(len(codes), value))
         return fits
 
@@ -348,7 +337,7 @@ class AttackerViews:
             ),
             key=lambda one: (-one.people, one.value),
         )
-        truth = _cell(self.original.sensitive[name], row)
+        truth = _cell(self.truth[name], row)
         return Learnt(name, tuple(values), truth, any(one.value == truth for one in values))
 
     def _whose(self, records: np.ndarray) -> np.ndarray | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -30,11 +29,9 @@ from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.promises import nearest_feasible
 from shoal.streams.core import StreamCore
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
-
 
 def check_files(
-    path: Path, data_path: str | None, read: Mapping[str, Any] = NOTHING
+    path: Path, data_path: str | None, read: Mapping[str, Any] | None = None
 ) -> list[AttributeFinding]:
     """Every finding about a policy and its data, if given; values apart from messages.
 
@@ -42,7 +39,7 @@ def check_files(
     data all the same, as far as it goes.
     """
     try:
-        policy: Policy | None = Policy.load(path).with_files(read, {})
+        policy: Policy | None = Policy.load(path).with_files(read or {}, {})
         found = []
     except InputError as refused:
         found = refused.said
@@ -62,7 +59,7 @@ def check_files(
     return _once([*_plain(found), *rest(policy, table)])
 
 
-def _left_of(path: Path, read: Mapping[str, Any]) -> tuple[Policy | None, list[str]]:
+def _left_of(path: Path, read: Mapping[str, Any] | None) -> tuple[Policy | None, list[str]]:
     """What is left of a policy that is refused, and what else is wrong with it."""
     try:
         content = read_mapping(path)

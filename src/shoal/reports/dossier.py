@@ -137,7 +137,7 @@ def _content(found: Dossier) -> dict[str, Any]:
         "open": found.open,
         "sentences": list(_sentences(content)),
         "lines": [line for line in in_short(certificate) if line.about != gettext("Open")],
-        "risks": [*_risks(content), *_risk_of_all(content)],
+        "risks": list(_risks(content)),
         "facts": [
             *((words, _at(context, name)) for name, words in FACTS.items()),
             *_measured_facts(found, certificate),
@@ -235,21 +235,15 @@ def _sentences(content: Mapping[str, Any]) -> Iterator[str]:
             )
 
 
-def _risks(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _risks(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, bool | None]]:
+    """Each risk in words, before, after, as accepted, and whether it is within that; last the risk
+    from who also knows what no promise covers, where there is such a column.
+    """
     before, after = content["initial_risk"] or {}, content["residual_risk"]
     for name, words in RISKS.items():
         limit = content["threshold"].get(name) or {}
-        yield {
-            "words": words,
-            "before": share(before.get(name)),
-            "after": share(after[name]),
-            "accepted": share(limit.get("accepted")),
-            "within": limit.get("within"),
-        }
-
-
-def _risk_of_all(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The risk from who also knows what no promise covers, where there is such a column."""
+        was, accepted = share(before.get(name)), share(limit.get("accepted"))
+        yield words, was, share(after[name]), accepted, limit.get("within")
     certificate = content["certificate"]
     together = certificate.get("together") or {}
     alone, people = together.get("alone_if_known"), together.get("people")
@@ -257,7 +251,7 @@ def _risk_of_all(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     is_known = any(column.get("alone_if_known") is not None for column in columns)
     if alone is not None and people and is_known:
         words = gettext("People alone, if the columns that no promise covers are known too")
-        yield {"words": words, "before": "", "after": share(alone / people), "accepted": ""}
+        yield words, "", share(alone / people), "", None
 
 
 def _columns(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
