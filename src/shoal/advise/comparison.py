@@ -256,19 +256,13 @@ def recommend(ranked: Sequence[Row], k: int) -> Recommendation | None:
     if not ranked:
         return None
     best, *others = ranked
-    quick = [other for other in others if _is_as_good_and_faster(other, best)]
+    is_slow = _seconds(best) >= NOTICED
+    near = [other for other in others if is_slow and other.loss <= best.loss + NEAR]
+    quick = [other for other in near if _seconds(other) <= HALF * _seconds(best)]
     if quick:
         chosen = min(quick, key=_seconds)
         return Recommendation(chosen.label, k, _faster(chosen, best))
     return Recommendation(best.label, k, _least(best, others))
-
-
-def _is_as_good_and_faster(other: Row, best: Row) -> bool:
-    return (
-        other.loss <= best.loss + NEAR
-        and _seconds(best) >= NOTICED
-        and _seconds(other) <= HALF * _seconds(best)
-    )
 
 
 def _seconds(row: Row) -> float:

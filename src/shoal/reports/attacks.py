@@ -122,11 +122,8 @@ OF = (
 def acceptance(certificate: Certificate, row: Row) -> dict[str, Any] | None:
     """The threshold of the policy that a row is judged by; None without one."""
     accepted = certificate.get("attacks", {}).get("accept", [])
-    for threshold in accepted:
-        same = threshold["attribute"] in (row.attribute, None)
-        if threshold["measure"] == row.measure and same:
-            return dict(threshold)
-    return None
+    named = (one for one in accepted if one["measure"] == row.measure)
+    return next((dict(one) for one in named if one["attribute"] in (row.attribute, None)), None)
 
 
 def verdict(certificate: Certificate, row: Row) -> str:

@@ -94,7 +94,7 @@ def _content(measured: Measured, heading: Heading) -> dict[str, Any]:
             for a, c in zip(schema.quasi, measured.release.columns, strict=True)
         ],
         "utility": [_measure(name, score) for name, score in certificate["utility"].items()],
-        "downstream": downstream and downstream_sentences(downstream),
+        "downstream": downstream and list(downstream_sentences(downstream)),
         "comparisons": [
             _comparison(measured, i, d) for i, d in enumerate(distributions_of(measured, drawn))
         ],

@@ -246,37 +246,29 @@ def fusion_summary(certificate: Certificate, written: str) -> str:
     return f"{summary(certificate, written)}\n{printable_lines(lines)}"
 
 
-def downstream_sentences(measured: dict[str, Any]) -> list[str]:
+def downstream_sentences(measured: dict[str, Any]) -> Iterator[str]:
     """What classifiers and counts lose on a release, in sentences."""
-    lines = []
     if "models" in measured:
-        lines.append(
-            gettext(
-                "predicting '{label}' of {tested} original records, wrong answers: {share:.2f} %"
-                " by the most frequent answer",
-                **measured,
-                share=100 * measured["majority"],
-            )
+        yield gettext(
+            "predicting '{label}' of {tested} original records, wrong answers: {share:.2f} %"
+            " by the most frequent answer",
+            **measured,
+            share=100 * measured["majority"],
         )
-        lines += [
-            gettext(
+        for name, errors in measured["models"].items():
+            yield gettext(
                 "  {name}: {original:.2f} % trained on the original, {released:.2f} % trained on"
                 " the release",
                 name=name,
                 original=100 * errors["original"],
                 released=100 * errors["released"],
             )
-            for name, errors in measured["models"].items()
-        ]
     median, mean = (100 * measured["query_error"][key] for key in ("median", "mean"))
-    return [
-        *lines,
-        gettext(
-            "counts over random ranges: off by {median:.1f} % (median), {mean:.1f} % (mean)",
-            median=median,
-            mean=mean,
-        ),
-    ]
+    yield gettext(
+        "counts over random ranges: off by {median:.1f} % (median), {mean:.1f} % (mean)",
+        median=median,
+        mean=mean,
+    )
 
 
 def explanation_sentences(measured: dict[str, Any]) -> Iterator[str]:
