@@ -27,6 +27,7 @@ from shoal.data.encoding import EncodedAttribute
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.language import gettext
 from shoal.data.numbers import weighted_sum
+from shoal.data.people import unit
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Attribute, Kind
 from shoal.data.truth import Truth
@@ -412,8 +413,8 @@ def sizes_chart(measured: Measured) -> charts.Chart | None:
     sizes, counts = class_sizes(measured.release)
     if not len(sizes):
         return None
-    asked, unit = measured.release.required_k, gettext(measured.unit.many)
-    return charts.class_sizes_chart(sizes, counts, asked, unit)
+    counted = gettext(unit(measured.certificate).many)
+    return charts.class_sizes_chart(sizes, counts, measured.release.required_k, counted)
 
 
 def losses_of(measured: Measured) -> dict[str, float | None]:

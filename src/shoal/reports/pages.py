@@ -15,7 +15,6 @@ from shoal.auditor.publication import Found
 from shoal.connectors import files
 from shoal.data import language
 from shoal.data.certificate import Certificate
-from shoal.data.people import Unit, unit
 from shoal.data.printable import readable
 from shoal.data.release import Release
 from shoal.data.schema import Schema
@@ -92,11 +91,6 @@ class Measured:
     policy: Policy
     truth: Truth | None
     reasons: dict[str, int]
-
-    @property
-    def unit(self) -> Unit:
-        """What classes are counted in."""
-        return unit(self.certificate)
 
 
 def measured_of(found: Found, policy: Policy) -> Measured:

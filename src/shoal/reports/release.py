@@ -18,6 +18,7 @@ from shoal.auditor.dossier.context import Heading
 from shoal.auditor.publication import Found
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext, ngettext
+from shoal.data.people import unit
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Kind, Role, Shown
 from shoal.policy import registry
@@ -71,7 +72,7 @@ def _content(measured: Measured, heading: Heading) -> dict[str, Any]:
         "heading": heading,
         "certificate": certificate,
         "schema": schema,
-        "unit": measured.unit,
+        "unit": unit(certificate),
         "lines": in_short(certificate),
         "promises": [_promise(promise) for promise in certificate["promises"]],
         "faults": faults if "uncovered" in faults else None,
@@ -185,16 +186,8 @@ def _attackers(certificate: Certificate) -> list[tuple[str, str, list[tuple[str,
             f"{knows_one} {picks}",
             [(highest, risk["prosecutor_max"]), (mean, risk["prosecutor_mean"])],
         ),
-        (
-            gettext("Journalist"),
-            f"{knows_nobody} {rests_on}",
-            [(highest, risk["journalist_max"])],
-        ),
-        (
-            gettext("Marketer"),
-            f"{knows_all} {links}",
-            [(gettext("expected"), risk["marketer"])],
-        ),
+        (gettext("Journalist"), f"{knows_nobody} {rests_on}", [(highest, risk["journalist_max"])]),
+        (gettext("Marketer"), f"{knows_all} {links}", [(gettext("expected"), risk["marketer"])]),
     ]
 
 
