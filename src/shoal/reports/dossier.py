@@ -30,8 +30,6 @@ from shoal.reports.attacks import attack_section, worst_of
 from shoal.reports.in_short import in_short
 from shoal.reports.pages import percent_text
 
-JSON = ".json"
-
 RISKS = {
     "alone": gettext("People whom nobody else looks like"),
     "mean": gettext("Chance to find a person, on average"),
@@ -76,7 +74,7 @@ def dossier(
 
 def json_path(page: Path) -> Path:
     """Where the same is written as JSON."""
-    return page.with_suffix(JSON)
+    return page.with_suffix(".json")
 
 
 def write_dossier(found: Dossier, path: Path) -> None:
@@ -111,8 +109,7 @@ KINDS: dict[str, Callable[[int], str]] = {
 def counted_open(found: Dossier) -> str:
     """How much is open, of each kind."""
     kinds = [one["kind"] for one in found.open]
-    counts = [words(kinds.count(kind)) for kind, words in KINDS.items()]
-    named = [text for text, kind in zip(counts, KINDS, strict=True) if kind in kinds]
+    named = [words(kinds.count(kind)) for kind, words in KINDS.items() if kind in kinds]
     total = ngettext("{count} point is open", "{count} points are open", len(kinds))
     return f"{total}: {', '.join(named)}" if kinds else gettext("nothing is open")
 
@@ -168,28 +165,26 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     """Who is one person, how rows stand, which other releases there are, and who signed."""
     columns = certificate.get("columns") or []
     names = ", ".join(c["name"] for c in columns if c["role"] == "subject")
-    people = ngettext("{count} person", "{count} people", certificate.get("subjects") or 0)
-    records = ngettext("{count} record", "{count} records", certificate["records"]["out"])
+    subjects, out = certificate.get("subjects") or 0, certificate["records"]["out"]
+    people = ngettext("{count} person", "{count} people", subjects)
+    records = ngettext("{count} record", "{count} records", out)
     one = gettext("everybody with the same {names}", names=names) if names else None
-    one = one or gettext("every record")
-    yield gettext("one person"), f"{one}: {people}, {records}"
-    if certificate["records"]["out"] > (certificate.get("subjects") or 0) and names:
-        is_linked = any(c["role"] == "plain" for c in columns)
-        yield (
-            gettext("rows of one person"),
-            gettext("not marked as one person's; columns published as they are may link them")
-            if is_linked
-            else gettext("not marked as one person's"),
-        )
-    suppressed, out = certificate["records"]["suppressed"], certificate["records"]["out"]
+    yield gettext("one person"), f"{one or gettext('every record')}: {people}, {records}"
+    if out > subjects and names:
+        marked = gettext("not marked as one person's")
+        if any(c["role"] == "plain" for c in columns):
+            marked = gettext(
+                "not marked as one person's; columns published as they are may link them"
+            )
+        yield gettext("rows of one person"), marked
+    suppressed = certificate["records"]["suppressed"]
     yield gettext("suppressed"), gettext("{some} of {all} records", some=suppressed, all=out)
     dialect = (certificate.get("output") or {}).get("dialect") or {}
     order = gettext("as in the original, which may tell who is who")
     if dialect.get("order") == "content":
         order = gettext("by what they show, so it tells nothing more")
     yield gettext("order of rows"), order
-    others = found.content["context"]["other_releases"]
-    known = _text(others)
+    known = _text(found.content["context"]["other_releases"])
     beside = certificate.get("beside")
     judged = gettext("not judged together")
     if beside is not None:
