@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -309,11 +309,10 @@ def intervals_chart(
             _legend(axes, "lower left", 0, ncols=2, borderpad=0.2, handlelength=1.3)
         axes.set_ylim(bottom=0)
         axes.set_xlabel(title)
-        axes.set_ylabel(
-            gettext("% of the records")
-            if step == 1
-            else gettext("% of the records per {step:,.6g}", step=step)
-        )
+        height = gettext("% of the records")
+        if step != 1:
+            height = gettext("% of the records per {step:,.6g}", step=step)
+        axes.set_ylabel(height)
         axes.xaxis.set_major_locator(MaxNLocator(7))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
         axes.yaxis.set_major_locator(MaxNLocator(5))
@@ -329,19 +328,11 @@ def _told(labels: Sequence[str], before: np.ndarray | None, after: np.ndarray) -
     """The chart in words: the three largest bars, before and after."""
     parts = []
     for i in np.argsort(-after, kind="stable")[:3]:
-        was = (
-            ""
-            if before is None or np.isnan(before[i])
-            else gettext("original {share:.1f} %, ", share=before[i])
-        )
-        parts.append(
-            gettext(
-                "{label}: {was}release {share:.1f} %",
-                label=shortened(labels[i]),
-                was=was,
-                share=after[i],
-            )
-        )
+        label, was = shortened(labels[i]), ""
+        if before is not None and not np.isnan(before[i]):
+            was = gettext("original {share:.1f} %, ", share=before[i])
+        said = gettext("{label}: {was}release {share:.1f} %", label=label, was=was, share=after[i])
+        parts.append(said)
     return "; ".join(parts)
 
 
@@ -353,7 +344,7 @@ def _name_rows(axes: Axes, names: Sequence[str], lines: int = 1) -> None:
     axes.spines["left"].set_visible(False)
 
 
-def _legend(axes: Axes, loc: str, x: float, **spaces: Any) -> None:
+def _legend(axes: Axes, loc: Literal["lower left", "lower right"], x: float, **spaces: Any) -> None:
     """The names of what is drawn, above the axes. loc: the corner that stands at x."""
     axes.legend(loc=loc, bbox_to_anchor=(x, 1.0), borderaxespad=0, labelcolor=INK, **spaces)
 

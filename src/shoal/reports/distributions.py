@@ -395,11 +395,9 @@ def interval_text(lo: float, hi: float, whole: bool) -> str:
     """What an interval between two edges holds, in words."""
     if whole and hi - lo == 1:
         return f"{lo:,.0f}"
-    return (
-        gettext("{lo:,.0f} to {hi:,.0f}", lo=lo, hi=hi - 1)
-        if whole
-        else gettext("{lo:,.10g} to under {hi:,.10g}", lo=lo, hi=hi)
-    )
+    if whole:
+        return gettext("{lo:,.0f} to {hi:,.0f}", lo=lo, hi=hi - 1)
+    return gettext("{lo:,.10g} to under {hi:,.10g}", lo=lo, hi=hi)
 
 
 # Their charts and those of the release as a whole, for its page and for notebooks.

@@ -249,19 +249,18 @@ def _risks(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, boo
         yield words, "", share(alone / people), "", None
 
 
-def _columns(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _columns(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, list[str]]]:
     """The columns of the certificate with what the context says of them, or what it alone says."""
     rated = content["context"]["attributes"]
-    listed = content["certificate"].get("columns") or [{"name": name} for name in rated]
-    for column in listed:
+    for column in content["certificate"].get("columns") or [{"name": name} for name in rated]:
         rating = rated.get(column["name"], {})
-        yield {
-            "name": column["name"],
-            "role": ROLES.get(column.get("role"), column.get("role") or "–"),
-            "technique": gettext(SHOWN.get(column.get("technique"), "–")),
-            "loss": share(column.get("loss")),
-            "rated": [rating.get(key) or "–" for key in RATED],
-        }
+        yield (
+            column["name"],
+            ROLES.get(column.get("role"), column.get("role") or "–"),
+            gettext(SHOWN.get(column.get("technique"), "–")),
+            share(column.get("loss")),
+            [rating.get(key) or "–" for key in RATED],
+        )
 
 
 ROLES = {

@@ -119,16 +119,15 @@ def _sensitive_limits(measured: Measured) -> Iterator[tuple[str, str]]:
     """How far sensitive values are protected, attribute by attribute."""
     sensitive = {p: set(p.sensitive) for p in measured.policy.build_promises()}
     agreed = _agreeing_classes(measured.release)
-    classes = measured.release.classes.count
     for attribute in measured.schema.sensitive:
         models = sorted({p.model for p, names in sensitive.items() if attribute.name in names})
-        found = gettext(
-            "In {agreed:,} of {classes:,} classes all records agree on it, so everyone who is"
-            " known to be in such a class has that value.",
-            agreed=agreed[attribute.name],
-            classes=classes,
-        )
         if not models:
+            found = gettext(
+                "In {agreed:,} of {classes:,} classes all records agree on it, so everyone who is"
+                " known to be in such a class has that value.",
+                agreed=agreed[attribute.name],
+                classes=measured.release.classes.count,
+            )
             yield (
                 gettext("Sensitive values of {name}.", name=attribute.name),
                 gettext(
