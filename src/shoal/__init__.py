@@ -8,6 +8,7 @@ from shoal.version import VERSION as __version__
 # is first used: most of them bring NumPy, Polars or Numba with them.
 _PUBLIC = {
     "shoal.advise.attacker_view": (
+        "AttackerView",
         "attacker_view",
         "attacker_views",
     ),
@@ -17,9 +18,13 @@ _PUBLIC = {
         "Comparison",
         "Recommendation",
     ),
-    "shoal.advise.estimate": ("estimate",),
+    "shoal.advise.estimate": (
+        "Estimate",
+        "estimate",
+    ),
     "shoal.advise.marginal": (
         "LatticeWalk",
+        "Marginal",
         "lattice_walk",
         "marginal",
     ),
@@ -27,9 +32,8 @@ _PUBLIC = {
     "shoal.advise.profile": (
         "Profile",
         "profile",
-        "risk",
     ),
-    "shoal.advise.proposal.matching": (
+    "shoal.advise.matching": (
         "HierarchyMatch",
         "match_hierarchies",
     ),
@@ -37,6 +41,10 @@ _PUBLIC = {
         "Proposal",
         "propose",
         "propose_policy",
+    ),
+    "shoal.advise.risk": (
+        "Risk",
+        "risk",
     ),
     "shoal.attacks.beside.others": (
         "OtherRelease",
@@ -56,7 +64,6 @@ _PUBLIC = {
     "shoal.auditor.verify": ("verify",),
     "shoal.data.certificate": ("Certificate",),
     "shoal.data.hierarchies.hierarchy": ("Hierarchy",),
-    "shoal.data.run_cost": ("Estimate",),
     "shoal.data.warnings": ("ReleaseWarning",),
     "shoal.errors": (
         "CheckpointError",
@@ -79,8 +86,6 @@ _PUBLIC = {
         "what_if",
     ),
     "shoal.policy.policy": ("Policy",),
-    "shoal.privacy.attacker_view": ("AttackerView",),
-    "shoal.privacy.table_risk": ("Risk",),
     "shoal.reports.dossier": ("dossier",),
     "shoal.reports.publication": (
         "Publication",
@@ -102,7 +107,6 @@ _PUBLIC = {
         "audit_file",
         "publish_file",
     ),
-    "shoal.utility.marginal": ("Marginal",),
 }
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names}
 
@@ -112,25 +116,29 @@ __all__ = ["__version__", *sorted(_MODULE_OF)]
 # `from typing import TYPE_CHECKING`, which would take longer than everything else here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from shoal.advise.attacker_view import AttackerView as AttackerView
     from shoal.advise.attacker_view import attacker_view as attacker_view
     from shoal.advise.attacker_view import attacker_views as attacker_views
     from shoal.advise.check import check as check
     from shoal.advise.compare import compare as compare
     from shoal.advise.comparison import Comparison as Comparison
     from shoal.advise.comparison import Recommendation as Recommendation
+    from shoal.advise.estimate import Estimate as Estimate
     from shoal.advise.estimate import estimate as estimate
     from shoal.advise.marginal import LatticeWalk as LatticeWalk
+    from shoal.advise.marginal import Marginal as Marginal
     from shoal.advise.marginal import lattice_walk as lattice_walk
     from shoal.advise.marginal import marginal as marginal
+    from shoal.advise.matching import HierarchyMatch as HierarchyMatch
+    from shoal.advise.matching import match_hierarchies as match_hierarchies
     from shoal.advise.methods import methods as methods
     from shoal.advise.profile import Profile as Profile
     from shoal.advise.profile import profile as profile
-    from shoal.advise.profile import risk as risk
-    from shoal.advise.proposal.matching import HierarchyMatch as HierarchyMatch
-    from shoal.advise.proposal.matching import match_hierarchies as match_hierarchies
     from shoal.advise.propose import Proposal as Proposal
     from shoal.advise.propose import propose as propose
     from shoal.advise.propose import propose_policy as propose_policy
+    from shoal.advise.risk import Risk as Risk
+    from shoal.advise.risk import risk as risk
     from shoal.attacks.beside.others import OtherRelease as OtherRelease
     from shoal.attacks.beside.others import audit as audit
     from shoal.attacks.run.ledger import audit_ledger as audit_ledger
@@ -143,7 +151,6 @@ if TYPE_CHECKING:
     from shoal.auditor.verify import verify as verify
     from shoal.data.certificate import Certificate as Certificate
     from shoal.data.hierarchies.hierarchy import Hierarchy as Hierarchy
-    from shoal.data.run_cost import Estimate as Estimate
     from shoal.data.warnings import ReleaseWarning as ReleaseWarning
     from shoal.errors import CheckpointError as CheckpointError
     from shoal.errors import InfeasibleError as InfeasibleError
@@ -160,8 +167,6 @@ if TYPE_CHECKING:
     from shoal.ledgers.what_if import rehearse as rehearse
     from shoal.ledgers.what_if import what_if as what_if
     from shoal.policy.policy import Policy as Policy
-    from shoal.privacy.attacker_view import AttackerView as AttackerView
-    from shoal.privacy.table_risk import Risk as Risk
     from shoal.reports.dossier import dossier as dossier
     from shoal.reports.publication import Publication as Publication
     from shoal.reports.publication import fuse as fuse
@@ -175,7 +180,6 @@ if TYPE_CHECKING:
     from shoal.tables.attack import attack as attack
     from shoal.tables.from_files import audit_file as audit_file
     from shoal.tables.from_files import publish_file as publish_file
-    from shoal.utility.marginal import Marginal as Marginal
 
 if not TYPE_CHECKING:  # else a type checker accepts every misspelt name
 

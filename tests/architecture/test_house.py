@@ -142,7 +142,6 @@ SELDOM_NEEDED = (
     "shoal.auditor.ledger",
     "shoal.connectors.ledger",
     "shoal.privacy.t_closeness",
-    "shoal.reports.metadata_forms",
     "shoal.reports.release",
     "shoal.web",
     "tomllib",

@@ -1,7 +1,15 @@
-"""Attacker view: what somebody who knows a person's quasi-identifiers sees of them in a release."""
+"""Attacker view: what somebody who knows a person's quasi-identifiers sees of them in a release.
+
+The attacker is a prosecutor: they know that the person is in the table, and the person's
+quasi-identifiers as the original has them. Unlike all other figures of a release these are about
+one person and name values, because the owner asks; they belong on the owner's screen.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -17,17 +25,74 @@ from shoal.connectors.traces import rows_given
 from shoal.data.encoding import EncodedTable, encode
 from shoal.data.people import UNITS, people_key
 from shoal.data.progress import Progress, no_progress
-from shoal.data.release import Release
-from shoal.data.table import Table
-from shoal.data.truth import Truth
+from shoal.data.release import PublishedColumn, Release, spans_cover
+from shoal.data.table import Column, Table
 from shoal.errors import InputError
 from shoal.policy.binding.files import Source, published_table, read_released, read_source
 from shoal.policy.policy import Policy, PolicyLike
-from shoal.privacy.attacker_view import AttackerView, AttackerViews, OriginalRows
 from shoal.tables.draft import Outcome
 
 MOST_EXPOSED, MOST_DISTORTED = "most-exposed", "most-distorted"
 WhichRow = int | str
+
+
+SCHEMA = "shoal.attacker-view/1"
+
+
+@dataclass(frozen=True)
+class PossibleValue:
+    """A sensitive value that people who look the same have. share: of those who look the same;
+    base: of everybody in the release. Who has several records may have several values.
+    """
+
+    value: str
+    people: int
+    share: float
+    base: float
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What the attacker learns about one sensitive attribute.
+
+    values: the likeliest first, ties by text; the first is the best guess. truth: the value of the
+    row. is_possible: whether the truth is among the values.
+    """
+
+    attribute: str
+    values: tuple[PossibleValue, ...]
+    truth: str
+    is_possible: bool
+
+    @property
+    def best(self) -> PossibleValue | None:
+        """What the attacker would guess; None where nobody looks the same."""
+        return self.values[0] if self.values else None
+
+
+@dataclass(frozen=True)
+class AttackerView:
+    """One row of the original, from 1, as an attacker finds it.
+
+    known: quasi-identifiers in the original. shown: the cells of its class; None where it is not
+    known which class it is in, or it is in none. people: those who look the same, themselves
+    counted; 0 where the row is withheld. unit: `people`, `records` where each is taken to be a
+    person, or `rows` where it is not known whose they are. fitting_classes: classes whose cells
+    cover what is known; fitting_people: those in them.
+    """
+
+    row: int
+    known: Mapping[str, str]
+    shown: Mapping[str, str] | None
+    people: int
+    unit: str
+    fitting_classes: int
+    fitting_people: int
+    learnt: tuple[Learnt, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, as JSON can hold it; it holds values."""
+        return {"schema": SCHEMA, **asdict(self)}
 
 
 def attacker_view(
@@ -50,33 +115,6 @@ def attacker_view(
     return attacker_views(release, policy, original, trace=trace, progress=progress).of_row(row)
 
 
-class PreparedViews:
-    """A release whose rows are looked at one after the other; see `attacker_view`."""
-
-    def __init__(self, views: AttackerViews) -> None:
-        self._views = views
-
-    def of_row(self, row: WhichRow) -> AttackerView:
-        """The view of one row; raises InputError where there is no such row."""
-        if row in (MOST_EXPOSED, MOST_DISTORTED):
-            if self._views.original.place is None:
-                raise InputError(
-                    f"row '{row}': nobody knows which row of the release is whose; give a number,"
-                    " the trace, or what 'publish' returned"
-                )
-            is_exposed = row == MOST_EXPOSED
-            return self._views.of(
-                self._views.most_exposed() if is_exposed else self._views.most_distorted()
-            )
-        rows = self._views.original.records
-        if isinstance(row, bool) or not isinstance(row, Integral) or not 1 <= row <= rows:
-            raise InputError(
-                f"row: is not in the table; give a number from 1 to {rows}, '{MOST_EXPOSED}' or"
-                f" '{MOST_DISTORTED}'"
-            )
-        return self._views.of(int(row))
-
-
 def attacker_views(
     release: Source | Publication[Any],
     policy: PolicyLike,
@@ -84,14 +122,14 @@ def attacker_views(
     *,
     trace: str | Path | ArrayLike | None = None,
     progress: Progress = no_progress,
-) -> PreparedViews:
+) -> AttackerViews:
     """Views of a release, prepared once for looks at many rows."""
     policy = Policy.of(policy)
     source = read_source(original, policy, progress)
     progress("reading the release")
     found = release.found if isinstance(release, Publication) else None
     if isinstance(found, Outcome):
-        return PreparedViews(_of_draft(found, policy, source))
+        return _of_draft(found, policy, source)
     if isinstance(release, Publication):
         release = release.data
     if isinstance(release, (str, Path)):
@@ -100,15 +138,16 @@ def attacker_views(
     else:
         released = published_table(table_of(release), policy)[0]
     rows = None if trace is None else rows_given(trace)
-    return PreparedViews(_of_table(released, policy, source, rows))
+    return _of_table(released, policy, source, rows)
 
 
 def _of_draft(found: Outcome, policy: Policy, source: Table) -> AttackerViews:
     """A release of which it is known whose row is where."""
-    draft = found.draft
-    if draft.truth.original.records != source.records:
+    draft, truth = found.draft, found.draft.truth
+    if truth.original.records != source.records:
         raise InputError("original: is not the table that was published; give that one")
-    return _views(Table(draft.frame), found.release, source, draft.truth, policy)
+    place = np.argsort(truth.trace)
+    return _views(Table(draft.frame), found.release, source, truth.encoded, policy, place)
 
 
 def _of_table(
@@ -119,31 +158,247 @@ def _of_table(
     if problem is None or findings:
         raise InputError.from_findings(findings)
     shown = read_release(released, problem, truth)
-    if truth is None:
-        encoded, unfit = encode(source, problem.schema)
-        if encoded is None:
-            raise InputError.from_findings([f"original: {finding}" for finding in unfit])
-        return _views(released, shown, source, encoded, policy)
-    return _views(released, shown, source, truth, policy)
+    if truth is not None:
+        return _views(released, shown, source, truth.encoded, policy, np.argsort(truth.trace))
+    encoded, unfit = encode(source, problem.schema)
+    if encoded is None:
+        raise InputError.from_findings([f"original: {finding}" for finding in unfit])
+    return _views(released, shown, source, encoded, policy, None)
 
 
 def _views(
     released: Table,
     shown: Release,
     source: Table,
-    known_of: Truth | EncodedTable,
+    encoded: EncodedTable,
     policy: Policy,
+    place: np.ndarray | None,
 ) -> AttackerViews:
-    """Everything as `AttackerViews` takes it. known_of: whose row is whose, or the source alone."""
-    place, encoded = None, known_of
-    if isinstance(known_of, Truth):
-        encoded, place = known_of.encoded, np.argsort(known_of.trace)
-    assert isinstance(encoded, EncodedTable)
+    """Everything as `AttackerViews` takes it."""
     values = {one.attribute.name: one.value_of_code()[one.codes] for one in encoded.attributes}
-    known = {column.name: source.column(column.name) for column in shown.columns}
-    sensitive = {name: source.column(name) for name in shown.classes.sensitive}
-    original = OriginalRows(known, values, sensitive, place)
+    truth = {name: source.column(name) for name in shown.classes.sensitive}
     is_counted = place is not None or shown.classes.subjects is not None
-    unit = UNITS[people_key(policy.subject, is_counted)].many
-    columns = {name: released.column(name) for name in sensitive}
-    return AttackerViews(shown, columns, original, unit)
+    return AttackerViews(
+        shown,
+        {name: released.column(name) for name in truth},
+        UNITS[people_key(policy.subject, is_counted)].many,
+        {column.name: source.column(column.name) for column in shown.columns},
+        values,
+        truth,
+        place,
+    )
+
+
+@dataclass(frozen=True)
+class AttackerViews:
+    """Views of any row of one release, prepared once; see `attacker_view`.
+
+    sensitive: the published columns. unit: as in `AttackerView`. Of the original, known: text of
+    the quasi-identifiers. values: (m,) float64 the number, order or leaf behind each. truth: the
+    true values of sensitive columns. place: (m,) the record of the release that each row became,
+    None where the release is shuffled.
+    """
+
+    release: Release
+    sensitive: Mapping[str, Column]
+    unit: str
+    known: Mapping[str, Column]
+    values: Mapping[str, np.ndarray]
+    truth: Mapping[str, Column]
+    place: np.ndarray | None
+
+    def of_row(self, row: WhichRow) -> AttackerView:
+        """The view of one row; raises InputError where there is no such row."""
+        if row in (MOST_EXPOSED, MOST_DISTORTED):
+            if self.place is None:
+                raise InputError(
+                    f"row '{row}': nobody knows which row of the release is whose; give a number,"
+                    " the trace, or what 'publish' returned"
+                )
+            is_exposed = row == MOST_EXPOSED
+            return self.of(self.most_exposed() if is_exposed else self.most_distorted())
+        rows = len(next(iter(self.known.values())).codes)
+        if isinstance(row, bool) or not isinstance(row, Integral) or not 1 <= row <= rows:
+            raise InputError(
+                f"row: is not in the table; give a number from 1 to {rows}, '{MOST_EXPOSED}' or"
+                f" '{MOST_DISTORTED}'"
+            )
+        return self.of(int(row))
+
+    def of(self, row: int) -> AttackerView:
+        """The view of a row of the original; row: from 1."""
+        place = None if self.place is None else int(self.place[row - 1])
+        fitting = self._fitting(row - 1)
+        own = fitting
+        shown = None
+        if place is not None:
+            label = int(self.release.classes.labels[place])
+            own = np.arange(len(fitting)) == label
+            shown = self._cells(place) if label >= 0 else None
+        elif fitting.sum() == 1:
+            shown = self._cells(int(self._firsts[np.flatnonzero(fitting)[0]]))
+        alike = np.flatnonzero(self._in(own))
+        return AttackerView(
+            row,
+            {name: _cell(column, row - 1) for name, column in self.known.items()},
+            shown,
+            self._people(alike),
+            self.unit,
+            int(fitting.sum()),
+            self._people(np.flatnonzero(self._in(fitting))),
+            tuple(self._learnt(name, row - 1, alike) for name in self.sensitive),
+        )
+
+    def most_exposed(self) -> int:
+        """The row, from 1, whose true value the attacker would give the greatest chance.
+
+        Of several, the one among the fewest people, then the first. Without a sensitive attribute,
+        a row of a smallest class.
+        """
+        labels = self.release.shown.labels
+        people = self._people_of_class
+        share = np.zeros(len(labels))
+        for name, column in self.sensitive.items():
+            own = self.truth[name]
+            shown = np.array([_place(cell, column) for cell in own.cells], dtype=np.int64)
+            true = np.empty(len(labels), dtype=np.int64)
+            true[self.place] = shown[own.codes]
+            having = self._having(column, true)
+            share = np.maximum(share, having / np.maximum(people[np.maximum(labels, 0)], 1))
+        share[labels < 0] = -1
+        size = np.where(labels < 0, len(labels) + 1, people[np.maximum(labels, 0)])
+        return self._first_row(np.lexsort((self._row_of_place, size, -share)))
+
+    def most_distorted(self) -> int:
+        """The row, from 1, whose cells are the widest of those that show something."""
+        width = np.zeros(self.release.records)
+        for column in self.release.columns:
+            width += np.nan_to_num(column.widths)[column.codes]
+        width[self.release.shown.labels < 0] = -1
+        return self._first_row(np.lexsort((self._row_of_place, -width)))
+
+    def _first_row(self, order: np.ndarray) -> int:
+        return int(self._row_of_place[order[0]]) + 1
+
+    @cached_property
+    def _row_of_place(self) -> np.ndarray:
+        assert self.place is not None
+        rows = np.empty(len(self.place), dtype=np.int64)
+        rows[self.place] = np.arange(len(rows))
+        return rows
+
+    @cached_property
+    def _firsts(self) -> np.ndarray:
+        """(classes,) a record of each class."""
+        firsts = np.zeros(self.release.classes.count, dtype=np.int64)
+        kept = np.flatnonzero(self.release.classes.labels >= 0)[::-1]
+        firsts[self.release.classes.labels[kept]] = kept
+        return firsts
+
+    @cached_property
+    def _people_of_class(self) -> np.ndarray:
+        return self.release.classes.people()
+
+    def _fitting(self, row: int) -> np.ndarray:
+        """(classes,) bool, whether its cells cover what is known of a row."""
+        fits = np.ones(self.release.classes.count, dtype=bool)
+        for column in self.release.columns:
+            lo, hi = _ends(column)
+            codes = column.codes[self._firsts]
+            value = self.values[column.name][row]
+            fits &= spans_cover(lo[codes], hi[codes], np.full(len(codes), value))
+        return fits
+
+    def _in(self, classes: np.ndarray) -> np.ndarray:
+        """(n,) bool, records of some classes. classes: (count,) bool."""
+        return np.append(classes, False)[self.release.classes.labels]
+
+    def _people(self, records: np.ndarray) -> int:
+        subjects = self.release.classes.subjects
+        return len(records) if subjects is None else len(np.unique(subjects[records]))
+
+    def _cells(self, place: int) -> dict[str, str]:
+        return {column.name: column.cells[column.codes[place]] for column in self.release.columns}
+
+    def _learnt(self, name: str, row: int, alike: np.ndarray) -> Learnt:
+        column = self.sensitive[name]
+        people = self._people(alike)
+        counts = _people_by_value(column.codes[alike], self._whose(alike), len(column.cells))
+        base = self._base(name)
+        values = sorted(
+            (
+                PossibleValue(
+                    column.cells[code],
+                    int(counts[code]),
+                    int(counts[code]) / people,
+                    int(base[code]) / self._everybody,
+                )
+                for code in np.flatnonzero(counts)
+            ),
+            key=lambda one: (-one.people, one.value),
+        )
+        truth = _cell(self.truth[name], row)
+        return Learnt(name, tuple(values), truth, any(one.value == truth for one in values))
+
+    def _whose(self, records: np.ndarray) -> np.ndarray | None:
+        subjects = self.release.classes.subjects
+        return None if subjects is None else subjects[records]
+
+    def _base(self, name: str) -> np.ndarray:
+        """(cells,) people of the release who have each value."""
+        if name not in self._bases:
+            kept = np.flatnonzero(self.release.classes.labels >= 0)
+            column = self.sensitive[name]
+            self._bases[name] = _people_by_value(
+                column.codes[kept], self._whose(kept), len(column.cells)
+            )
+        return self._bases[name]
+
+    @cached_property
+    def _everybody(self) -> int:
+        """People who are in some class."""
+        return self._people(np.flatnonzero(self.release.classes.labels >= 0))
+
+    @cached_property
+    def _bases(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def _having(self, column: Column, true: np.ndarray) -> np.ndarray:
+        """(n,) how many people of a record's class have a value.
+
+        true: (n,) its code, -1 for none.
+        """
+        labels = self.release.classes.labels.astype(np.int64)
+        cells = len(column.cells)
+        pairs = np.where(labels < 0, -1, labels * cells + column.codes)
+        own, number = np.unique(pairs, return_inverse=True)
+        counts = _people_by_value(number, self._whose(np.arange(len(labels))), len(own))
+        asked = np.where((labels < 0) | (true < 0), -2, labels * cells + true)
+        at = np.minimum(np.searchsorted(own, asked), len(own) - 1)
+        return np.where(own[at] == asked, counts[at], 0)
+
+
+def _people_by_value(codes: np.ndarray, people: np.ndarray | None, values: int) -> np.ndarray:
+    """(values,) how many people have each; records where it is not known whose they are."""
+    if people is None:
+        return np.bincount(codes, minlength=values)
+    pairs = np.unique(codes.astype(np.int64) << 32 | people)
+    return np.bincount(pairs >> 32, minlength=values)
+
+
+def _ends(column: PublishedColumn) -> tuple[np.ndarray, np.ndarray]:
+    """The span of each cell; of a mean, that of the values behind it."""
+    if column.observed_bounds is None:
+        return column.lo, column.hi
+    least, greatest = column.observed_bounds
+    is_mean = np.isfinite(least)
+    return np.where(is_mean, least, column.lo), np.where(is_mean, greatest, column.hi)
+
+
+def _cell(column: Column, row: int) -> str:
+    return column.cells[column.codes[row]]
+
+
+def _place(cell: str, column: Column) -> int:
+    """The code of a text in another column, -1 where it has none."""
+    return column.cells.index(cell) if cell in column.cells else -1

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -30,11 +29,9 @@ from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.promises import nearest_feasible
 from shoal.streams.core import StreamCore
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
-
 
 def check_files(
-    path: Path, data_path: str | None, read: Mapping[str, Any] = NOTHING
+    path: Path, data_path: str | None, read: Mapping[str, Any] | None = None
 ) -> list[AttributeFinding]:
     """Every finding about a policy and its data, if given; values apart from messages.
 
@@ -42,28 +39,27 @@ def check_files(
     data all the same, as far as it goes.
     """
     try:
-        policy: Policy | None = Policy.load(path).with_files(read, {})
+        policy: Policy | None = Policy.load(path).with_files(read or {}, {})
         found = []
     except InputError as refused:
         found = refused.said
         policy, more = _left_of(path, read)
         found += more
-    is_sound = not found
     if policy is None:
         return _plain(found)
-    if is_sound:
-        found += _method_findings(policy)
+    rest = _findings_by_name if found else _findings
+    if not found:
+        found = _method_findings(policy)
     table = None
     if data_path is not None:
         try:
             table = Table(read_original(data_path, policy).frame)
         except InputError as unfit:
             found += unfit.said
-    more_found = _findings(policy, table) if is_sound else _findings_by_name(policy, table)
-    return _once([*_plain(found), *more_found])
+    return _once([*_plain(found), *rest(policy, table)])
 
 
-def _left_of(path: Path, read: Mapping[str, Any]) -> tuple[Policy | None, list[str]]:
+def _left_of(path: Path, read: Mapping[str, Any] | None) -> tuple[Policy | None, list[str]]:
     """What is left of a policy that is refused, and what else is wrong with it."""
     try:
         content = read_mapping(path)
@@ -149,10 +145,7 @@ def _bound_findings(policy: Policy, table: Table) -> list[AttributeFinding]:
     """What binding shows, and whether one class of all records keeps the promises."""
     bound, wrong = bind(table, policy)
     if bound is None:
-        return [
-            finding if isinstance(finding, AttributeFinding) else _plain([finding])[0]
-            for finding in wrong
-        ]
+        return _plain(wrong)
     _, whole_table = bound.method_input()
     people = {name: len(codes) for name, codes in bound.populations.items()}
     return _plain(
@@ -226,8 +219,12 @@ def _maker_findings(policy: Policy, table: Table) -> list[AttributeFinding]:
     return findings
 
 
-def _plain(messages: list[str]) -> list[AttributeFinding]:
-    return [AttributeFinding(Fault.POLICY, "", 1, message) for message in messages]
+def _plain(findings: Sequence[AttributeFinding | str]) -> list[AttributeFinding]:
+    """Messages as findings about the policy; findings as they are."""
+    return [
+        AttributeFinding(Fault.POLICY, "", 1, one) if isinstance(one, str) else one
+        for one in findings
+    ]
 
 
 def _once(findings: Sequence[AttributeFinding]) -> list[AttributeFinding]:

@@ -12,8 +12,9 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from threading import Thread
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 
@@ -24,8 +25,6 @@ from shoal.attacks.run.people import AttackedRelease
 from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.measure import measure
 from shoal.auditor.verdict import open_question_warnings
-from shoal.connectors import files
-from shoal.connectors.frames import Frame
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
@@ -36,7 +35,7 @@ from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
 from shoal.data.uncompiled import always
 from shoal.errors import InfeasibleError, InputError
-from shoal.policy.binding.files import read_original, table_given
+from shoal.policy.binding.files import Source, read_original, table_given
 from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import Problem
@@ -47,18 +46,8 @@ WARM_UP = 300  # records
 FEW_RECORDS = 1_000  # up to here plain Python costs a method less than a second, compiling several
 
 
-class Points(NamedTuple):
-    """What a comparison is asked beside the policy, as in `compare`."""
-
-    methods: Sequence[str] | None = None
-    ks: Sequence[int] | None = None
-    attack: bool = False
-    on_row: Callable[[Row], object] | None = None
-    skip: Collection[tuple[str, int]] = ()
-
-
 def compare(
-    frame: Frame,
+    frame: Source,
     policy: PolicyLike,
     methods: Sequence[str] | None = None,
     ks: Sequence[int] | None = None,
@@ -70,27 +59,29 @@ def compare(
 ) -> Comparison:
     """Every method at every k, each release measured as `publish` measures it; none is published.
 
-    methods: `name` or `name:parameter=value`, several parameters parted by colons; `["all"]` for
-    every one that publishes a table; by default about four that suit the policy. Its own method
-    keeps its parameters. ks: by default 5, 10, 25, 50 and the policy's. A promise that is broken
-    and a k that can't be reached are rows of the table, not errors; raises InputError for what
-    can't be read or asked. attack: also how much guessing, ends of intervals and lists of names
-    gain on each release. on_row: called with each row as it is measured; what it raises ends the
-    comparison. skip: labels of methods and ks that are measured already; `Comparison.joined` puts
-    the rest to them.
+    frame: or a file's path. methods: `name` or `name:parameter=value`, several parameters parted by
+    colons; `["all"]` for every one that publishes a table; by default about four that suit the
+    policy. Its own method keeps its parameters. ks: by default 5, 10, 25, 50 and the policy's. A
+    promise that is broken and a k that can't be reached are rows of the table, not errors; raises
+    InputError for what can't be read or asked. attack: also how much guessing, ends of intervals
+    and lists of names gain on each release. on_row: called with each row as it is measured; what it
+    raises ends the comparison. skip: labels of methods and ks that are measured already;
+    `Comparison.joined` puts the rest to them.
     """
     policy = Policy.of(policy)
-    for warning in open_question_warnings(policy):
-        warnings.warn(warning, stacklevel=2)
-    asked = Points(methods, ks, attack, on_row, skip)
-    return _compared(table_given(frame, policy), policy, asked, progress)
-
-
-def _compared(table: Table, policy: Policy, asked: Points, progress: Progress) -> Comparison:
-    methods, ks, attack, on_row, skip = asked
     policy.refuse_two_tables("compare")
+    # what is asked is judged before a large file is read
     policies = None if methods is None else with_methods(policy, methods)
     asked_ks = checked_ks(ks, policy)
+    sha256 = None
+    if isinstance(frame, (str, Path)):
+        progress("reading the table")
+        source = read_original(str(frame), policy)
+        table, sha256 = Table(source.frame), source.sha256
+    else:
+        for warning in open_question_warnings(policy):
+            warnings.warn(warning, stacklevel=2)
+        table = table_given(frame, policy)
     progress("checking the data against the policy")
     ground = _Ground.of(table, policy)
     if policies is None:
@@ -113,35 +104,16 @@ def _compared(table: Table, policy: Policy, asked: Points, progress: Progress) -
         if on_row is not None:
             on_row(rows[-1])
     quasi = tuple(attribute.name for attribute in ground.bound.schema.quasi)
+    subjects = ground.bound.encoded.subjects
     return Comparison(
         tuple(sorted(rows, key=Row.rank)),
         policy.model.seed,
         ground.table.records,
-        ground.people,
+        ground.table.records if subjects is None else len(np.unique(subjects)),
         quasi,
-        asked_k=policy.required_k,
+        sha256,
+        policy.required_k,
     )
-
-
-def compare_file(
-    input_path: str,
-    policy: Policy,
-    asked: Points,
-    output_path: str | None = None,
-    progress: Progress = no_progress,
-) -> Comparison:
-    """`compare` of a file; writes the comparison as JSON to `output_path`, if given."""
-    if asked.methods is not None:
-        with_methods(policy, asked.methods)  # what is asked is judged before a large file is read
-    checked_ks(asked.ks, policy)
-    progress("reading the table")
-    source = read_original(input_path, policy)
-    comparison = _compared(Table(source.frame), policy, asked, progress)
-    comparison = replace(comparison, sha256=source.sha256)
-    if output_path is not None:
-        with files.atomic_write(output_path) as draft:
-            draft.write_text(comparison.to_json())
-    return comparison
 
 
 # What is measured
@@ -166,11 +138,6 @@ class _Ground:
             raise InputError.from_findings(findings)
         rest = table.without([attribute.name for attribute in bound.schema.quasi])
         return cls(rest, bound, *bound.method_input())
-
-    @property
-    def people(self) -> int:
-        subjects = self.bound.encoded.subjects
-        return self.table.records if subjects is None else len(np.unique(subjects))
 
     def first(self, records: int) -> tuple[Matrix, Classes]:
         """The first records as a table of their own."""
@@ -252,28 +219,38 @@ def warm_up(trial: Trial, progress: Progress) -> None:
 @contextmanager
 def _helped(trial: Trial, waiting: Sequence[Problem]) -> Iterator[None]:
     """Starts the second process when something is compiled while other methods still wait."""
-    from numba.core import event
-
     helpers: list[subprocess.Popen[bytes]] = []
+    may_start = cores.threads() > 1 and not getattr(sys, "frozen", False)
 
-    class Compiling(event.Listener):
-        is_first = cores.threads() > 1 and not getattr(sys, "frozen", False)
-
-        def on_start(self, event: object) -> None:
-            if self.is_first and waiting:
-                self.is_first = False
-                with suppress(OSError, pickle.PicklingError, AttributeError, TypeError):
-                    helpers.append(_start(pickle.dumps(trial)))  # at worst, nobody helps
-
-        def on_end(self, event: object) -> None: ...
+    def start() -> None:
+        nonlocal may_start
+        if may_start and waiting:
+            may_start = False
+            with suppress(OSError, pickle.PicklingError, AttributeError, TypeError):
+                helpers.append(_start(pickle.dumps(trial)))  # at worst, nobody helps
 
     try:
-        with event.install_listener("numba:compile", Compiling()):
+        with on_compiling(start):
             yield
     finally:
         for helper in helpers:
             helper.kill()
             helper.wait()
+
+
+@contextmanager
+def on_compiling(call: Callable[[], None]) -> Iterator[None]:
+    """Calls whenever Numba compiles a function; what is on disk already is not compiled."""
+    from numba.core import event
+
+    class Compiling(event.Listener):
+        def on_start(self, event: object) -> None:
+            call()
+
+        def on_end(self, event: object) -> None: ...
+
+    with event.install_listener("numba:compile", Compiling()):
+        yield
 
 
 def _start(trial: bytes) -> subprocess.Popen[bytes]:

@@ -45,6 +45,11 @@ class Row:
         """Whether every promise holds on the release; None where there is none."""
         return None if self.certificate is None else self.certificate.holds
 
+    @property
+    def measured(self) -> Mapping[str, Any]:
+        """The certificate; empty where there is no release."""
+        return self.certificate or {}
+
     def score(self, name: str) -> float | None:
         """A measure of utility or risk; None where it does not apply."""
         if self.certificate is None:
@@ -64,9 +69,7 @@ class Row:
 
     def as_dict(self) -> dict[str, Any]:
         """All figures by name; the same names in every row."""
-        measured: Any = self.certificate or {}
-        sizes = measured.get("classes", {})
-        records = measured.get("records", {})
+        measured, sizes = self.measured, self.measured.get("classes", {})
         return {
             "label": self.label,
             "method": self.method,
@@ -79,7 +82,7 @@ class Row:
             "least_class": sizes.get("min"),
             "mean_class": sizes.get("mean"),
             "max_class": sizes.get("max"),
-            "suppressed": records.get("suppressed"),
+            "suppressed": measured.get("records", {}).get("suppressed"),
             "promises": measured.get("promises", []),
             "faults": measured.get("faults"),
             "seconds": self.seconds,
@@ -253,19 +256,13 @@ def recommend(ranked: Sequence[Row], k: int) -> Recommendation | None:
     if not ranked:
         return None
     best, *others = ranked
-    quick = [other for other in others if _is_as_good_and_faster(other, best)]
+    is_slow = _seconds(best) >= NOTICED
+    near = [other for other in others if is_slow and other.loss <= best.loss + NEAR]
+    quick = [other for other in near if _seconds(other) <= HALF * _seconds(best)]
     if quick:
         chosen = min(quick, key=_seconds)
         return Recommendation(chosen.label, k, _faster(chosen, best))
     return Recommendation(best.label, k, _least(best, others))
-
-
-def _is_as_good_and_faster(other: Row, best: Row) -> bool:
-    return (
-        other.loss <= best.loss + NEAR
-        and _seconds(best) >= NOTICED
-        and _seconds(other) <= HALF * _seconds(best)
-    )
 
 
 def _seconds(row: Row) -> float:
@@ -274,13 +271,11 @@ def _seconds(row: Row) -> float:
 
 def _least(best: Row, others: Sequence[Row]) -> str:
     if not others:
-        lost = _percent(best.loss)
-        return f"it alone keeps every promise, and loses {lost} of the detail"
-    following = others[0]
+        return f"it alone keeps every promise, and loses {_percent(best.loss)} of the detail"
     return (
         f"of {len(others) + 1} methods that keep every promise it loses least,"
-        f" {_percent(best.loss)} of the detail; next is {following.label} with"
-        f" {_percent(following.loss)}"
+        f" {_percent(best.loss)} of the detail; next is {others[0].label} with"
+        f" {_percent(others[0].loss)}"
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from shoal.auditor.publication import Publication
 from shoal.auditor.reading import read_release
 from shoal.data.classes import Classes
 from shoal.data.matrix import Matrix
+from shoal.data.numbers import exact_sum
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.release import Release
 from shoal.data.table import Table
@@ -20,14 +22,53 @@ from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
 from shoal.tables.draft import Outcome, RecodedDraft, prepare
 from shoal.tables.explain import neighbourhood, without_quasi
-from shoal.utility.marginal import (
-    ColumnPrice,
-    Marginal,
-    SmallerK,
-    column_losses,
-    exact_shares,
-    mean_loss,
-)
+from shoal.utility.gcp import GlobalCertaintyPenalty
+
+SCHEMA = "shoal.marginal/1"
+
+
+@dataclass(frozen=True)
+class ColumnPrice:
+    """A quasi-identifier of a release. Losses are means of cell widths (gcp), None where a width
+    can't be told.
+
+    exact: share of records that show its true value. others: loss of the other columns in this
+    release; others_without: in a release of the same table without this column. why_not: why there
+    is none.
+    """
+
+    name: str
+    loss: float | None
+    exact: float
+    others: float | None
+    others_without: float | None
+    why_not: str | None = None
+
+
+@dataclass(frozen=True)
+class SmallerK:
+    """The release with one person fewer in each class. loss: None where there is none."""
+
+    k: int
+    loss: float | None
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """What every quasi-identifier costs, the column that loses most first.
+
+    loss: of the release. smaller_k: None where the policy promises no k above 2.
+    """
+
+    method: str
+    k: int | None
+    loss: float | None
+    columns: tuple[ColumnPrice, ...]
+    smaller_k: SmallerK | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures, as JSON can hold them."""
+        return {"schema": SCHEMA, **asdict(self)}
 
 
 def marginal(
@@ -55,7 +96,7 @@ def marginal(
         progress("publishing as it is")
         draft, now = _released(table, policy)
     policy = policy.with_default_method(draft.problem.schema, draft.truth.encoded)
-    losses, exact = column_losses(now), exact_shares(now)
+    losses, exact = _losses(now), exact_shares(now)
     prices = []
     for number, name in enumerate(losses, 1):
         stage = f"publishing without column {number} of {len(losses)}"
@@ -90,7 +131,7 @@ def _without(table: Table, policy: Policy, name: str) -> tuple[float | None, str
     content["attributes"] = {**content["attributes"], name: {"role": "drop"}}
     try:
         fewer = Policy.from_dict(content, policy.base)
-        return mean_loss(column_losses(_released(table, fewer)[1])), None
+        return mean_loss(_losses(_released(table, fewer)[1])), None
     except (InfeasibleError, InputError) as refused:
         return None, "; ".join(refused.said)
 
@@ -100,10 +141,32 @@ def _smaller_k(table: Table, policy: Policy) -> SmallerK | None:
     if k is None or k <= 2:
         return None
     try:
-        loss = mean_loss(column_losses(_released(table, policy.with_k(k - 1))[1]))
+        loss = mean_loss(_losses(_released(table, policy.with_k(k - 1))[1]))
     except (InfeasibleError, InputError):
         loss = None
     return SmallerK(k - 1, loss)
+
+
+def _losses(release: Release) -> dict[str, float | None]:
+    """The loss of every quasi-identifier by itself."""
+    return GlobalCertaintyPenalty().per_attribute(release)
+
+
+def mean_loss(losses: Mapping[str, float | None], but: str | None = None) -> float | None:
+    """The mean over the columns but one; None where there is no other, or one is not known."""
+    kept = [loss for name, loss in losses.items() if name != but]
+    known = [loss for loss in kept if loss is not None]
+    return exact_sum(known) / len(known) if known and len(known) == len(kept) else None
+
+
+def exact_shares(release: Release) -> dict[str, float]:
+    """By quasi-identifier, the share of records that show one value, or that there is none."""
+    shares = {}
+    for column in release.columns:
+        shown = release.cell_counts[column.name]
+        is_exact = column.widths == 0
+        shares[column.name] = float(shown[is_exact].sum()) / max(release.records, 1)
+    return shares
 
 
 # Lattice walk: any levels of a global recoding, and each a step coarser or finer, measured.

@@ -112,13 +112,11 @@ def with_methods(policy: Policy, methods: Sequence[str]) -> list[Policy]:
             "methods: must be a list of methods; name at least one, 'shoal methods' lists them"
         )
     if list(methods) == [EVERY]:
-        known = registry.methods().items()
-        publish = {name: method for name, method in known if method.verb == "publish"}
         # two tables keep no k, and lose nothing that is compared here
         methods = [
             name
-            for name, method in publish.items()
-            if not method.renders_two_tables and not method.is_comparator
+            for name, method in registry.methods().items()
+            if method.verb == "publish" and not (method.renders_two_tables or method.is_comparator)
         ]
     policies: list[Policy] = []
     seen: set[Any] = set()

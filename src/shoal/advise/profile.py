@@ -10,27 +10,22 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from shoal.advise.propose import LookedAt, check_header
-from shoal.data import person_names
+from shoal.advise.risk import row_keys, together
 from shoal.data.column_words import names_place
-from shoal.data.findings import finding_about
-from shoal.data.numbers import parse_numbers
 from shoal.data.partition import Partition
 from shoal.data.person.decision import Answer, PersonCandidate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Column, Table
 from shoal.errors import InfeasibleError, InputError
-from shoal.policy.binding.columns import check_columns
-from shoal.policy.binding.files import Source, original_table, read_source, read_undeclared
+from shoal.policy.binding.files import Source, original_table, read_undeclared
 from shoal.policy.binding.table import bind
 from shoal.policy.loading import read_options
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.proposal.cells import ColumnCells, in_order
 from shoal.policy.proposal.roles import MANY, Guess
-from shoal.privacy.table_risk import Risk, row_keys, table_risk, together
 from shoal.recoding.recode import find_classes
 from shoal.tables.from_columns import policy_of_frame
 
@@ -58,38 +53,45 @@ def profile(
     options = read_options({**said, **(read or {})})
     written, dialect = read_undeclared(source, options, progress, given)
     check_header(written)
-    _check_named(quasi, written.names)
-    found = LookedAt.of(written, options, "identify a person", progress)
-    table, cells = found.table, found.cells
-    counted = person_candidates(table, cells, found.guesses, found.answer)
-    tried: TakenForPeople | None = None
-    why_not: list[str] = []
-    if given is not None or quasi:
-        progress("trying what happens if every row is taken for a person")
-        tried, why_not = _tried(written, table, given, quasi, k, counted)
-    return Profile(
-        table.records,
-        tuple(
-            column_profile(cells[name], table.column(name), found.questions.get(name))
-            for name in table.names
-        ),
-        found.read,
-        None if dialect is None else asdict(dialect),
-        found.missing_values,
-        tuple(one.candidate for one in counted),
-        tried,
-        tuple(why_not),
-    )
-
-
-def _check_named(quasi: Sequence[str], names: Sequence[str]) -> None:
-    """Raises InputError with every column that others are said to know and the table lacks."""
+    names = written.names
     findings = [
         f"column '{name}': is not in the table; {suggestion(name, names)}name one of its columns"
         for name in quasi
         if name not in names
     ]
     InputError.raise_for(findings)
+    found = LookedAt.of(written, options, "identify a person", progress)
+    table, cells = found.table, found.cells
+    counted = person_candidates(table, cells, found.guesses, found.answer)
+    candidates, people = zip(*counted, strict=True)
+    tried: TakenForPeople | None = None
+    why_not: list[str] = []
+    if given is not None or quasi:
+        progress("trying what happens if every row is taken for a person")
+        try:
+            tried = _tried(written, table, given, quasi, k, people)
+        except (InfeasibleError, InputError) as refused:
+            why_not = refused.said
+    return Profile(
+        table.records,
+        tuple(
+            ColumnProfile(
+                name,
+                _kind(one),
+                one.distinct,
+                one.records - one.filled,
+                _bars(one, table.column(name)),
+                found.questions.get(name),
+            )
+            for name, one in cells.items()
+        ),
+        found.read,
+        None if dialect is None else asdict(dialect),
+        found.missing_values,
+        candidates,
+        tried,
+        tuple(why_not),
+    )
 
 
 def _tried(
@@ -98,36 +100,32 @@ def _tried(
     policy: Policy | None,
     quasi: Sequence[str],
     k: int,
-    counted: list[CountedCandidate],
-) -> tuple[TakenForPeople | None, list[str]]:
-    """The release in which every row is a person, or why there is none. written: as it was read."""
-    try:
-        if policy is None:
-            asked = policy_of_frame(table, {}, {"quasi": list(quasi), "k": k, "other": "drop"})
-        else:
-            asked = _without_subject(policy)
-            table = original_table(written, asked)
-        bound, findings = bind(table, asked)
-        if bound is None:
-            raise InputError.from_findings(findings)
-        matrix, whole_table = bound.method_input()
-        classes, _ = find_classes(matrix, whole_table, bound.problem)
-    except (InfeasibleError, InputError) as refused:
-        return None, refused.said
+    people: Sequence[np.ndarray],
+) -> TakenForPeople:
+    """The release in which every row is a person; raises InputError and InfeasibleError.
+
+    written: as it was read.
+    """
+    if policy is None:
+        asked = policy_of_frame(table, {}, {"quasi": list(quasi), "k": k, "other": "drop"})
+    else:
+        asked = _without_subject(policy)
+        table = original_table(written, asked)
+    bound, findings = bind(table, asked)
+    if bound is None:
+        raise InputError.from_findings(findings)
+    matrix, whole_table = bound.method_input()
+    classes, _ = find_classes(matrix, whole_table, bound.problem)
     kept = np.flatnonzero(~bound.encoded.suppressed)
     made = classes if isinstance(classes, Partition) else classes.partition(matrix)
-    labels, count = made.labels, made.count
-    hidden = [_people_by_class(labels, one.people[kept], count) for one in counted]
+    hidden = [_people_by_class(made.labels, one[kept], made.count) for one in people]
     k = asked.required_k or k
-    return (
-        TakenForPeople(
-            k,
-            bound.problem.method_name,
-            count,
-            tuple(int((people < k).sum()) for people in hidden),
-            tuple(int(people.min(initial=len(labels))) for people in hidden),
-        ),
-        [],
+    return TakenForPeople(
+        k,
+        bound.problem.method_name,
+        made.count,
+        tuple(int((one < k).sum()) for one in hidden),
+        tuple(int(one.min(initial=len(made.labels))) for one in hidden),
     )
 
 
@@ -146,92 +144,6 @@ def _people_by_class(labels: np.ndarray, people: np.ndarray, count: int) -> np.n
     kept = labels >= 0
     pairs = np.unique(labels[kept].astype(np.int64) << 32 | people[kept])
     return np.bincount(pairs >> 32, minlength=count)
-
-
-# Risk: how many people of a table are alone, and what each column gives away.
-
-
-def risk(source: Source, policy: PolicyLike, *, progress: Progress = no_progress) -> Risk:
-    """Who hides among how many in a table, by the quasi-identifiers of a policy.
-
-    source: a file's path or a frame. Counted in people where the policy has a subject. Hierarchies
-    need not fit yet, and questions may be open. Raises InputError where the columns don't fit.
-    """
-    policy = Policy.of(policy)
-    known = known_values(read_source(source, policy, progress), policy)
-    return table_risk(known.quasi, known.plain, known.people, policy.required_k, progress)
-
-
-# What others could know of the people in a table, as codes: equal where it is the same to them.
-
-
-@dataclass(frozen=True)
-class KnownValues:
-    """By column, (n,) codes. people: (n,) whose record it is; None where each is its own person's.
-
-    plain: columns that are harmless by their roles, the policy's `other` ones too.
-    """
-
-    quasi: dict[str, np.ndarray]
-    plain: dict[str, np.ndarray]
-    people: np.ndarray | None
-
-
-def known_values(table: Table, policy: Policy) -> KnownValues:
-    """The table by the policy's roles, whether or not its hierarchies fit; raises InputError.
-
-    Numbers are compared as numbers, and all texts for no value are one.
-    """
-    findings = check_columns(table.names, policy)
-    if not findings and not policy.quasi:
-        findings = ["policy: no attribute is a quasi-identifier; say what others could know"]
-    InputError.raise_for(findings)
-    declared = policy.model.attributes
-    roles = {
-        name: declared[name].role if name in declared else policy.model.other
-        for name in table.names
-    }
-    people = people_of(table, policy)
-    table.encode(name for name, role in roles.items() if role in ("quasi", "plain"))
-    return KnownValues(
-        {name: _compared(table, name, policy) for name, r in roles.items() if r == "quasi"},
-        {name: _compared(table, name, policy) for name, r in roles.items() if r == "plain"},
-        people,
-    )
-
-
-def people_of(table: Table, policy: Policy) -> np.ndarray | None:
-    """(n,) whose record it is, numbered densely; None where the policy names no subject.
-
-    Raises InputError where records lack one.
-    """
-    if policy.subject is None:
-        return None
-    column = table.column(policy.subject)
-    cells = pl.Series(column.cells, dtype=pl.String)
-    missing = person_names.is_nobody(cells, policy.model.missing_values)
-    if missing.any():
-        finding = finding_about(
-            column, missing, "without a subject", "give every record its person"
-        )
-        raise InputError(finding.message)
-    return person_names.people_of(column).astype(np.int32)
-
-
-def _compared(table: Table, name: str, policy: Policy) -> np.ndarray:
-    column = table.column(name)
-    declared = policy.model.attributes.get(name)
-    cells: list[object] = list(column.cells)
-    if declared is not None and declared.type == "number":
-        numbers = parse_numbers(column.cells)
-        cells = [c if np.isnan(x) else x for c, x in zip(cells, numbers.tolist(), strict=True)]
-    missing = set(policy.model.missing_values)
-    number: dict[object, int] = {}
-    codes = [
-        number.setdefault(None if text in missing else cell, len(number))
-        for cell, text in zip(cells, column.cells, strict=True)
-    ]
-    return np.array(codes, dtype=np.int32)[column.codes]
 
 
 # What a table is made of: how each column is read, and who may be one person; counts only.
@@ -299,18 +211,6 @@ class Profile:
         return {"schema": SCHEMA, **asdict(self)}
 
 
-def column_profile(cells: ColumnCells, column: Column, question: str | None) -> ColumnProfile:
-    """One column. cells: of the same column."""
-    return ColumnProfile(
-        cells.name,
-        _kind(cells),
-        cells.distinct,
-        cells.records - cells.filled,
-        _bars(cells, column),
-        question,
-    )
-
-
 def _kind(cells: ColumnCells) -> str:
     if not cells.distinct:
         return "empty"
@@ -356,21 +256,16 @@ class Candidate:
     is_profile: bool = False
 
 
-@dataclass(frozen=True)
-class CountedCandidate:
-    """With (n,) whose row it is, numbered densely; rows without a value are people of their own."""
-
-    candidate: Candidate
-    people: np.ndarray
-
-
 def person_candidates(
     table: Table,
     columns: Mapping[str, ColumnCells],
     guesses: Mapping[str, Guess],
     answer: Answer,
-) -> list[CountedCandidate]:
-    """The likeliest first, every row last. guesses: as `with_one_subject` leaves them."""
+) -> list[tuple[Candidate, np.ndarray]]:
+    """The likeliest first, every row last, each with (n,) whose row it is, numbered densely.
+
+    guesses: as `with_one_subject` leaves them. Rows without a value are people of their own.
+    """
     said = {one.columns: one for one in answer.candidates}
     proposed = [(name,) for name, guess in guesses.items() if guess.role == "subject"]
     found = [
@@ -379,7 +274,7 @@ def person_candidates(
     ]
     rows = table.records
     every = Candidate((), rows, rows, 0, 0, min(rows, 1))
-    return [*found, CountedCandidate(every, np.arange(rows, dtype=np.int32))]
+    return [*found, (every, np.arange(rows, dtype=np.int32))]
 
 
 def _counted(
@@ -387,7 +282,7 @@ def _counted(
     names: tuple[str, ...],
     columns: Mapping[str, ColumnCells],
     said: PersonCandidate | None,
-) -> CountedCandidate:
+) -> tuple[Candidate, np.ndarray]:
     """A candidate in counts. said: what the answer says of it; None where its name alone does."""
     has_value = np.ones(table.records, dtype=bool)
     codes = {}
@@ -413,4 +308,4 @@ def _counted(
         said is None or said.is_named,
         said is not None and said.is_profile,
     )
-    return CountedCandidate(candidate, people)
+    return candidate, people

@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from shoal.advise.proposal.matching import HierarchyFile, hierarchy_files, with_hierarchies
-from shoal.connectors.frames import Frame, table_of
+from shoal.advise.matching import hierarchy_files, with_hierarchies
+from shoal.advise.risk import singled_out, value_keys
+from shoal.connectors.frames import Frame
 from shoal.data.column_words import is_no_header, looks_like_data
 from shoal.data.person.decision import Answer, asks_who, question_in_words, who_is_a_person
 from shoal.data.person_names import named_together, without_nobody
@@ -22,13 +23,12 @@ from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.files import read_undeclared
+from shoal.policy.binding.files import Source, read_undeclared
 from shoal.policy.loading import one_line, read_options
 from shoal.policy.model import ReadOptions
 from shoal.policy.parameters import build
 from shoal.policy.proposal.cells import ColumnCells, as_read, notation_in
 from shoal.policy.proposal.roles import IS_IT_KNOWN, Guess, guess_of, with_one_subject
-from shoal.privacy.table_risk import singled_out, value_keys
 
 
 def propose(frame: Frame, k: int = 10) -> str:
@@ -37,7 +37,7 @@ def propose(frame: Frame, k: int = 10) -> str:
 
 
 def propose_policy(
-    frame: Frame,
+    frame: Source,
     k: int = 10,
     *,
     read: Mapping[str, Any] | None = None,
@@ -48,51 +48,53 @@ def propose_policy(
 ) -> Proposal:
     """A valid policy for a pandas, polars or pyarrow frame, with the evidence for every role.
 
-    read: what the policy's block of this name is to say; what it does not say of decimal marks and
-    dates is found in the cells. hierarchies: a folder of tables, which become those of the columns
-    whose values they list. base: the folder that the policy will be in. explain: also who is
-    singled out by few columns. Raises InputError where the table has no header or k is below 2.
+    frame: or a file's path. read: what the policy's block of this name is to say; what it does not
+    say of decimal marks and dates is found in the cells. hierarchies: a folder of tables, which
+    become those of the columns whose values they list. base: the folder that the policy will be in.
+    explain: also who is singled out by few columns. Raises InputError where the table has no header
+    or k is below 2.
     """
-    asked = _Asked.of(k, read, hierarchies, base, explain)
-    return _proposal(table_of(frame), asked, progress)
-
-
-def propose_file(
-    data_path: str,
-    k: int,
-    *,
-    read: Mapping[str, Any] | None = None,
-    hierarchies: str | Path | None = None,
-    base: str | Path = ".",
-    explain: bool = False,
-    progress: Progress = no_progress,
-) -> Proposal:
-    """A proposed policy for a table in a file, with the evidence for every role."""
-    asked = _Asked.of(k, read, hierarchies, base, explain)
-    return _proposal(read_undeclared(data_path, asked.read, progress)[0], asked, progress)
-
-
-class _Asked(NamedTuple):
-    """The options of a proposal, checked before any data is read."""
-
-    k: int
-    read: ReadOptions
-    folder: list[HierarchyFile]
-    base: str | Path
-    explain: bool
-
-    @classmethod
-    def of(
-        cls,
-        k: Any,
-        read: Mapping[str, Any] | None,
-        hierarchies: str | Path | None,
-        base: str | Path,
-        explain: bool,
-    ) -> _Asked:
-        promise = build(registry.models()["k-anonymity"], "promise 'k-anonymity'", {"k": k})
-        folder = [] if hierarchies is None else hierarchy_files(hierarchies)
-        return cls(promise.k, read_options(read or {}), folder, base, explain)
+    promise = build(registry.models()["k-anonymity"], "promise 'k-anonymity'", {"k": k})
+    folder = [] if hierarchies is None else hierarchy_files(hierarchies)
+    options = read_options(read or {})
+    written, _ = read_undeclared(frame, options, progress)
+    found = LookedAt.of(written, options, "number people", progress)
+    table, columns = found.table, found.cells
+    guesses = with_hierarchies(_with_one_quasi(found.guesses), columns, folder, base)
+    for name in looks_like_data(table, table.names):
+        more = "; its name looks like a value: the first line must name the columns"
+        guesses[name] = replace(guesses[name], reason=guesses[name].reason + more)
+    if "column_1" in guesses and "column_2" not in guesses:
+        reason = "without a name in the data, as names of rows are: removed"
+        guesses["column_1"] = Guess({"role": "identifier"}, reason)
+    for name, question in found.questions.items():
+        guesses[name] = guesses[name].asking(question)
+    for name, column in columns.items():
+        guesses[name] = replace(guesses[name], doubtful=column.doubtful)
+    subject = _subject_of(found.answer, guesses)
+    quasi = [name for name, guess in guesses.items() if guess.role == "quasi"]
+    counted = SinglingOut(
+        quasi, [table.column(name).codes for name in quasi], _people_of(table, subject)
+    )
+    shares = counted.shares(progress)
+    return Proposal(
+        tuple(
+            ProposedColumn(
+                name,
+                guess.settings | ({} if guess.ask is None else {"ask": guess.ask}),
+                guess.reason,
+                shares.alone.get(name),
+                shares.adds.get(name),
+            )
+            for name, guess in guesses.items()
+        ),
+        promise.k,
+        found.read,
+        found.missing_values,
+        shares.together,
+        counted.order(progress) if explain else None,
+        subject,
+    )
 
 
 @dataclass(frozen=True)
@@ -142,38 +144,6 @@ class LookedAt:
         )
 
 
-def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
-    found = LookedAt.of(table, asked.read, "number people", progress)
-    table, columns = found.table, found.cells
-    guesses = with_hierarchies(_with_one_quasi(found.guesses), columns, asked.folder, asked.base)
-    for name in looks_like_data(table, table.names):
-        more = "; its name looks like a value: the first line must name the columns"
-        guesses[name] = replace(guesses[name], reason=guesses[name].reason + more)
-    if "column_1" in guesses and "column_2" not in guesses:
-        reason = "without a name in the data, as names of rows are: removed"
-        guesses["column_1"] = Guess({"role": "identifier"}, reason)
-    for name, question in found.questions.items():
-        guesses[name] = guesses[name].asking(question)
-    for name, column in columns.items():
-        guesses[name] = replace(guesses[name], doubtful=column.doubtful)
-    proposed = [_proposed(name, guess) for name, guess in guesses.items()]
-    subject = _subject_of(found.answer, guesses)
-    counted = _singling_out(table, proposed, subject)
-    shares = counted.shares(progress)
-    return Proposal(
-        tuple(
-            replace(one, alone=shares.alone.get(one.name), adds=shares.adds.get(one.name))
-            for one in proposed
-        ),
-        asked.k,
-        found.read,
-        found.missing_values,
-        shares.together,
-        counted.order(progress) if asked.explain else None,
-        subject,
-    )
-
-
 def check_header(table: Table) -> None:
     odd = looks_like_data(table, table.names)
     if is_no_header(odd, table.names):
@@ -205,11 +175,6 @@ def _with_one_quasi(guesses: dict[str, Guess]) -> dict[str, Guess]:
     return guesses
 
 
-def _proposed(name: str, guess: Guess) -> ProposedColumn:
-    asked = {} if guess.ask is None else {"ask": guess.ask}
-    return ProposedColumn(name, guess.settings | asked, guess.reason)
-
-
 def _subject_of(answer: Answer, guesses: Mapping[str, Guess]) -> str | list[str] | None:
     """What numbers the people, by the guesses: a column, or several together."""
     alone = next((name for name, guess in guesses.items() if guess.role == "subject"), None)
@@ -219,20 +184,15 @@ def _subject_of(answer: Answer, guesses: Mapping[str, Guess]) -> str | list[str]
     return first.key if all(guesses[name].role == "identifier" for name in first.columns) else None
 
 
-def _singling_out(
-    table: Table, proposed: list[ProposedColumn], subject: str | list[str] | None
-) -> SinglingOut:
-    quasi = [column.name for column in proposed if column.role == "quasi"]
-    person = None
+def _people_of(table: Table, subject: str | list[str] | None) -> np.ndarray | None:
+    """(n,) whose record it is, numbered densely; None where each is its own person's."""
+    if subject is None:
+        return None
     if isinstance(subject, list):
         person = named_together("", [table.column(name) for name in subject], ())
-    elif subject is not None:
+    else:
         person = table.column(subject)
-    people = None if person is None else np.asarray(person.codes, dtype=np.int64)
-    return SinglingOut(quasi, [table.column(name).codes for name in quasi], people)
-
-
-# A proposed policy: every column's role with its reason, and what somebody has to decide.
+    return np.asarray(person.codes, dtype=np.int64)
 
 
 # How many people the quasi-identifiers single out: alone, in pairs, all together.
@@ -382,11 +342,6 @@ class ProposedColumn:
         return question_in_words(self.settings.get("ask"))
 
     @property
-    def asks_who(self) -> bool:
-        """Whether somebody has to say here who is one person."""
-        return asks_who(self.settings.get("ask"))
-
-    @property
     def why(self) -> str:
         """The reason on one line, with both shares."""
         reason = " ".join(self.reason.split())
@@ -424,7 +379,7 @@ class Proposal:
     @property
     def asks_who(self) -> bool:
         """Whether somebody has to say who is one person."""
-        return any(column.asks_who for column in self.columns)
+        return any(asks_who(column.settings.get("ask")) for column in self.columns)
 
     @property
     def unit(self) -> str:

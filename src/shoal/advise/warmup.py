@@ -8,8 +8,8 @@ under k alone and under each promise that has kernels of its own.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from shoal.advise.compare import on_compiling
 from shoal.connectors import files
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.uncompiled import always
@@ -88,10 +89,11 @@ def warm_up(
         if verb not in VERBS:
             raise InputError(f"verb '{verb}': compiles nothing; choose among {', '.join(VERBS)}")
     runs = [run for verb in VERBS if verb in (verbs or VERBS) for run in _runs(verb, every_method)]
+    compiled: list[None] = []
     with (
         tempfile.TemporaryDirectory(prefix="shoal-warmup-") as base,
         always(compiled=True),
-        _counted() as compiled,
+        on_compiling(lambda: compiled.append(None)),
     ):
         for number, run in enumerate(runs, start=1):
             by = f" by {run.method}" if run.method else ""
@@ -100,7 +102,7 @@ def warm_up(
             folder = Path(base) / str(number)
             folder.mkdir()
             run.into(folder)
-    return compiled()
+    return len(compiled)
 
 
 def _runs(verb: str, every_method: bool) -> Iterator[_Run]:
@@ -111,7 +113,9 @@ def _runs(verb: str, every_method: bool) -> Iterator[_Run]:
         if verb == "stream":
             yield _Run(verb, name, "purchases", _bundled("purchases"))
         elif verb == "republish":
-            yield _Run(verb, name, "wearables", _wearers())
+            # with k alone, as every method takes it
+            only_k = {"promises": [{"model": "k-anonymity", "k": 10}]}
+            yield _Run(verb, name, "wearables", _bundled("wearables") | only_k)
         else:
             for policy in _tables() if name not in apart else [_in_two_tables()]:
                 yield _Run("publish", CENTRAL_TWIN if verb == "fuse" else name, "patients", policy)
@@ -146,17 +150,11 @@ def _in_two_tables() -> dict[str, Any]:
     """Patients with one sensitive attribute, and nothing that passes through."""
     policy = _bundled("patients")
     for name, attribute in policy["attributes"].items():
-        if attribute["role"] in ("sensitive", "plain", "identifier") and name != "disease":
-            policy["attributes"][name] = {"role": "drop"}
-        if attribute["role"] == "subject":
+        hidden = ("sensitive", "plain", "identifier", "subject")
+        if attribute["role"] in hidden and name != "disease":
             policy["attributes"][name] = {"role": "drop"}
     del policy["label"]
     return policy | {"promises": [DIVERSITY]}
-
-
-def _wearers() -> dict[str, Any]:
-    """The bundled policy with k alone, as every method takes it."""
-    return _bundled("wearables") | {"promises": [{"model": "k-anonymity", "k": 10}]}
 
 
 def _bundled(name: str) -> dict[str, Any]:
@@ -165,21 +163,3 @@ def _bundled(name: str) -> dict[str, Any]:
     for attribute in policy["attributes"].values():
         attribute.pop("round", None)
     return policy
-
-
-@contextmanager
-def _counted() -> Iterator[Callable[[], int]]:
-    """A function that says how many functions have been compiled; what is on disk is not."""
-    from numba.core import event
-
-    class Compiled(event.Listener):
-        functions = 0
-
-        def on_start(self, event: object) -> None:
-            self.functions += 1
-
-        def on_end(self, event: object) -> None: ...
-
-    listener = Compiled()
-    with event.install_listener("numba:compile", listener):
-        yield lambda: listener.functions

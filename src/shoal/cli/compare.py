@@ -69,7 +69,8 @@ def compare(
 
     Exit status 1 when a release would break a promise, 3 when no method reaches any k.
     """
-    from shoal.advise.compare import Points, compare_file
+    from shoal.advise.compare import compare as compared
+    from shoal.connectors.files import atomic_write
     from shoal.reports.comparison_table import as_text, faults, reasons
 
     if settings:
@@ -82,10 +83,18 @@ def compare(
     options.check_outputs(output, report=report, inputs=[input_path, str(policy), *asked.files])
     options.check_outputs(report=report, inputs=[output])
     with shown(quiet) as progress:
-        wanted = Points(
-            _names(points.methods), _numbers(points.ks), attack, skip=_skipped(points.skip)
+        comparison = compared(
+            input_path,
+            asked,
+            _names(points.methods),
+            _numbers(points.ks),
+            attack=attack,
+            skip=_skipped(points.skip),
+            progress=progress,
         )
-        comparison = compare_file(input_path, asked, wanted, output, progress)
+        if output is not None:
+            with atomic_write(output) as draft:
+                draft.write_text(comparison.to_json())
         if report is not None:
             from shoal.reports.comparison import write_comparison
 

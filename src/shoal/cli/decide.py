@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Annotated
-
-import typer
 
 from shoal.cli import options
 from shoal.cli.options import argument, option
 from shoal.cli.progress import answer, shown
-from shoal.data.printable import printable
 from shoal.errors import InputError
 
 # shoal estimate
@@ -78,11 +74,7 @@ def attacker_view(
     number = int(row) if row.isascii() and row.isdigit() and len(row) < 16 else row
     with shown(quiet) as progress:
         view = viewed(released, asked, original, number, trace=trace, progress=progress)
-    if as_json:
-        typer.echo(json.dumps(view.to_dict(), indent=2, ensure_ascii=False))
-        return
-    for line in attacker_lines(view):
-        typer.echo(printable(line))
+    answer(view, attacker_lines, as_json, ensure_ascii=False)
 
 
 # shoal levels
@@ -118,11 +110,7 @@ def levels(
     with shown(quiet) as progress:
         walk = lattice_walk(input_path, asked, progress=progress)
         found = walk.around(dict.fromkeys(walk.heights, 0) | named)
-    if as_json:
-        typer.echo(json.dumps(found, indent=2))
-        return
-    for line in level_lines(found):
-        typer.echo(printable(line))
+    answer(found, level_lines, as_json)
 
 
 def _all_named(texts: Iterable[str]) -> dict[str, int]:

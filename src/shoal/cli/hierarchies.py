@@ -34,7 +34,7 @@ def match(
     """Say which table of a folder fits which column, by the values that both have, how many rows
     it covers, and what is wrong with it. Shows no value.
     """
-    from shoal.advise.proposal.matching import SCHEMA, match_hierarchies
+    from shoal.advise.matching import SCHEMA, match_hierarchies
     from shoal.reports.advice_in_words import match_lines
 
     with shown(quiet) as progress:

@@ -46,11 +46,11 @@ def init(
         raise InputError(
             f"output '{output}': exists; name a new file, a policy is never overwritten"
         )
-    from shoal.advise.propose import propose_file
+    from shoal.advise.propose import propose_policy
     from shoal.reports.advice_in_words import explanation_lines, question_lines
 
     with shown(quiet) as progress:
-        proposal = propose_file(
+        proposal = propose_policy(
             data,
             k,
             read=options.files_options(read)[0],

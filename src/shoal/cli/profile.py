@@ -23,7 +23,7 @@ def risk(
     """Count how many people of a table are alone by what others could know, what each column gives
     away, and who hides among how many already. Publishes nothing, shows no cell.
     """
-    from shoal.advise.profile import risk as measured
+    from shoal.advise.risk import risk as measured
     from shoal.reports.advice_in_words import risk_lines
 
     asked = options.Overrides(k=k, read=read).policy(policy)

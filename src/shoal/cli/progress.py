@@ -106,13 +106,19 @@ class Counted(Protocol):
     def to_dict(self) -> dict[str, Any]: ...
 
 
-Answer = TypeVar("Answer", bound=Counted)
+Answer = TypeVar("Answer", bound=Counted | dict[str, Any])
 
 
-def answer(found: Answer, in_words: Callable[[Answer], Iterable[str]], as_json: bool) -> None:
+def answer(
+    found: Answer,
+    in_words: Callable[[Answer], Iterable[str]],
+    as_json: bool,
+    ensure_ascii: bool = True,
+) -> None:
     """Prints what was counted, a sentence a line or as JSON."""
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), indent=2))
+        content = found if isinstance(found, dict) else found.to_dict()
+        typer.echo(json.dumps(content, indent=2, ensure_ascii=ensure_ascii))
         return
     for line in in_words(found):
         typer.echo(printable(line))

@@ -2,44 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from shoal.advise.profile import Candidate, Profile, TakenForPeople
-from shoal.advise.proposal.matching import HierarchyMatch
-from shoal.advise.propose import Order, Proposal, ProposedColumn, share_text
+from shoal.advise.propose import share_text
 from shoal.data.findings import some_named
 from shoal.data.printable import printable
 from shoal.data.room import size_text
-from shoal.data.run_cost import Estimate
-from shoal.privacy.attacker_view import AttackerView, Learnt
-from shoal.privacy.table_risk import Risk
 from shoal.reports.text import counted_text, table_lines
-from shoal.streams.stream_status import StreamStatus
-from shoal.utility.marginal import Marginal
+
+if TYPE_CHECKING:
+    from shoal.advise.attacker_view import AttackerView, Learnt
+    from shoal.advise.estimate import Estimate
+    from shoal.advise.marginal import Marginal
+    from shoal.advise.matching import HierarchyMatch
+    from shoal.advise.profile import Candidate, Profile, TakenForPeople
+    from shoal.advise.propose import Order, Proposal, ProposedColumn
+    from shoal.advise.risk import Risk
+    from shoal.streams.stream_status import StreamStatus
 
 MOST_VALUES = 5
 
 
-def marginal_lines(found: Marginal) -> list[str]:
+def marginal_lines(found: Marginal) -> Iterator[str]:
     """What each column loses, and the others with and without it."""
     k = "" if found.k is None else f", k = {found.k}"
-    lines = [f"{found.method}{k}: {_percent(found.loss)} of the detail lost"]
+    yield f"{found.method}{k}: {_percent(found.loss)} of the detail lost"
     rows: list[tuple[str, ...]] = [("column", "lost", "exact", "others now", "others without it")]
     for price in found.columns:
         without = "-" if price.why_not is not None else _percent(price.others_without)
         shares = (price.loss, price.exact, price.others)
         rows.append((price.name, *(_percent(share) for share in shares), without))
-    lines += table_lines(rows, left=1)
-    lines += [
-        f"without {price.name}: {price.why_not}"
-        for price in found.columns
-        if price.why_not is not None
-    ]
+    yield from table_lines(rows, left=1)
+    for price in found.columns:
+        if price.why_not is not None:
+            yield f"without {price.name}: {price.why_not}"
     if found.smaller_k is not None:
-        lines.append(f"k = {found.smaller_k.k}: {_percent(found.smaller_k.loss)} lost")
-    return lines
+        yield f"k = {found.smaller_k.k}: {_percent(found.smaller_k.loss)} lost"
 
 
 def level_lines(found: Mapping[str, Any]) -> list[str]:
@@ -59,45 +59,46 @@ def _level(measured: Mapping[str, Any]) -> tuple[str, str, str]:
     return is_safe, f"{measured['breaking']:,} records", _percent(measured["loss"])
 
 
-def attacker_lines(view: AttackerView) -> list[str]:
+def attacker_lines(view: AttackerView) -> Iterator[str]:
     """What the attacker knows, whom they find, and what those could have."""
-    lines = [f"row {view.row:,}", f"known: {_cells(view.known)}"]
+    yield f"row {view.row:,}"
+    yield f"known: {_cells(view.known)}"
     if view.shown is not None:
-        lines.append(f"published: {_cells(view.shown)}")
+        yield f"published: {_cells(view.shown)}"
     if not view.people:
-        return [*lines, "nobody is found by it: the row is withheld, or no class fits"]
-    lines.append(f"who looks the same: {view.people:,} {view.unit}")
+        yield "nobody is found by it: the row is withheld, or no class fits"
+        return
+    yield f"who looks the same: {view.people:,} {view.unit}"
     if view.fitting_classes > 1:
-        lines.append(
+        yield (
             f"{view.fitting_classes:,} classes fit what is known, with {view.fitting_people:,}"
             f" {view.unit} in all"
         )
     for learnt in view.learnt:
-        lines += ["", *_learnt_lines(learnt, view.people)]
-    return lines
+        yield ""
+        yield from _learnt_lines(learnt, view.people)
 
 
-def _learnt_lines(learnt: Learnt, people: int) -> list[str]:
+def _learnt_lines(learnt: Learnt, people: int) -> Iterator[str]:
     rows = [(learnt.attribute, "who look the same", "in the release")]
     rows += [
         (one.value, f"{one.people:,} of {people:,}", _percent(one.base))
         for one in learnt.values[:MOST_VALUES]
     ]
-    lines = table_lines(rows, left=1)
+    yield from table_lines(rows, left=1)
     others = learnt.values[MOST_VALUES:]
     if others:
-        word = "other" if len(others) == 1 else "others"
-        lines.append(f"and {len(others):,} {word}, {others[0].people:,} of {people:,} at most")
+        count = counted_text(len(others), "other")
+        yield f"and {count}, {others[0].people:,} of {people:,} at most"
     best = learnt.best
     if best is not None:
         truth = "the truth" if best.value == learnt.truth else f"the truth is {learnt.truth}"
         if not learnt.is_possible:
             truth += ", which nobody who looks the same has"
-        lines.append(
+        yield (
             f"best guess: {best.value}, right with {_percent(best.share)}; in the whole release"
             f" {_percent(best.base)}; {truth}"
         )
-    return lines
 
 
 def _cells(cells: Mapping[str, str]) -> str:
@@ -155,21 +156,18 @@ def duration(seconds: float) -> str:
 # Hierarchy tables and the columns that they fit, in words.
 
 
-def match_lines(found: Sequence[HierarchyMatch]) -> list[str]:
+def match_lines(found: Sequence[HierarchyMatch]) -> Iterator[str]:
     """A row for each table, then what is wrong with it and what somebody has to choose."""
     heads = ("file", "fits, by its values", "found in it", "rows covered", "steps")
-    lines = table_lines([heads, *(_row(match) for match in found)], left=3)
+    yield from table_lines([heads, *(_row(match) for match in found)], left=3)
     for match in found:
-        lines += [f"{match.file}: {finding}" for finding in match.findings]
+        yield from (f"{match.file}: {finding}" for finding in match.findings)
         others = [one.column for one in match.fits[1:] if one.rows == match.fits[0].rows]
         if others:
-            lines.append(f"{match.file}: {', '.join(others)} would fit as well; choose")
+            yield f"{match.file}: {', '.join(others)} would fit as well; choose"
         if match.also_fits:
-            lines.append(
-                f"{match.file}: {', '.join(match.also_fits)} covers as much of {match.column};"
-                " choose"
-            )
-    return lines
+            also = ", ".join(match.also_fits)
+            yield f"{match.file}: {also} covers as much of {match.column}; choose"
 
 
 def _row(match: HierarchyMatch) -> tuple[str, ...]:
@@ -197,22 +195,18 @@ def _found(match: HierarchyMatch) -> str:
 NO_SUBJECT = "no column numbers people: every record is taken to be its own person"
 
 
-def question_lines(proposal: Proposal) -> list[str]:
+def question_lines(proposal: Proposal) -> Iterator[str]:
     """What somebody has to decide before anything is published."""
-    lines = []
     questions = proposal.questions
     if questions:
-        count = len(questions)
-        lines.append(
-            "1 open question; answer it and delete its 'ask', or nothing is published:"
-            if count == 1
-            else f"{count} open questions; answer them and delete each 'ask', or nothing is"
-            " published:"
+        answer = (
+            "answer it and delete its" if len(questions) == 1 else "answer them and delete each"
         )
-        lines += [f"  {_one_line(name)}: {_one_line(ask)}" for name, ask in questions.items()]
+        count = counted_text(len(questions), "open question")
+        yield f"{count}; {answer} 'ask', or nothing is published:"
+        yield from (f"  {_one_line(name)}: {_one_line(ask)}" for name, ask in questions.items())
     if proposal.subject is None and not proposal.asks_who:
-        lines.append(NO_SUBJECT)
-    return lines
+        yield NO_SUBJECT
 
 
 def explanation_lines(proposal: Proposal) -> list[str]:
@@ -228,7 +222,8 @@ def explanation_lines(proposal: Proposal) -> list[str]:
     many = sum(column.role == "quasi" for column in proposal.columns)
     together = share_text(proposal.together)
     lines.append(f"all {many} quasi-identifiers: {together} of {proposal.unit} unique")
-    return lines + ([] if proposal.order is None else _order_lines(proposal.order, proposal.unit))
+    order = proposal.order
+    return [*lines, *([] if order is None else _order_lines(order, proposal.unit))]
 
 
 def _proposed_row(column: ProposedColumn) -> tuple[str, ...]:
@@ -241,17 +236,15 @@ def _one_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
-def _order_lines(order: Order, unit: str) -> list[str]:
-    lines = []
+def _order_lines(order: Order, unit: str) -> Iterator[str]:
     if order.pairs:
         pairs = (
             f"{_one_line(a)} and {_one_line(b)} {share_text(share)}" for a, b, share in order.pairs
         )
-        lines.append(f"worst pairs: {', '.join(pairs)} of {unit} unique")
+        yield f"worst pairs: {', '.join(pairs)} of {unit} unique"
     if order.steps:
         steps = (f"{_one_line(name)} {share_text(share)}" for name, share in order.steps)
-        lines.append(f"{', + '.join(steps)} of {unit} unique")
-    return lines
+        yield f"{', + '.join(steps)} of {unit} unique"
 
 
 # A table before anything is done to it, in words: what is in it, who is a person, who is alone.
@@ -260,44 +253,39 @@ def _order_lines(order: Order, unit: str) -> list[str]:
 USUAL_KS = (2, 3, 5, 10, 20, 50)
 
 
-def profile_lines(profile: Profile) -> list[str]:
+def profile_lines(profile: Profile) -> Iterator[str]:
     """Columns, then who may be one person and what follows if rows are taken for people."""
     columns = counted_text(len(profile.columns), "column")
-    lines = [f"{counted_text(profile.rows, 'row')}, {columns}{_written(profile)}"]
+    yield f"{counted_text(profile.rows, 'row')}, {columns}{_written(profile)}"
     rows = [("column", "kind", "values", "missing")]
     rows += [(c.name, c.kind, f"{c.values:,}", f"{c.missing:,}") for c in profile.columns]
-    lines += table_lines(rows, left=2)
-    lines += [f"{c.name}: {c.question}" for c in profile.columns if c.question is not None]
-    lines += ["", "who is one person?"]
+    yield from table_lines(rows, left=2)
+    yield from (f"{c.name}: {c.question}" for c in profile.columns if c.question is not None)
+    yield ""
+    yield "who is one person?"
     for number, candidate in enumerate(profile.candidates):
-        lines.append(f"  {_candidate(candidate)}")
+        yield f"  {_candidate(candidate)}"
         if candidate.columns and profile.tried is not None:
-            lines.append(f"    {_consequence(profile.tried, number)}")
-    lines += [
-        f"  what happens if rows are taken for people can't be tried: {w}" for w in profile.why_not
-    ]
-    return lines
+            yield f"    {_consequence(profile.tried, number)}"
+    for why in profile.why_not:
+        yield f"  what happens if rows are taken for people can't be tried: {why}"
 
 
-def risk_lines(risk: Risk) -> list[str]:
+def risk_lines(risk: Risk) -> Iterator[str]:
     """Who is alone, who hides among how many, and what each column gives away."""
-    named = ", ".join(risk.quasi)
     part = round(100 * risk.lone / risk.people) if risk.people else 0
-    lines = [
-        f"known together: {named}",
-        f"{risk.lone:,} of {risk.people:,} {risk.unit} ({part} %) are alone: nobody is like them",
-    ]
+    yield f"known together: {', '.join(risk.quasi)}"
+    yield f"{risk.lone:,} of {risk.people:,} {risk.unit} ({part} %) are alone: nobody is like them"
     rows = [("column", "alone by it", "alone without it")]
     rows += [(name, f"{risk.alone[name]:,}", f"{risk.without[name]:,}") for name in risk.quasi]
-    lines += table_lines(rows, left=1)
-    lines += [
-        f"{name}: plain, so no promise covers it; {lone:,} would be alone if others knew it"
-        for name, lone in risk.if_known.items()
-    ]
+    yield from table_lines(rows, left=1)
+    for name, lone in risk.if_known.items():
+        yield f"{name}: plain, so no promise covers it; {lone:,} would be alone if others knew it"
     ks = sorted({*USUAL_KS, *([] if risk.k is None else [risk.k])})
     rows = [("k", f"{risk.unit} in groups of k or more", "classes, at most")]
     rows += [(str(k), f"{risk.hidden(k):,}", f"{risk.most_classes(k):,}") for k in ks]
-    return [*lines, "", *table_lines(rows, left=0)]
+    yield ""
+    yield from table_lines(rows, left=0)
 
 
 def _written(profile: Profile) -> str:
@@ -311,9 +299,8 @@ def _written(profile: Profile) -> str:
 def _candidate(candidate: Candidate) -> str:
     if not candidate.columns:
         return f"every row: {counted_text(candidate.people, 'person', 'people')}"
-    people = counted_text(candidate.people, "person", "people")
-    if candidate.is_profile:
-        people = counted_text(candidate.people, "profile")
+    words = ("profile",) if candidate.is_profile else ("person", "people")
+    people = counted_text(candidate.people, *words)
     text = (
         f"{' + '.join(candidate.columns)}: {people},"
         f" {candidate.repeated:,} of them with several rows, {candidate.most_rows:,} at most"
@@ -337,29 +324,28 @@ def _consequence(tried: TakenForPeople, number: int) -> str:
 # How a stream is doing, in words.
 
 
-def status_lines(status: StreamStatus) -> list[str]:
+def status_lines(status: StreamStatus) -> Iterator[str]:
     """The verdict, counts and figures, then what to look at."""
     verdict, records = status["verdict"], status["records"]
     kept = "every release so far keeps every promise"
     verdict_text = kept if status.holds else "a release broke a promise"
     wait, recent = status["wait"], status["recent"]
     allowed = "" if wait["allowed"] is None else f", {wait['allowed']:,} allowed"
-    lines = [
-        f"{status['state']}, last commit {_time(status['at'])}",
-        f"{verdict_text}: {verdict['releases']:,} releases",
+    if status.is_mostly_aside:
+        yield f"{status['mostly_aside']}: the source may have changed"
+    yield f"{status['state']}, last commit {_time(status['at'])}"
+    yield f"{verdict_text}: {verdict['releases']:,} releases"
+    yield (
         f"{records['came']:,} records came, {records['published']:,} published,"
         f" {records['waiting']:,} waiting, {records['suppressed']:,} suppressed,"
-        f" {records['set_aside']:,} set aside",
-        f"loss {_percent(recent['loss'])} lately, {_percent(status['loss'])} since the start",
-        f"longest wait {wait['longest']:,} records{allowed}",
-        f"joined an earlier group: {_percent(status['reuse'])}",
-    ]
-    if status.is_mostly_aside:
-        lines.insert(0, f"{status['mostly_aside']}: the source may have changed")
+        f" {records['set_aside']:,} set aside"
+    )
+    yield f"loss {_percent(recent['loss'])} lately, {_percent(status['loss'])} since the start"
+    yield f"longest wait {wait['longest']:,} records{allowed}"
+    yield f"joined an earlier group: {_percent(status['reuse'])}"
     for alarm in status.alarms:
         since = "" if alarm.since is None else f", {_time(alarm.since)}"
-        lines.append(f"look at this: {alarm.kind}{since}: {alarm.text}")
-    return lines
+        yield f"look at this: {alarm.kind}{since}: {alarm.text}"
 
 
 def _time(seconds: float) -> str:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -232,15 +232,7 @@ def attacks_chart(
         axes.set_xlim(0, 100)
         axes.set_xlabel(gettext("% of people or of trials"))
         axes.grid(axis="x")
-        axes.legend(
-            loc="lower right",
-            bbox_to_anchor=(1.0, 1.0),
-            ncols=3,
-            borderaxespad=0,
-            handlelength=1.0,
-            columnspacing=1.0,
-            labelcolor=INK,
-        )
+        _legend(axes, "lower right", 1.0, ncols=3, handlelength=1.0, columnspacing=1.0)
 
     said = "; ".join(f"{name}: {parts[0][0]:.1f} %" for name, parts in bars if parts[0])
     return Chart(gettext("Attacks"), said, 0.9 + 0.36 * len(bars), draw)
@@ -275,7 +267,7 @@ def labels_chart(
         else:
             axes.barh(places - 0.2, np.nan_to_num(before), 0.36, color=BEFORE, label=ORIGINAL)
             axes.barh(places + 0.2, after, 0.36, color=AFTER, label=RELEASE)
-            _legend(axes)
+            _legend(axes, "lower left", 0, ncols=2, borderpad=0.2, handlelength=1.3)
         _name_rows(axes, labels)
         axes.set_xlim(left=0)
         axes.set_xlabel(gettext("% of the records"))
@@ -314,14 +306,13 @@ def intervals_chart(
             label=RELEASE,
         )
         if before is not None:
-            _legend(axes)
+            _legend(axes, "lower left", 0, ncols=2, borderpad=0.2, handlelength=1.3)
         axes.set_ylim(bottom=0)
         axes.set_xlabel(title)
-        axes.set_ylabel(
-            gettext("% of the records")
-            if step == 1
-            else gettext("% of the records per {step:,.6g}", step=step)
-        )
+        height = gettext("% of the records")
+        if step != 1:
+            height = gettext("% of the records per {step:,.6g}", step=step)
+        axes.set_ylabel(height)
         axes.xaxis.set_major_locator(MaxNLocator(7))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
         axes.yaxis.set_major_locator(MaxNLocator(5))
@@ -337,19 +328,11 @@ def _told(labels: Sequence[str], before: np.ndarray | None, after: np.ndarray) -
     """The chart in words: the three largest bars, before and after."""
     parts = []
     for i in np.argsort(-after, kind="stable")[:3]:
-        was = (
-            ""
-            if before is None or np.isnan(before[i])
-            else gettext("original {share:.1f} %, ", share=before[i])
-        )
-        parts.append(
-            gettext(
-                "{label}: {was}release {share:.1f} %",
-                label=shortened(labels[i]),
-                was=was,
-                share=after[i],
-            )
-        )
+        label, was = shortened(labels[i]), ""
+        if before is not None and not np.isnan(before[i]):
+            was = gettext("original {share:.1f} %, ", share=before[i])
+        said = gettext("{label}: {was}release {share:.1f} %", label=label, was=was, share=after[i])
+        parts.append(said)
     return "; ".join(parts)
 
 
@@ -361,16 +344,9 @@ def _name_rows(axes: Axes, names: Sequence[str], lines: int = 1) -> None:
     axes.spines["left"].set_visible(False)
 
 
-def _legend(axes: Axes) -> None:
-    axes.legend(
-        loc="lower left",
-        bbox_to_anchor=(0, 1.0),
-        ncols=2,
-        borderaxespad=0,
-        borderpad=0.2,
-        handlelength=1.3,
-        labelcolor=INK,
-    )
+def _legend(axes: Axes, loc: Literal["lower left", "lower right"], x: float, **spaces: Any) -> None:
+    """The names of what is drawn, above the axes. loc: the corner that stands at x."""
+    axes.legend(loc=loc, bbox_to_anchor=(x, 1.0), borderaxespad=0, labelcolor=INK, **spaces)
 
 
 def _wrapped(name: str, lines: int) -> str:

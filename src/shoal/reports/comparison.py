@@ -35,15 +35,15 @@ def render(comparison: Comparison) -> str:
 
 
 def _content(comparison: Comparison) -> dict[str, Any]:
-    main, more = columns(comparison), more_columns(comparison)
     drawn = drawn_methods(comparison)
     return {
         "shoal": VERSION,
         "comparison": comparison,
         "advice": comparison.recommendation,
         "publish": _publish(comparison),
-        "tables": [_table(comparison, figures) for figures in (main, more)],
-        "best": [_best(comparison, k) for k in comparison.ks],
+        "tables": [columns(comparison), more_columns(comparison)],
+        "ranked": {k: comparison.ranked(k) for k in comparison.ks},
+        "percent": percent,
         "curves": [
             (curves.caption, chart_of(curves, comparison).svg(curves.key))
             for curves in CHARTS
@@ -57,38 +57,6 @@ def _content(comparison: Comparison) -> dict[str, Any]:
             for label in comparison.methods
         },
         "command": _command(comparison),
-    }
-
-
-def _table(comparison: Comparison, shown: list[Any]) -> dict[str, Any]:
-    """The rows by k, with these columns."""
-    groups = [
-        (k, [_line(row, shown, comparison) for row in comparison.rows if row.k == k])
-        for k in comparison.ks
-    ]
-    return {"columns": shown, "groups": groups}
-
-
-def _line(row: Row, shown: list[Any], comparison: Comparison) -> dict[str, Any]:
-    figures = [] if row.certificate is None else [column.text(row) for column in shown]
-    advice = comparison.recommendation
-    is_advised = advice is not None and (row.label, row.k) == (advice.method, advice.k)
-    return {
-        "label": row.label,
-        "reason": row.reason,
-        "figures": figures,
-        "is_advised": is_advised,
-    }
-
-
-def _best(comparison: Comparison, k: int) -> dict[str, Any]:
-    """The least loss at this k, the next, and the fastest."""
-    ranked = comparison.ranked(k)
-    quick = sorted(ranked, key=lambda row: row.seconds or 0.0)
-    return {
-        "k": k,
-        "least": [f"{row.label}, {percent(row.score('gcp'))}" for row in ranked[:2]],
-        "fastest": [f"{row.label}, {row.seconds:.3f} s" for row in quick[:1]],
     }
 
 
@@ -146,10 +114,8 @@ class Curves:
 
 def _crowd(row: Row) -> float | None:
     """Discernibility, in multiples of k records for every record."""
-    discernibility = row.score("discernibility")
-    if discernibility is None or row.certificate is None:
-        return None
-    return discernibility / row.certificate["records"]["out"] / row.k
+    found = row.score("discernibility")
+    return None if found is None else found / row.measured["records"]["out"] / row.k
 
 
 def _mean_risk(row: Row) -> float | None:

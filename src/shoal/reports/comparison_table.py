@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from shoal.advise.comparison import Comparison, Row, promise_titles
 from shoal.data.fault_words import fault_sentences
 from shoal.data.language import gettext
 from shoal.data.printable import printable_lines
-from shoal.reports.text import table_lines
+from shoal.reports.text import MEASURES, table_lines
 
 NONE = "-"
 MOST_PROMISES = 3  # with a column of their own
@@ -27,7 +26,7 @@ class FigureColumn:
 
 def columns(comparison: Comparison) -> list[FigureColumn]:
     """The figures that methods are chosen by, few enough to stand side by side."""
-    loss, risk, attacks = (_known(group, comparison) for group in (LOSS, RISK, ATTACKS))
+    loss, risk, attacks = (_known(group, comparison) for group in ([LOSS], [RISK], ATTACKS))
     promises = _promises(comparison)
     if len(promises) > MOST_PROMISES:
         promises = [ALL_PROMISES]
@@ -44,7 +43,7 @@ def more_columns(comparison: Comparison) -> list[FigureColumn]:
     ]
 
 
-def _known(group: tuple[FigureColumn, ...], comparison: Comparison) -> list[FigureColumn]:
+def _known(group: Sequence[FigureColumn], comparison: Comparison) -> list[FigureColumn]:
     """The measures that some release has."""
     return [one for one in group if any(one.text(row) != NONE for row in comparison.releases)]
 
@@ -66,7 +65,7 @@ def faults(comparison: Comparison) -> list[str]:
     """Every promise that a release breaks, and every record that does not fit the original."""
     found = []
     for row in comparison.broken:
-        assert row.certificate is not None
+        promises = row.measured["promises"]
         found += [
             gettext(
                 "k={k}, {label}: {title} does not hold: asked {asked}, measured {measured}",
@@ -76,16 +75,10 @@ def faults(comparison: Comparison) -> list[str]:
                 asked=_figure(p["asked"]),
                 measured=_figure(p["measured"]),
             )
-            for title, p in zip(
-                promise_titles(row.certificate["promises"]),
-                row.certificate["promises"],
-                strict=True,
-            )
+            for title, p in zip(promise_titles(promises), promises, strict=True)
             if not p["holds"]
         ]
-        found += [
-            f"k={row.k}, {row.label}: {sentence}" for sentence in fault_sentences(row.certificate)
-        ]
+        found += [f"k={row.k}, {row.label}: {text}" for text in fault_sentences(row.measured)]
     return found
 
 
@@ -141,23 +134,18 @@ def _measure(
 
 
 def _size(key: str) -> Callable[[Row], str]:
-    return lambda row: _whole(None if row.certificate is None else row.certificate["classes"][key])
+    return lambda row: _whole(row.measured["classes"][key])
 
 
 def _promises(comparison: Comparison) -> list[FigureColumn]:
     """One column per promise of the policy; they come in the same order in every certificate."""
-    first = next(
-        (row.certificate for row in comparison.releases if row.certificate is not None), None
-    )
-    asked: list[dict[str, Any]] = [] if first is None else first["promises"]
-    return [_promise(i, title) for i, title in enumerate(promise_titles(asked))]
+    promises = (row.measured["promises"] for row in comparison.releases)
+    return [_promise(i, title) for i, title in enumerate(promise_titles(next(promises, [])))]
 
 
 def _promise(place: int, title: str) -> FigureColumn:
     def text(row: Row) -> str:
-        if row.certificate is None:
-            return NONE
-        promise = row.certificate["promises"][place]
+        promise = row.measured["promises"][place]
         return _figure(promise["measured"]) + ("" if promise["holds"] else " BROKEN")
 
     return FigureColumn(
@@ -170,26 +158,12 @@ def _promise(place: int, title: str) -> FigureColumn:
     )
 
 
-LOSS = (
-    _measure(
-        "gcp",
-        "gcp",
-        percent,
-        gettext(
-            "Global certainty penalty: how much of its attribute's domain a published cell"
-            " leaves open, on average. 0 % is the original, 100 % is nothing."
-        ),
-    ),
-)
-RISK = (
-    _measure(
-        gettext("mean risk"),
-        "prosecutor_mean",
-        percent,
-        gettext(
-            "The chance to pick a person's record out of its class, on average over all people."
-        ),
-    ),
+LOSS = _measure("gcp", "gcp", percent, MEASURES["gcp"])
+RISK = _measure(
+    gettext("mean risk"),
+    "prosecutor_mean",
+    percent,
+    gettext("The chance to pick a person's record out of its class, on average over all people."),
 )
 ATTACKS = (
     _measure(
@@ -230,12 +204,7 @@ OTHERS = (
         percent,
         gettext("The prosecutor's greatest chance to pick a person's record."),
     ),
-    _measure(
-        gettext("avg size"),
-        "average_class_size",
-        _ratio,
-        gettext("Mean class size, divided by the k asked for. 1 is the best possible."),
-    ),
+    _measure(gettext("avg size"), "average_class_size", _ratio, MEASURES["average_class_size"]),
     _measure(
         gettext("discernibility"),
         "discernibility",
@@ -245,24 +214,8 @@ OTHERS = (
             " count the whole table."
         ),
     ),
-    _measure(
-        gettext("classif."),
-        "classification",
-        _whole,
-        gettext(
-            "Records that don't have the most frequent value of their class in the column to be"
-            " predicted."
-        ),
-    ),
-    _measure(
-        gettext("sq. error"),
-        "squared_error",
-        _whole,
-        gettext(
-            "Sum of squares that is lost when every numeric quasi-identifier is replaced by the"
-            " mean of its class."
-        ),
-    ),
+    _measure(gettext("classif."), "classification", _whole, MEASURES["classification"]),
+    _measure(gettext("sq. error"), "squared_error", _whole, MEASURES["squared_error"]),
 )
 ALL_PROMISES = FigureColumn(
     gettext("promises"),
@@ -276,9 +229,7 @@ SIZES = (
 SUPPRESSED = FigureColumn(
     gettext("suppr."),
     gettext("Records that show the suppression mark in every quasi-identifier."),
-    lambda row: _whole(
-        None if row.certificate is None else row.certificate["records"]["suppressed"]
-    ),
+    lambda row: _whole(row.measured["records"]["suppressed"]),
 )
 SECONDS = FigureColumn(
     gettext("CPU s"),

@@ -16,7 +16,7 @@ A report is a publication, too, so what it may show of the original follows one 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -27,6 +27,7 @@ from shoal.data.encoding import EncodedAttribute
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.language import gettext
 from shoal.data.numbers import weighted_sum
+from shoal.data.people import unit
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Attribute, Kind
 from shoal.data.truth import Truth
@@ -105,14 +106,14 @@ def distributions(
     """Each of these quasi-identifiers before and after; what can't be shown safely is left out."""
     least = least_shown(policy)
     originals = {} if truth is None else {e.attribute.name: e for e in truth.encoded.attributes}
-    owners = None if truth is None else _owners(truth.encoded.subjects)
+    subjects = None if truth is None else truth.encoded.subjects
+    owners = None if subjects is None else np.unique(subjects, return_index=True)[1]
     columns = {column.name: column for column in release.columns}
-    kept = release.shown.labels >= 0
     found = []
     for attribute in attributes:
         column, original = columns[attribute.name], originals.get(attribute.name)
         count = None if original is None else Counts.of(original, owners)
-        shown = np.bincount(column.codes[kept], minlength=len(column.cells)).astype(np.float64)
+        shown = release.cell_counts[attribute.name].astype(np.float64)
         occurs = shown > 0
         column = replace(
             column,
@@ -124,15 +125,6 @@ def distributions(
         safe = _Safe(column, shown[occurs], count, least)
         found.append(safe.distribution(attribute, policy.model.attributes[attribute.name]))
     return tuple(found)
-
-
-def _owners(subjects: np.ndarray | None) -> np.ndarray | None:
-    """The first record of every person."""
-    if subjects is None:
-        return None
-    first = np.full(int(subjects.max()) + 1, -1, dtype=np.int64)
-    first[subjects[::-1]] = np.arange(len(subjects) - 1, -1, -1)
-    return first[first >= 0]
 
 
 @dataclass(frozen=True)
@@ -185,30 +177,21 @@ class _Safe:
     def _labels(self, levels: Iterator[_Level], leaves: int, by_size: bool) -> Distribution:
         """Bars at the finest level that shows nearly everything."""
         after = self._spread_over_leaves(leaves)
-        records, people = self._by_leaf(leaves)
+        records, people = self._by_place(leaves, lambda values: values.astype(np.int64))
         best = max(
             (self._bars(level, after, records, people) for level in levels),
             key=lambda bars: bars.coverage,
         )
-        shown = best.order_by_size() if by_size else best
-        others = np.setdiff1d(
-            np.arange(leaves), np.concatenate([*shown.leaves, np.zeros(0, dtype=np.int64)])
-        )
-        labels, bars = list(shown.labels), list(shown.leaves)
+        order = list(range(len(best.sizes)))
+        if by_size:
+            order.sort(key=lambda i: -best.sizes[i])
+        labels, bars = [best.labels[i] for i in order], [best.leaves[i] for i in order]
+        others = np.setdiff1d(np.arange(leaves), np.concatenate([*bars, np.zeros(0, np.int64)]))
         if after[others].sum() > 0 or people[others].sum() >= self.least:
             labels.append(OTHERS)
             bars.append(others)
-        heights = [after[members].sum() for members in bars]
         before = [self._rounded(records[members].sum(), people[members].sum()) for members in bars]
-        no_value, lacking = self._without_value()
-        if no_value or lacking > 0:
-            labels.append(NO_VALUE)
-            heights.append(no_value)
-            before.append(lacking)
-        known = None if self.original is None else np.array(before, dtype=np.float64)
-        return Distribution(
-            self.column.name, tuple(labels), None, known, np.array(heights, dtype=np.float64)
-        )
+        return self._shown_with(labels, None, before, [after[members].sum() for members in bars])
 
     def _bars(
         self, level: _Level, after: np.ndarray, records: np.ndarray, people: np.ndarray
@@ -252,13 +235,16 @@ class _Safe:
             spread[span // leaves : span % leaves + 1] += weight
         return spread
 
-    def _by_leaf(self, leaves: int) -> tuple[np.ndarray, np.ndarray]:
+    def _by_place(
+        self, count: int, place_of: Callable[[np.ndarray], np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Records and people of the original in each leaf or interval; zeros without one."""
         if self.original is None:
-            return np.zeros(leaves), np.zeros(leaves)
-        where = self.original.values.astype(np.int64)
+            return np.zeros(count), np.zeros(count)
+        place = place_of(self.original.values)
         return (
-            np.bincount(where, weights=self.original.records[:-1], minlength=leaves),
-            np.bincount(where, weights=self.original.people[:-1], minlength=leaves),
+            np.bincount(place, weights=self.original.records[:-1], minlength=count),
+            np.bincount(place, weights=self.original.people[:-1], minlength=count),
         )
 
     # Numbers
@@ -273,33 +259,18 @@ class _Safe:
             (lo == np.rint(lo)).all() and (hi == np.rint(hi)).all() and np.abs(hi).max() < 2**52
         )
         edges = round_edges(float(lo.min()), float(hi.max()), whole)
-        records, people = self._by_interval(edges)
-        edges, bins = self._merged(edges, people)
-        after = spread_over_intervals(lo, hi + whole, weights, edges)
-        before = [self._rounded(records[part].sum(), people[part].sum()) for part in bins]
-        labels = [interval_text(low, high, whole) for low, high in pairwise(edges)]
-        no_value, lacking = self._without_value()
-        if no_value or lacking > 0:
-            labels.append(NO_VALUE)
-            before.append(lacking)
-            after = np.append(after, no_value)
-        known = None if self.original is None else np.array(before, dtype=np.float64)
-        return Distribution(self.column.name, tuple(labels), edges, known, after, hidden)
-
-    def _by_interval(self, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Records and people of the original in every interval; what lies outside counts to the
-        ends.
-        """
         count = len(edges) - 1
-        if self.original is None:
-            return np.zeros(count), np.zeros(count)
-        place = np.clip(
-            np.searchsorted(edges, self.original.values, side="right") - 1, 0, count - 1
-        )
-        return (
-            np.bincount(place, weights=self.original.records[:-1], minlength=count),
-            np.bincount(place, weights=self.original.people[:-1], minlength=count),
-        )
+
+        def interval_of(values: np.ndarray) -> np.ndarray:
+            """What lies outside counts to the ends."""
+            return np.clip(np.searchsorted(edges, values, side="right") - 1, 0, count - 1)
+
+        records, people = self._by_place(count, interval_of)
+        merged, bins = self._merged(edges, people)
+        after = spread_over_intervals(lo, hi + whole, weights, merged)
+        before = [self._rounded(records[part].sum(), people[part].sum()) for part in bins]
+        labels = [interval_text(low, high, whole) for low, high in pairwise(merged)]
+        return self._shown_with(labels, merged, before, after.tolist(), hidden)
 
     def _merged(self, edges: np.ndarray, people: np.ndarray) -> tuple[np.ndarray, list[slice]]:
         """Neighbouring intervals with too few people as one, as few of them as it takes.
@@ -323,14 +294,25 @@ class _Safe:
     def _rounded(self, records: float, people: float) -> float:
         return float(np.rint(records / self.least) * self.least) if people >= self.least else np.nan
 
-    def _without_value(self) -> tuple[float, float]:
-        """Records without a value in the release, and in the original as they may be shown."""
-        after = float(self.shown[np.isnan(self.column.lo)].sum())
-        if self.original is None:
-            return after, np.nan
-        return after, self._rounded(
-            float(self.original.records[-1]), float(self.original.people[-1])
-        )
+    def _shown_with(
+        self,
+        labels: list[str],
+        edges: np.ndarray | None,
+        before: list[float],
+        after: list[float],
+        hidden: int = 0,
+    ) -> Distribution:
+        """These bars, and one more of the records without a value where there are any."""
+        no_value, lacking = float(self.shown[np.isnan(self.column.lo)].sum()), np.nan
+        known = None
+        if self.original is not None:
+            lacking = self._rounded(self.original.records[-1], self.original.people[-1])
+        if no_value or lacking > 0:
+            labels, before, after = [*labels, NO_VALUE], [*before, lacking], [*after, no_value]
+        if self.original is not None:
+            known = np.array(before, dtype=np.float64)
+        heights = np.array(after, dtype=np.float64)
+        return Distribution(self.column.name, tuple(labels), edges, known, heights, hidden)
 
 
 @dataclass(frozen=True)
@@ -351,24 +333,12 @@ class _Bars:
     sizes: tuple[float, ...]
     coverage: float
 
-    def order_by_size(self) -> _Bars:
-        order = sorted(range(len(self.sizes)), key=lambda i: -self.sizes[i])
-        return replace(
-            self,
-            labels=tuple(self.labels[i] for i in order),
-            leaves=tuple(self.leaves[i] for i in order),
-        )
-
 
 def _tree_levels(tree: Hierarchy, public: set[str] | None) -> Iterator[_Level]:
     """The levels below the root, finest first; every label is public where `public` is None."""
     for level in range(max(tree.height, 1)):
         labels = tree.labels_at(level)
-        may = (
-            np.ones(len(labels), dtype=bool)
-            if public is None
-            else np.array([label in public for label in labels])
-        )
+        may = np.array([public is None or label in public for label in labels], dtype=bool)
         yield _Level(tree.ancestors_at(level), labels, may)
 
 
@@ -425,11 +395,9 @@ def interval_text(lo: float, hi: float, whole: bool) -> str:
     """What an interval between two edges holds, in words."""
     if whole and hi - lo == 1:
         return f"{lo:,.0f}"
-    return (
-        gettext("{lo:,.0f} to {hi:,.0f}", lo=lo, hi=hi - 1)
-        if whole
-        else gettext("{lo:,.10g} to under {hi:,.10g}", lo=lo, hi=hi)
-    )
+    if whole:
+        return gettext("{lo:,.0f} to {hi:,.0f}", lo=lo, hi=hi - 1)
+    return gettext("{lo:,.10g} to under {hi:,.10g}", lo=lo, hi=hi)
 
 
 # Their charts and those of the release as a whole, for its page and for notebooks.
@@ -443,8 +411,8 @@ def sizes_chart(measured: Measured) -> charts.Chart | None:
     sizes, counts = class_sizes(measured.release)
     if not len(sizes):
         return None
-    asked, unit = measured.release.required_k, gettext(measured.unit.many)
-    return charts.class_sizes_chart(sizes, counts, asked, unit)
+    counted = gettext(unit(measured.certificate).many)
+    return charts.class_sizes_chart(sizes, counts, measured.release.required_k, counted)
 
 
 def losses_of(measured: Measured) -> dict[str, float | None]:
@@ -486,16 +454,17 @@ def shares(measured: Measured, found: Distribution) -> tuple[np.ndarray | None, 
 
 def figure_of_release(measured: Measured, what: str) -> Figure:
     """The figure of a release that a notebook asked for: `sizes`, `columns` or `loss`."""
+    found: list[charts.Chart | None]
     if what == "loss":
         columns = measured.certificate["columns"] or []
         losses = {one["name"]: one["loss"] for one in columns if one["role"] == "quasi"}
-        drawn = [charts.losses_chart(drawn_of(losses))]
+        found = [charts.losses_chart(drawn_of(losses))]
     elif what == "sizes":
-        drawn = [chart for chart in [sizes_chart(measured)] if chart is not None]
+        found = [sizes_chart(measured)]
     else:
         shown = distributions_of(measured, drawn_of(losses_of(measured)))
         found = [distribution_chart(measured, each) for each in shown]
-        drawn = [chart for chart in found if chart is not None]
+    drawn = [chart for chart in found if chart is not None]
     if not drawn:
         raise InputError(f"plot '{what}': the release has nothing to draw; all of it is suppressed")
     return charts.figure_of(drawn)

@@ -28,8 +28,7 @@ from shoal.policy.policy import PolicyLike
 from shoal.reports import pages
 from shoal.reports.attacks import attack_section, worst_of
 from shoal.reports.in_short import in_short
-
-JSON = ".json"
+from shoal.reports.pages import percent_text
 
 RISKS = {
     "alone": gettext("People whom nobody else looks like"),
@@ -75,7 +74,7 @@ def dossier(
 
 def json_path(page: Path) -> Path:
     """Where the same is written as JSON."""
-    return page.with_suffix(JSON)
+    return page.with_suffix(".json")
 
 
 def write_dossier(found: Dossier, path: Path) -> None:
@@ -110,8 +109,7 @@ KINDS: dict[str, Callable[[int], str]] = {
 def counted_open(found: Dossier) -> str:
     """How much is open, of each kind."""
     kinds = [one["kind"] for one in found.open]
-    counts = [words(kinds.count(kind)) for kind, words in KINDS.items()]
-    named = [text for text, kind in zip(counts, KINDS, strict=True) if kind in kinds]
+    named = [words(kinds.count(kind)) for kind, words in KINDS.items() if kind in kinds]
     total = ngettext("{count} point is open", "{count} points are open", len(kinds))
     return f"{total}: {', '.join(named)}" if kinds else gettext("nothing is open")
 
@@ -136,7 +134,7 @@ def _content(found: Dossier) -> dict[str, Any]:
         "open": found.open,
         "sentences": list(_sentences(content)),
         "lines": [line for line in in_short(certificate) if line.about != gettext("Open")],
-        "risks": [*_risks(content), *_risk_of_all(content)],
+        "risks": list(_risks(content)),
         "facts": [
             *((words, _at(context, name)) for name, words in FACTS.items()),
             *_measured_facts(found, certificate),
@@ -167,28 +165,26 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     """Who is one person, how rows stand, which other releases there are, and who signed."""
     columns = certificate.get("columns") or []
     names = ", ".join(c["name"] for c in columns if c["role"] == "subject")
-    people = ngettext("{count} person", "{count} people", certificate.get("subjects") or 0)
-    records = ngettext("{count} record", "{count} records", certificate["records"]["out"])
+    subjects, out = certificate.get("subjects") or 0, certificate["records"]["out"]
+    people = ngettext("{count} person", "{count} people", subjects)
+    records = ngettext("{count} record", "{count} records", out)
     one = gettext("everybody with the same {names}", names=names) if names else None
-    one = one or gettext("every record")
-    yield gettext("one person"), f"{one}: {people}, {records}"
-    if certificate["records"]["out"] > (certificate.get("subjects") or 0) and names:
-        is_linked = any(c["role"] == "plain" for c in columns)
-        yield (
-            gettext("rows of one person"),
-            gettext("not marked as one person's; columns published as they are may link them")
-            if is_linked
-            else gettext("not marked as one person's"),
-        )
-    suppressed, out = certificate["records"]["suppressed"], certificate["records"]["out"]
+    yield gettext("one person"), f"{one or gettext('every record')}: {people}, {records}"
+    if out > subjects and names:
+        marked = gettext("not marked as one person's")
+        if any(c["role"] == "plain" for c in columns):
+            marked = gettext(
+                "not marked as one person's; columns published as they are may link them"
+            )
+        yield gettext("rows of one person"), marked
+    suppressed = certificate["records"]["suppressed"]
     yield gettext("suppressed"), gettext("{some} of {all} records", some=suppressed, all=out)
     dialect = (certificate.get("output") or {}).get("dialect") or {}
     order = gettext("as in the original, which may tell who is who")
     if dialect.get("order") == "content":
         order = gettext("by what they show, so it tells nothing more")
     yield gettext("order of rows"), order
-    others = found.content["context"]["other_releases"]
-    known = _text(others)
+    known = _text(found.content["context"]["other_releases"])
     beside = certificate.get("beside")
     judged = gettext("not judged together")
     if beside is not None:
@@ -224,61 +220,47 @@ def _sentences(content: Mapping[str, Any]) -> Iterator[str]:
     for name, words in (("max", gettext("at most")), ("mean", gettext("on average"))):
         limit = content["threshold"][name]
         if limit["within"] is not None:
-            is_within = "within" if limit["within"] else "above"
-            yield (
-                gettext(
-                    "Accepted risk, {words}: {accepted}; the release is {is_within} that, with"
-                    " {residual}.",
-                    words=words,
-                    accepted=share(limit["accepted"]),
-                    is_within=is_within,
-                    residual=share(limit["residual"]),
-                )
+            yield gettext(
+                "Accepted risk, {words}: {accepted}; the release is {is_within} that, with"
+                " {residual}.",
+                words=words,
+                accepted=share(limit["accepted"]),
+                is_within="within" if limit["within"] else "above",
+                residual=share(limit["residual"]),
             )
 
 
-def _risks(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _risks(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, bool | None]]:
+    """Each risk in words, before, after, as accepted, and whether it is within that; last the risk
+    from who also knows what no promise covers, where there is such a column.
+    """
     before, after = content["initial_risk"] or {}, content["residual_risk"]
     for name, words in RISKS.items():
         limit = content["threshold"].get(name) or {}
-        yield {
-            "words": words,
-            "before": share(before.get(name)),
-            "after": share(after[name]),
-            "accepted": share(limit.get("accepted")),
-            "within": limit.get("within"),
-        }
-
-
-def _risk_of_all(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The risk from who also knows what no promise covers, where there is such a column."""
+        was, accepted = share(before.get(name)), share(limit.get("accepted"))
+        yield words, was, share(after[name]), accepted, limit.get("within")
     certificate = content["certificate"]
     together = certificate.get("together") or {}
     alone, people = together.get("alone_if_known"), together.get("people")
-    if (
-        alone is not None
-        and people
-        and any(
-            column.get("alone_if_known") is not None for column in certificate.get("columns") or []
-        )
-    ):
+    columns = certificate.get("columns") or []
+    is_known = any(column.get("alone_if_known") is not None for column in columns)
+    if alone is not None and people and is_known:
         words = gettext("People alone, if the columns that no promise covers are known too")
-        yield {"words": words, "before": "", "after": share(alone / people), "accepted": ""}
+        yield words, "", share(alone / people), "", None
 
 
-def _columns(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _columns(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, list[str]]]:
     """The columns of the certificate with what the context says of them, or what it alone says."""
     rated = content["context"]["attributes"]
-    listed = content["certificate"].get("columns") or [{"name": name} for name in rated]
-    for column in listed:
+    for column in content["certificate"].get("columns") or [{"name": name} for name in rated]:
         rating = rated.get(column["name"], {})
-        yield {
-            "name": column["name"],
-            "role": ROLES.get(column.get("role"), column.get("role") or "–"),
-            "technique": gettext(SHOWN.get(column.get("technique"), "–")),
-            "loss": share(column.get("loss")),
-            "rated": [rating.get(key) or "–" for key in RATED],
-        }
+        yield (
+            column["name"],
+            ROLES.get(column.get("role"), column.get("role") or "–"),
+            gettext(SHOWN.get(column.get("technique"), "–")),
+            share(column.get("loss")),
+            [rating.get(key) or "–" for key in RATED],
+        )
 
 
 ROLES = {
@@ -318,20 +300,17 @@ def _answers(
 def _profiles(found: Dossier, certificate: Certificate) -> Iterator[dict[str, Any]]:
     for profile in found.profiles:
         fields = [one for one in found.content["clauses"] if one["profile"] == profile.name]
-        clauses = [
-            {
-                "clause": clause.clause,
-                "about": clause.about,
-                **{
-                    state: [
-                        f"{gettext(field_words(one['field']))}{_found(certificate, one['field'])}"
-                        for one in fields
-                        if (one["clause"], one["state"]) == (clause.clause, state)
-                    ]
-                    for state in (ANSWERED, OPEN)
-                },
-            }
+        words = {
+            (clause.clause, state): [
+                f"{gettext(field_words(one['field']))}{_found(certificate, one['field'])}"
+                for one in fields
+                if (one["clause"], one["state"]) == (clause.clause, state)
+            ]
             for clause in profile.clauses
+            for state in (ANSWERED, OPEN)
+        }
+        clauses = [
+            (one, words[one.clause, ANSWERED], words[one.clause, OPEN]) for one in profile.clauses
         ]
         still = sum(one["state"] == OPEN for one in fields)
         yield {"profile": profile, "clauses": clauses, "open": still}
@@ -345,13 +324,7 @@ def _found(certificate: Certificate, field: str) -> str:
 
 def share(value: float | None) -> str:
     """A share in per cent; a dash where it is not known."""
-    if value is None:
-        return "–"
-    return f"{100 * value:.2g} %" if 0 < value < 0.01 else f"{100 * value:.1f} %"
-
-
-def _number(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return "–" if value is None else percent_text(value)
 
 
 def _text(value: Any) -> str:

@@ -39,11 +39,9 @@ CHECKS = {
     "all cells": gettext("People who share all classes so far: k people who keep every promise."),
     "departures": gettext("People who left a class together: k people."),
     "specificity": gettext("No cell is narrower than it was (the paper's measure of a leak)."),
-    "nestedness": (
-        gettext(
-            "Classes that lie in no single earlier class (safe refinement would have none;"
-            " breaks nothing)."
-        )
+    "nestedness": gettext(
+        "Classes that lie in no single earlier class (safe refinement would have none;"
+        " breaks nothing)."
     ),
     "unchanged": gettext("A record that is not an update shows what it showed before."),
     "signatures": gettext("All classes of a person have at least m sensitive values in common."),
@@ -72,28 +70,14 @@ def _content(found: LedgerAudit) -> dict[str, Any]:
         "found": found,
         "lines": ledger_in_short(found),
         "unit": unit(found.releases[0].certificate) if found.releases else UNITS[UNKNOWN],
-        "releases": [_release(release) for release in found.releases],
-        "checks": {check: CHECKS[check] for check in CHECKS if check in checks},
-        "broken": [
-            sentence for release in found.releases for sentence in history_sentences(release)
+        "releases": [
+            (release, release.certificate, {one.check: one for one in release.findings})
+            for release in found.releases
         ],
+        "checks": {check: CHECKS[check] for check in CHECKS if check in checks},
+        "broken": [one for release in found.releases for one in history_sentences(release)],
         "charts": list(_charts(found.releases)) if len(found.releases) > 1 else [],
         **({"attacks": []} if found.attacked is None else attack_section(found.attacked)),
-    }
-
-
-def _release(release: ReleaseAudit) -> dict[str, Any]:
-    c = release.certificate
-    loss = c["utility"]["gcp"]
-    return {
-        "number": f"{release.number:04d}",
-        "covers": c["covers"],
-        "records": c["records"]["out"],
-        "returning_people": release.returning_people,
-        "classes": c["classes"],
-        "loss": "–" if loss is None else f"{100 * loss:.2f} %",
-        "promises": c["promises"],
-        "findings": {finding.check: finding for finding in release.findings},
     }
 
 
@@ -107,22 +91,19 @@ def _charts(releases: Sequence[ReleaseAudit]) -> list[tuple[str, Markup]]:
         )
     losses = [release.certificate["utility"]["gcp"] for release in releases]
     sizes = [release.certificate["classes"]["mean"] for release in releases]
-    drawn = [
-        ("growth", gettext("Records of the whole table"), table),
-        ("size", gettext("People in a class, on average"), sizes),
-    ]
-    if all(loss is not None for loss in losses):
-        drawn.insert(
-            1,
-            (
-                "loss",
-                gettext("Detail lost in each release (gcp), %"),
-                [100 * loss for loss in losses],
-            ),
-        )
+    drawn = {
+        "growth": (gettext("Records of the whole table"), table),
+        "loss": (
+            gettext("Detail lost in each release (gcp), %"),
+            [] if None in losses else [100 * loss for loss in losses],
+        ),
+        "size": (gettext("People in a class, on average"), sizes),
+    }
+    numbers = [release.number for release in releases]
     return [
-        (title, _chart(key, title, [r.number for r in releases], values))
-        for key, title, values in drawn
+        (title, _chart(key, title, numbers, values))
+        for key, (title, values) in drawn.items()
+        if values
     ]
 
 

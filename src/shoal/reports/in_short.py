@@ -65,17 +65,16 @@ def _protected(certificate: Certificate) -> Iterator[str]:
     if certificate.get("presence"):
         yield from _in_two_tables(certificate)
     together = certificate.get("together") or {}
-    if together.get("min") is not None and any(p["attributes"] for p in _of_k(certificate)):
+    is_apart = any(p["model"] == K_ANONYMITY and p["attributes"] for p in certificate["promises"])
+    if together.get("min") is not None and is_apart:
         yield _all_together(together, unit(certificate))
     for promise in certificate["promises"]:
         if not promise["holds"]:
-            yield (
-                gettext(
-                    "Not kept: {model} asked for {asked}, found was {measured}",
-                    model=promise["model"],
-                    asked=number_text(promise["asked"]),
-                    measured=number_text(promise["measured"]),
-                )
+            yield gettext(
+                "Not kept: {model} asked for {asked}, found was {measured}",
+                model=promise["model"],
+                asked=number_text(promise["asked"]),
+                measured=number_text(promise["measured"]),
             )
         elif promise["model"] == K_ANONYMITY:
             yield _alike(certificate, promise, promise["attributes"] or quasi)
@@ -85,27 +84,15 @@ def _protected(certificate: Certificate) -> Iterator[str]:
         yield _beside(certificate["beside"])
 
 
-def _of_k(certificate: Certificate) -> list[Mapping[str, Any]]:
-    return [promise for promise in certificate["promises"] if promise["model"] == K_ANONYMITY]
-
-
 def _all_together(found: Mapping[str, Any], counted: Unit) -> str:
     """What is left of everybody where promises are about some columns each."""
-    least = gettext(
-        "at least {least} {people}",
-        least=number_text(found["min"]),
-        people=gettext(counted.of(found["min"])),
-    )
-    alone = gettext(
-        "{alone} of {people} alone",
-        alone=number_text(found["alone"]),
-        people=number_text(found["people"]),
-    )
+    least, alone, people = (number_text(found[key]) for key in ("min", "alone", "people"))
+    counted_as = gettext(counted.of(found["min"]))
     return gettext(
         "By {attributes} together: groups of {least}, {alone}",
         attributes=listed(found["attributes"]),
-        least=least,
-        alone=alone,
+        least=gettext("at least {least} {people}", least=least, people=counted_as),
+        alone=gettext("{alone} of {people} alone", alone=alone, people=people),
     )
 
 
@@ -113,14 +100,12 @@ def _in_two_tables(certificate: Certificate) -> Iterator[str]:
     hidden = [c["name"] for c in _columns(certificate) if c["role"] == "sensitive"]
     groups = certificate["groups"]
     yield gettext("Who is in the table, and whose row it is, is shown")
-    yield (
-        gettext(
-            "Which row has which {hidden} is not: a second table counts its values in {groups} of"
-            " {sizes} records",
-            hidden=listed(hidden),
-            groups=ngettext("{count:,} group", "{count:,} groups", groups["count"]),
-            sizes=span_text(groups),
-        )
+    yield gettext(
+        "Which row has which {hidden} is not: a second table counts its values in {groups} of"
+        " {sizes} records",
+        hidden=listed(hidden),
+        groups=ngettext("{count:,} group", "{count:,} groups", groups["count"]),
+        sizes=span_text(groups),
     )
 
 
@@ -132,13 +117,10 @@ def _beside(found: Mapping[str, Any]) -> str:
             "The {people} in other releases that were named stay hidden by all of them, too",
             people=people,
         )
-    few = gettext(
-        "{below_k:,} are left among fewer than {k}", below_k=found["below_k"], k=found["k"]
-    )
     return gettext(
         "Not kept: of {people} in other releases that were named, {few}, or their value is",
         people=people,
-        few=few,
+        few=gettext("{below_k:,} are left among fewer than {k}", **found),
     )
 
 
@@ -161,10 +143,8 @@ def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence
 def _of_sensitive(promise: Mapping[str, Any]) -> str:
     about, found = listed(promise["attributes"]), promise["measured"]
     found = promise["asked"] if found is None else found  # so much held in every release
-    counts_values = promise["model"] == "p-sensitive-k-anonymity" or (
-        promise["model"] == "l-diversity" and promise.get("kind") == "distinct"
-    )
-    if counts_values:
+    model, kind = promise["model"], promise.get("kind")
+    if model == "p-sensitive-k-anonymity" or (model, kind) == ("l-diversity", "distinct"):
         return ngettext(
             "Among them, {about} has at least {found} values",
             "Among them, {about} have at least {found} values each",
@@ -172,12 +152,10 @@ def _of_sensitive(promise: Mapping[str, Any]) -> str:
             about=about,
             found=number_text(found),
         )
-    if promise["model"] == CLOSENESS:
-        whole = (
-            gettext("the reference table")
-            if promise.get("to") == "reference"
-            else gettext("all records")
-        )
+    if model == CLOSENESS:
+        whole = gettext("all records")
+        if promise.get("to") == "reference":
+            whole = gettext("the reference table")
         return gettext(
             "Among them, {about} is spread as in {whole}, but for at most {found}",
             about=about,
@@ -186,7 +164,7 @@ def _of_sensitive(promise: Mapping[str, Any]) -> str:
         )
     return gettext(
         "{model}{about} holds as well",
-        model=promise["model"],
+        model=model,
         about=gettext(" of {about}", about=about) if about else "",
     )
 
@@ -214,8 +192,8 @@ def _lost(certificate: Certificate) -> Iterator[str]:
             "{count:,} record hides {known}", "{count:,} records hide {known}", hidden, known=ALL
         )
     absent = {words: certificate["records"].get(key) for key, words in _NOT_PUBLISHED.items()}
-    if any(absent.values()):
-        kinds = [f"{count:,} {words}" for words, count in absent.items() if count]
+    kinds = [f"{count:,} {words}" for words, count in absent.items() if count]
+    if kinds:
         yield gettext("Not published: {kinds}", kinds=listed(kinds))
 
 
@@ -230,12 +208,10 @@ _NOT_PUBLISHED = {
 def _not_promised(certificate: Certificate) -> Iterator[str]:
     columns, together = _columns(certificate), certificate.get("together")
     if together and together["asked"] and together["below"]:
-        yield (
-            gettext(
-                "Whoever knows {attributes} together may be left with fewer than {asked}",
-                attributes=listed(together["attributes"]),
-                asked=number_text(together["asked"]),
-            )
+        yield gettext(
+            "Whoever knows {attributes} together may be left with fewer than {asked}",
+            attributes=listed(together["attributes"]),
+            asked=number_text(together["asked"]),
         )
     promised = {name for p in certificate["promises"] for name in p["attributes"]}
     free = [c["name"] for c in columns if c["role"] == "sensitive" and c["name"] not in promised]
@@ -305,11 +281,7 @@ def _sentences(texts: Iterator[str]) -> str:
 
 
 # checks of how many share the classes of several releases
-SHARED_CELLS = (
-    "cells",
-    "all cells",
-    "atoms",
-)
+SHARED_CELLS = ("cells", "all cells", "atoms")
 
 
 def ledger_in_short(found: LedgerAudit) -> list[Line]:
@@ -318,10 +290,19 @@ def ledger_in_short(found: LedgerAudit) -> list[Line]:
         return []
     more = {
         gettext("Published"): _came_in(found.releases),
-        gettext("Protected"): _compared(found.releases),
         gettext("Not promised"): _left_among_few(found.releases),
-        gettext("Open"): _unknown_people(found),
     }
+    if any(release.violations for release in found.releases):
+        together = gettext("Not kept: the releases together reveal more than each by itself.")
+        more[gettext("Protected")] = together
+    elif len(found.releases) > 1:
+        together = gettext("Every check of the releases against one another holds.")
+        more[gettext("Protected")] = together
+    if not found.knows_people:
+        more[gettext("Open")] = gettext(
+            "The private part was missing, so the releases were compared by their boxes alone,"
+            " as an attacker would."
+        )
     return [
         Line(line.about, f"{line.says} {more[line.about]}" if more.get(line.about) else line.says)
         for line in in_short(published_table(found.releases))
@@ -336,6 +317,7 @@ def published_table(releases: Sequence[ReleaseAudit]) -> Certificate:
     whole = [i for i, release in enumerate(releases) if release.certificate["covers"] == "table"]
     parts = [release.certificate for release in releases[whole[-1] if whole else 0 :]]
     last = parts[-1]
+    panel = last.get("panel")
     records = {
         key: sum(part["records"][key] for part in parts)
         for key in ("out", "suppressed", "withheld")
@@ -343,7 +325,8 @@ def published_table(releases: Sequence[ReleaseAudit]) -> Certificate:
     warnings = {w.text: w.report() for r in releases for w in r.certificate.warnings}
     return last.extended(
         records=records | {"in": None},
-        subjects=_people(parts),
+        # people who come again count once
+        subjects=sum(p["subjects"] for p in parts) if panel is None else int(panel["people"]),
         promises=[
             _worst([release.certificate["promises"][i] for release in releases])
             for i in range(len(last["promises"]))
@@ -353,12 +336,6 @@ def published_table(releases: Sequence[ReleaseAudit]) -> Certificate:
         columns=_ledger_columns(parts),
         warnings=list(warnings.values()),
     )
-
-
-def _people(parts: Sequence[Certificate]) -> int:
-    """How many people are published; those who come again count once."""
-    panel = parts[-1].get("panel")
-    return sum(part["subjects"] for part in parts) if panel is None else int(panel["people"])
 
 
 def _worst(promises: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -403,14 +380,6 @@ def _came_in(releases: Sequence[ReleaseAudit]) -> str:
     )
 
 
-def _compared(releases: Sequence[ReleaseAudit]) -> str:
-    if any(release.violations for release in releases):
-        return gettext("Not kept: the releases together reveal more than each by itself.")
-    if len(releases) == 1:
-        return ""
-    return gettext("Every check of the releases against one another holds.")
-
-
 def _left_among_few(releases: Sequence[ReleaseAudit]) -> str:
     """What methods that guard signatures leave open: who shares a whole history of classes."""
     few = [
@@ -427,13 +396,4 @@ def _left_among_few(releases: Sequence[ReleaseAudit]) -> str:
         " than was asked.",
         most=number_text(most),
         people=gettext(counted.of(most)),
-    )
-
-
-def _unknown_people(found: LedgerAudit) -> str:
-    if found.knows_people:
-        return ""
-    return gettext(
-        "The private part was missing, so the releases were compared by their boxes alone,"
-        " as an attacker would."
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,43 +13,34 @@ from shoal.data.schema import Role, Shown
 from shoal.reports.pages import Measured
 
 ORDERS = {
-    "input": (
-        gettext(
-            "Rows stand in the order of the input. Anyone who knows that order, such as an"
-            " alphabetical list, can tell who is who; leave 'order: input' out of the policy."
-        )
+    "input": gettext(
+        "Rows stand in the order of the input. Anyone who knows that order, such as an"
+        " alphabetical list, can tell who is who; leave 'order: input' out of the policy."
     ),
-    "content": (
-        gettext(
-            "Rows are sorted by what they show, so their order tells nothing about the order of"
-            " the input."
-        )
+    "content": gettext(
+        "Rows are sorted by what they show, so their order tells nothing about the order of"
+        " the input."
     ),
 }
 
 
-class Limit(NamedTuple):
+def limits(measured: Measured) -> Iterator[tuple[str, str]]:
     """What is not promised, and why."""
-
-    what: str
-    why: str
-
-
-def limits(measured: Measured) -> Iterator[Limit]:
     schema, certificate = measured.schema, measured.certificate
+    quasi = ", ".join(a.name for a in schema.quasi)
     if certificate.get("presence"):
-        yield Limit(
+        yield (
             gettext("Who is in the table, and whose row it is."),
             gettext(
                 "{quasi} are published as they are. The method hides which sensitive value of a"
                 " group is a person's, and nothing else. Whoever knows the values of others in a"
                 " group, or learns which values go with which quasi-identifiers, guesses better"
                 " than the promises say.",
-                quasi=", ".join(a.name for a in schema.quasi),
+                quasi=quasi,
             ),
         )
     if certificate.get("people") == "assumed":
-        yield Limit(
+        yield (
             gettext("Every record is taken to be a person."),
             gettext(
                 "The policy names no subject. A person with several records hides among fewer"
@@ -58,7 +48,7 @@ def limits(measured: Measured) -> Iterator[Limit]:
             ),
         )
     if certificate["counted"] == "rows":
-        yield Limit(
+        yield (
             gettext("Rows were counted, not people."),
             gettext(
                 "The file does not say who a record belongs to. A person with several records"
@@ -66,25 +56,25 @@ def limits(measured: Measured) -> Iterator[Limit]:
             ),
         )
     yield from _sensitive_limits(measured)
-    yield Limit(
+    yield (
         gettext("Several releases."),
         gettext(
             "Anyone with another release about the same people can intersect the two. This"
             " report looks at this one alone."
         ),
     )
-    yield Limit(
+    yield (
         gettext("Other knowledge."),
         gettext(
             "The promises hold against somebody who knows {quasi}. They say nothing about an"
             " attacker who knows more: a sensitive value of somebody, or one that somebody can't"
             " have.",
-            quasi=", ".join(a.name for a in schema.quasi),
+            quasi=quasi,
         ),
     )
     means = [a.name for a in schema.quasi if a.shown is not Shown.RANGE]
     if means:
-        yield Limit(
+        yield (
             gettext("Means of {means}.", means=", ".join(means)),
             gettext(
                 "Anyone who knows all values of a class but one can compute that one. Without a"
@@ -93,7 +83,7 @@ def limits(measured: Measured) -> Iterator[Limit]:
         )
     plain = [a.name for a in schema.with_role(Role.PLAIN)]
     if plain:
-        yield Limit(
+        yield (
             gettext("Columns that are published as they are."),
             gettext(
                 "No promise is about {plain}: whoever knows them finds people in smaller groups, or"
@@ -102,13 +92,13 @@ def limits(measured: Measured) -> Iterator[Limit]:
             ),
         )
     if schema.with_role(Role.IDENTIFIER) and any(a.pseudonym for a in schema.attributes):
-        yield Limit(
+        yield (
             gettext("Pseudonyms."),
             gettext("Records of one person carry one pseudonym and can be put side by side."),
         )
-    yield Limit(gettext("The order of the rows."), ORDERS[schema.render.order])
+    yield (gettext("The order of the rows."), ORDERS[schema.render.order])
     if certificate["records"].get("withheld"):
-        yield Limit(
+        yield (
             gettext("Withheld records."),
             gettext(
                 "They are in no class and count in no promise; their other columns are still"
@@ -116,7 +106,7 @@ def limits(measured: Measured) -> Iterator[Limit]:
                 " that it is one of them."
             ),
         )
-    yield Limit(
+    yield (
         gettext("Statistics about groups."),
         gettext(
             "The release is meant to be learned from. What is true of most people of an age or a"
@@ -125,21 +115,20 @@ def limits(measured: Measured) -> Iterator[Limit]:
     )
 
 
-def _sensitive_limits(measured: Measured) -> Iterator[Limit]:
+def _sensitive_limits(measured: Measured) -> Iterator[tuple[str, str]]:
     """How far sensitive values are protected, attribute by attribute."""
     sensitive = {p: set(p.sensitive) for p in measured.policy.build_promises()}
     agreed = _agreeing_classes(measured.release)
-    classes = measured.release.classes.count
     for attribute in measured.schema.sensitive:
         models = sorted({p.model for p, names in sensitive.items() if attribute.name in names})
-        found = gettext(
-            "In {agreed:,} of {classes:,} classes all records agree on it, so everyone who is"
-            " known to be in such a class has that value.",
-            agreed=agreed[attribute.name],
-            classes=classes,
-        )
         if not models:
-            yield Limit(
+            found = gettext(
+                "In {agreed:,} of {classes:,} classes all records agree on it, so everyone who is"
+                " known to be in such a class has that value.",
+                agreed=agreed[attribute.name],
+                classes=measured.release.classes.count,
+            )
+            yield (
                 gettext("Sensitive values of {name}.", name=attribute.name),
                 gettext(
                     "No promise was asked for it, so a class hides who has which value, but not"
@@ -148,7 +137,7 @@ def _sensitive_limits(measured: Measured) -> Iterator[Limit]:
                 ),
             )
         elif "t-closeness" not in models:
-            yield Limit(
+            yield (
                 gettext("Good guesses about {name}.", name=attribute.name),
                 gettext(
                     "{models} keeps several values possible, but some may be far likelier in a"

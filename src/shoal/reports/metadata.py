@@ -1,19 +1,24 @@
-"""The metadata beside a release: OUT.KIND.json."""
+"""The metadata beside a release, OUT.KIND.json: one description, written in two forms.
+
+Nothing is added that the certificate or the cells themselves do not say: no domain, and no value.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+from urllib.parse import quote
 
 from shoal.connectors.database.address import is_address
 from shoal.connectors.files import atomic_write
 from shoal.connectors.folder_manifest import is_folder
 from shoal.data.certificate import Certificate
+from shoal.data.numbers import number_text
 from shoal.errors import InputError
-
-FORMS = ("datapackage", "croissant")
-"""The kinds; a function of `metadata_forms` makes each, imported where it is asked for."""
 
 
 def kinds_of(text: str | None) -> list[str]:
@@ -60,13 +65,260 @@ def write_metadata(certificate: Certificate, output_path: str, kinds: Sequence[s
     """Writes the metadata of these kinds, each whole; their paths."""
     if not kinds:
         return []
-    from shoal.reports import metadata_forms
-
-    release = metadata_forms.describe(certificate, output_path)
-    contents = {
-        metadata_path(output_path, kind): getattr(metadata_forms, kind)(release) for kind in kinds
-    }
+    release = describe(certificate, output_path)
+    contents = {metadata_path(output_path, kind): FORMS[kind](release) for kind in kinds}
     for path, content in contents.items():
         with atomic_write(path) as draft:
             draft.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
     return list(contents)
+
+
+# A release described
+
+
+MEDIA_TYPES = {
+    "csv": "text/csv",
+    "txt": "text/csv",
+    "tsv": "text/tab-separated-values",
+    "tab": "text/tab-separated-values",
+    "jsonl": "application/jsonlines",
+    "parquet": "application/vnd.apache.parquet",
+    "arrow": "application/vnd.apache.arrow.file",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+DELIMITED = ("csv", "txt", "tsv", "tab")
+TECHNIQUES = {
+    "interval": "numbers as the interval of their group",
+    "mean": "numbers as the mean of their group",
+    "mean-and-interval": "numbers as the mean and the interval of their group",
+    "span": "ordered labels as the span of their group",
+    "node": "values as a node of their hierarchy",
+    "value-or-nothing": "the value where the whole group agrees on it",
+    "pseudonym": "a keyed pseudonym",
+    "as-is": "as in the original",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One published column. kind: number, date or text, as its cells are."""
+
+    name: str
+    kind: str
+    text: str
+    is_masked: bool
+    stated: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Description:
+    """A release: its file, its columns, and how it was made."""
+
+    path: str
+    certificate: Certificate
+    columns: tuple[Column, ...]
+
+    @property
+    def name(self) -> str:
+        """A name of lower-case letters, digits and hyphens."""
+        return re.sub(r"[^a-z0-9]+", "-", self.path.lower()).strip("-") or "release"
+
+    @property
+    def output(self) -> Mapping[str, Any]:
+        return self.certificate["output"]
+
+    @property
+    def dialect(self) -> Mapping[str, Any]:
+        return self.output["dialect"]
+
+    @property
+    def form(self) -> str:
+        """The format without compression, such as csv."""
+        return str(self.output["format"]).removesuffix(".gz")
+
+    @property
+    def media_type(self) -> str:
+        packed = str(self.output["format"]).endswith(".gz")
+        return "application/gzip" if packed else MEDIA_TYPES[self.form]
+
+    @property
+    def missing(self) -> list[str]:
+        """The texts that stand for no value."""
+        return ["", self.dialect["mark"] or "*"]
+
+    @property
+    def methods(self) -> list[str]:
+        """What protects people: the promises, and how columns were coarsened."""
+        promises = [_promise(promise) for promise in self.certificate["promises"]]
+        done = {c.stated["technique"] for c in self.columns if c.is_masked}
+        return promises + [TECHNIQUES[name] for name in TECHNIQUES if name in done]
+
+    @property
+    def summary(self) -> str:
+        count = self.certificate["records"]["out"]
+        return f"{count} records, published by Shoal: {'; '.join(self.methods)}."
+
+
+def describe(certificate: Certificate, output_path: str) -> Description:
+    """The description of a released file; raises InputError where the certificate has none."""
+    if not certificate.get("columns") or not certificate.get("output"):
+        raise InputError(
+            "metadata: the certificate names no columns; publish or audit the file again"
+        )
+    columns = tuple(
+        _column(stated) for stated in certificate["columns"] if stated["technique"] != "removed"
+    )
+    return Description(PurePath(output_path).name, certificate, columns)
+
+
+def _column(stated: Mapping[str, Any]) -> Column:
+    source = stated.get("derived_from")
+    part = "" if source is None else str(stated["name"]).rpartition("_")[2]
+    text = _PARTS[part].format(source) if source else TECHNIQUES[stated["technique"]]
+    if stated.get("round"):
+        text += f", ends at multiples of {number_text(stated['round'])}"
+    is_masked = stated["role"] == "quasi" or source is not None
+    kind = "text" if stated["role"] == "quasi" else stated.get("type")
+    kind = kind if kind in ("number", "date") else "text"
+    return Column(stated["name"], kind, text, is_masked, stated)
+
+
+_PARTS = {
+    "lo": "the least value that a cell of '{}' covers",
+    "hi": "the greatest value that a cell of '{}' covers",
+    "mid": "the middle of what a cell of '{}' covers",
+    "mean": "the mean that a cell of '{}' shows",
+}
+
+
+def _promise(promise: Mapping[str, Any]) -> str:
+    about = ", ".join(promise.get("attributes") or ())
+    over = f" over {about}" if about else ""
+    return f"{promise['model']} {promise['asked']}{over}"
+
+
+# The two forms
+
+
+_DATA_TYPES = {"number": "number", "date": "date", "text": "string"}
+
+
+def datapackage(release: Description) -> dict[str, Any]:
+    """Data Package 2.0: a resource with its dialect and fields.
+
+    Our own description of a column stands under `shoal`.
+    """
+    resource: dict[str, Any] = {
+        "name": release.name,
+        "path": release.path,
+        "type": "table",
+        "format": release.form,
+        "mediatype": release.media_type,
+        "bytes": release.output["bytes"],
+        "hash": f"sha256:{release.output['sha256']}",
+        "schema": {
+            "fields": [_package_field(release, column) for column in release.columns],
+            "missingValues": release.missing,
+        },
+    }
+    if release.form in DELIMITED:
+        resource["encoding"] = release.dialect["encoding"]
+        resource["dialect"] = {
+            "delimiter": release.dialect["delimiter"],
+            "lineTerminator": release.dialect["newline"],
+        }
+    return {
+        "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
+        "name": release.name,
+        "description": release.summary,
+        "created": release.certificate["date"],
+        "resources": [resource],
+    }
+
+
+def _package_field(release: Description, column: Column) -> dict[str, Any]:
+    field: dict[str, Any] = {
+        "name": column.name,
+        "type": _DATA_TYPES[column.kind],
+        "description": column.text,
+        "missingValues": release.missing,
+        "shoal": {key: value for key, value in column.stated.items() if value is not None},
+    }
+    if column.kind == "number" and release.dialect["decimal"] != ".":
+        field["decimalChar"] = release.dialect["decimal"]
+    if column.kind == "date" and release.dialect["dates"] is not None:
+        field["format"] = release.dialect["dates"]
+    return field
+
+
+_CROISSANT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "dct": "http://purl.org/dc/terms/",
+    "conformsTo": "dct:conformsTo",
+    "recordSet": "cr:recordSet",
+    "field": "cr:field",
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "source": "cr:source",
+    "fileObject": "cr:fileObject",
+    "extract": "cr:extract",
+    "column": "cr:column",
+}
+_RECORDS = "records"
+_CROISSANT_TYPES = {"number": "sc:Float", "date": "sc:Date", "text": "sc:Text"}
+
+
+def croissant(release: Description) -> dict[str, Any]:
+    """Croissant 1.0 (MLCommons): a file and its fields, for machine learning.
+
+    How people were protected stands under `rai:dataManipulationProtocol`.
+    """
+    return {
+        "@context": _CROISSANT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": release.name,
+        "description": release.summary,
+        "datePublished": str(release.certificate["date"])[:10],
+        "rai:dataManipulationProtocol": "; ".join(release.methods),
+        "distribution": [
+            {
+                "@type": "cr:FileObject",
+                "@id": release.path,
+                "name": release.path,
+                "contentUrl": quote(release.path),
+                "contentSize": f"{release.output['bytes']} B",
+                "encodingFormat": release.media_type,
+                "sha256": release.output["sha256"],
+            }
+        ],
+        "recordSet": [
+            {
+                "@type": "cr:RecordSet",
+                "@id": _RECORDS,
+                "name": _RECORDS,
+                "field": [_croissant_field(release, column) for column in release.columns],
+            }
+        ],
+    }
+
+
+def _croissant_field(release: Description, column: Column) -> dict[str, Any]:
+    return {
+        "@type": "cr:Field",
+        "@id": f"{_RECORDS}/{column.name}",
+        "name": column.name,
+        "description": column.text,
+        "dataType": _CROISSANT_TYPES[column.kind],
+        "source": {"fileObject": {"@id": release.path}, "extract": {"column": column.name}},
+    }
+
+
+FORMS: Mapping[str, Callable[[Description], dict[str, Any]]] = {
+    "datapackage": datapackage,
+    "croissant": croissant,
+}
+"""The kinds, by the name that users ask for."""

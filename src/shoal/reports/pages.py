@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,21 +15,15 @@ from shoal.auditor.publication import Found
 from shoal.connectors import files
 from shoal.data import language
 from shoal.data.certificate import Certificate
-from shoal.data.people import Unit, unit
 from shoal.data.printable import readable
 from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.truth import Truth
-from shoal.policy.loading import as_yaml
 from shoal.policy.policy import Policy
 from shoal.tables.draft import Outcome
 
 
-def render_template(
-    template: str,
-    content: Mapping[str, Any],
-    filters: Mapping[str, Callable[..., Any]] | None = None,
-) -> str:
+def render_template(template: str, content: Mapping[str, Any]) -> str:
     """The page; the same for the same content. Whatever is put in is escaped, can't reorder or hide
     the text around it, and nothing may be missing.
     """
@@ -43,7 +37,7 @@ def render_template(
         keep_trailing_newline=True,
     )
     translate(environment)
-    environment.filters |= dict(filters or {})
+    environment.filters |= {"number": number_text, "percent": percent_text}
     return environment.get_template(template).render(content)
 
 
@@ -98,11 +92,6 @@ class Measured:
     truth: Truth | None
     reasons: dict[str, int]
 
-    @property
-    def unit(self) -> Unit:
-        """What classes are counted in."""
-        return unit(self.certificate)
-
 
 def measured_of(found: Found, policy: Policy) -> Measured:
     """What a publish or an audit found."""
@@ -112,11 +101,6 @@ def measured_of(found: Found, policy: Policy) -> Measured:
     assert isinstance(found, Outcome)
     draft = found.draft
     return Measured(certificate, release, draft.problem.schema, policy, draft.truth, draft.reasons)
-
-
-def policy_text(policy: Policy) -> str:
-    """The policy as YAML that can be used again, overrides of the command line included."""
-    return as_yaml(policy.model.model_dump(mode="json", exclude_unset=True))
 
 
 def number_text(value: object) -> str:

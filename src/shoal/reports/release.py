@@ -8,7 +8,7 @@ shown as its author wrote it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,11 @@ from shoal.auditor.dossier.context import Heading
 from shoal.auditor.publication import Found
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext, ngettext
+from shoal.data.people import unit
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Kind, Role, Shown
 from shoal.policy import registry
+from shoal.policy.loading import as_yaml
 from shoal.policy.policy import Policy
 from shoal.reports import charts
 from shoal.reports.attacks import attack_section
@@ -41,11 +43,10 @@ from shoal.reports.pages import (
     measured_of,
     number_text,
     percent_text,
-    policy_text,
     render_template,
     write_page,
 )
-from shoal.reports.text import downstream_sentences, explanation_sentences
+from shoal.reports.text import MEASURES, downstream_sentences, explanation_sentences
 
 
 def write_report(found: Found, policy: Policy, path: Path, heading: Heading | None = None) -> None:
@@ -58,16 +59,7 @@ def write_report(found: Found, policy: Policy, path: Path, heading: Heading | No
 
 def render(measured: Measured, heading: Heading | None = None) -> str:
     """Render the page. Deterministic."""
-    filters: dict[str, Callable[..., Any]] = {
-        "number": number_text,
-        "percent": percent_text,
-        "plain": charts.shortened,
-    }
-    return render_template(
-        "report.html.j2",
-        _content(measured, heading or Heading()) | {"heading": heading or Heading()},
-        filters,
-    )
+    return render_template("report.html.j2", _content(measured, heading or Heading()))
 
 
 def _content(measured: Measured, heading: Heading) -> dict[str, Any]:
@@ -75,15 +67,15 @@ def _content(measured: Measured, heading: Heading) -> dict[str, Any]:
     sizes, losses = sizes_chart(measured), losses_of(measured)
     drawn = drawn_of(losses)
     faults = certificate.get("faults", {})
+    downstream, explanation = certificate.get("downstream"), certificate.get("explanation")
     return {
         "heading": heading,
         "certificate": certificate,
         "schema": schema,
-        "unit": measured.unit,
+        "unit": unit(certificate),
         "lines": in_short(certificate),
         "promises": [_promise(promise) for promise in certificate["promises"]],
         "faults": faults if "uncovered" in faults else None,
-        "kept": faults.get("not_removed", 0),
         "quasi": [a.name for a in schema.quasi],
         "open_columns": listed(
             [
@@ -103,25 +95,18 @@ def _content(measured: Measured, heading: Heading) -> dict[str, Any]:
             for a, c in zip(schema.quasi, measured.release.columns, strict=True)
         ],
         "utility": [_measure(name, score) for name, score in certificate["utility"].items()],
-        "downstream": (
-            downstream_sentences(certificate["downstream"]) if "downstream" in certificate else []
-        ),
+        "downstream": downstream and list(downstream_sentences(downstream)),
         "comparisons": [
             _comparison(measured, i, d) for i, d in enumerate(distributions_of(measured, drawn))
         ],
         "least": least_shown(measured.policy),
-        "columns": [_column(a, measured.policy) for a in schema.attributes],
+        "columns": {a.name: _fate(a, measured.policy) for a in schema.attributes},
         "suppressions": _suppressions(measured),
-        "explanation": (
-            list(explanation_sentences(certificate["explanation"]))
-            if "explanation" in certificate
-            else []
-        ),
+        "explanation": explanation and list(explanation_sentences(explanation)),
         "limits": list(limits(measured)),
         "command": _command(measured),
-        "policy": policy_text(measured.policy),
+        "policy": as_yaml(measured.policy.model.model_dump(mode="json", exclude_unset=True)),
         "method": _method(certificate),
-        "certificate_text": certificate.to_json(),
     }
 
 
@@ -130,20 +115,14 @@ def _content(measured: Measured, heading: Heading) -> dict[str, Any]:
 
 def _promise(promise: dict[str, Any]) -> dict[str, Any]:
     model: Any = registry.models()[promise["model"]]
-    stated = ("model", "attributes", "asked", "measured", "holds")
-    known = (*stated, "classes", "risk")
+    known = ("model", "attributes", "asked", "measured", "holds", "classes", "risk")
+    over = ", ".join(promise["attributes"])
+    about = gettext(" of {attributes}", attributes=over) if over else ""
     return {
-        **{key: promise[key] for key in stated},
+        **promise,
         "groups": _groups(promise),
         "bound": gettext("at least") if model.higher_is_better else gettext("at most"),
-        "title": (
-            promise["model"]
-            + (
-                gettext(" of {attributes}", attributes=", ".join(promise["attributes"]))
-                if promise["attributes"]
-                else ""
-            )
-        ),
+        "title": f"{promise['model']}{about}",
         "settings": [
             number_text(promise[key])
             if key == "kind"
@@ -174,125 +153,81 @@ def _groups(promise: dict[str, Any]) -> str:
     )
 
 
-def _attackers(certificate: Certificate) -> list[dict[str, Any]]:
+def _attackers(certificate: Certificate) -> list[tuple[str, str, list[tuple[str, float | None]]]]:
+    """Each attacker, what they know and what the chance is of, and the chance in figures."""
     risk = certificate["risk"]
-    return [
-        {
-            "name": gettext("Prosecutor"),
-            "knows": (
-                gettext(
-                    "Knows that a certain person is in the release, and all of that person's"
-                    " quasi-identifiers."
-                )
-            ),
-            "means": gettext("The chance to pick that person's record out of its class."),
-            "figures": [
-                (gettext("at most"), risk["prosecutor_max"]),
-                (gettext("on average"), risk["prosecutor_mean"]),
-            ],
-        },
-        {
-            "name": gettext("Journalist"),
-            "knows": gettext(
-                "Wants to identify anybody at all, and does not know who is in the release."
-            ),
-            "means": _journalist(certificate),
-            "figures": [(gettext("at most"), risk["journalist_max"])],
-        },
-        {
-            "name": gettext("Marketer"),
-            "knows": (
-                gettext(
-                    "Has a list of everybody with their quasi-identifiers, and links as many as"
-                    " possible."
-                )
-            ),
-            "means": (
-                gettext(
-                    "The expected share of people in the release whom such a list identifies"
-                    " correctly."
-                )
-            ),
-            "figures": [(gettext("expected"), risk["marketer"])],
-        },
-    ]
-
-
-def _journalist(certificate: Certificate) -> str:
-    """What the journalist's risk rests on."""
-    around = certificate.get("attacks", {}).get("population") or {}
-    if around.get("journalist_max") is not None:
-        return gettext(
-            "Compared with the population as the policy describes it ({source}).",
-            source=around["source"],
-        )
-    return gettext(
+    knows_one = gettext(
+        "Knows that a certain person is in the release, and all of that person's quasi-identifiers."
+    )
+    knows_nobody = gettext(
+        "Wants to identify anybody at all, and does not know who is in the release."
+    )
+    knows_all = gettext(
+        "Has a list of everybody with their quasi-identifiers, and links as many as possible."
+    )
+    picks = gettext("The chance to pick that person's record out of its class.")
+    links = gettext(
+        "The expected share of people in the release whom such a list identifies correctly."
+    )
+    rests_on = gettext(
         "Assumed to do as well as the prosecutor: no table of the whole population was"
         " compared, so this is an upper bound."
     )
+    around = certificate.get("attacks", {}).get("population") or {}
+    if around.get("journalist_max") is not None:
+        rests_on = gettext(
+            "Compared with the population as the policy describes it ({source}).",
+            source=around["source"],
+        )
+    highest, mean = gettext("at most"), gettext("on average")
+    return [
+        (
+            gettext("Prosecutor"),
+            f"{knows_one} {picks}",
+            [(highest, risk["prosecutor_max"]), (mean, risk["prosecutor_mean"])],
+        ),
+        (gettext("Journalist"), f"{knows_nobody} {rests_on}", [(highest, risk["journalist_max"])]),
+        (gettext("Marketer"), f"{knows_all} {links}", [(gettext("expected"), risk["marketer"])]),
+    ]
 
 
 # What it cost
 
 
-MEASURES = {
-    "gcp": (
-        gettext(
-            "Global certainty penalty: how much of its attribute's domain a published cell"
-            " leaves open, on average. 0 % is the original, 100 % is nothing."
-        )
+LESS = gettext("Lower is better.")
+MEANINGS = MEASURES | {
+    "generalized_loss": gettext(
+        "gcp, against the range that occurs in the release instead of the declared domain."
     ),
-    "generalized_loss": (
-        gettext("gcp, against the range that occurs in the release instead of the declared domain.")
+    "discernibility": gettext(
+        "Every record counts the records that can't be distinguished from it; a suppressed"
+        " one counts the whole table. Lower is better."
     ),
-    "discernibility": (
-        gettext(
-            "Every record counts the records that can't be distinguished from it; a suppressed"
-            " one counts the whole table. Lower is better."
-        )
+    "classification": f"{MEASURES['classification']} {LESS}",
+    "squared_error": f"{MEASURES['squared_error']} {LESS}",
+    "squared_error_normalised": gettext(
+        "squared_error per record, each attribute divided by its standard deviation."
     ),
-    "average_class_size": gettext(
-        "Mean class size, divided by the k asked for. 1 is the best possible."
+    "information_loss_percent": gettext(
+        "squared_error in percent of what is lost when the whole table is one class."
     ),
-    "classification": (
-        gettext(
-            "Records that don't have the most frequent value of their class in the column to be"
-            " predicted. Lower is better."
-        )
-    ),
-    "squared_error": (
-        gettext(
-            "Sum of squares that is lost when every numeric quasi-identifier is replaced by the"
-            " mean of its class. Lower is better."
-        )
-    ),
-    "squared_error_normalised": (
-        gettext("squared_error per record, each attribute divided by its standard deviation.")
-    ),
-    "information_loss_percent": (
-        gettext("squared_error in percent of what is lost when the whole table is one class.")
-    ),
-    "query_error": (
-        gettext(
-            "Mean error of counts of people in two ranges with one of three sensitive values,"
-            " each relative to the true count, of random queries. Lower is better."
-        )
+    "query_error": gettext(
+        "Mean error of counts of people in two ranges with one of three sensitive values,"
+        " each relative to the true count, of random queries. Lower is better."
     ),
 }
 SHARES = ("gcp", "generalized_loss")
 
 
-def _measure(name: str, score: float | None) -> dict[str, Any]:
-    known = registry.metrics().get(name)
-    explained = (
-        MEASURES.get(name) or ((known.__doc__ if known else None) or "").strip().split("\n")[0]
-    )
+def _measure(name: str, score: float | None) -> tuple[str, str, str]:
+    """The name of a measure, its value, and what it means."""
+    stated = getattr(registry.metrics().get(name), "__doc__", None) or ""
     text = percent_text(score) if name in SHARES else number_text(score)
-    return {
-        "name": name,
-        "text": gettext("does not apply") if score is None else text,
-        "means": explained,
-    }
+    return (
+        name,
+        gettext("does not apply") if score is None else text,
+        MEANINGS.get(name) or stated.strip().split("\n")[0],
+    )
 
 
 def _attribute(
@@ -302,9 +237,7 @@ def _attribute(
     losses: Mapping[str, float | None],
 ) -> dict[str, Any]:
     """One quasi-identifier in the table of losses."""
-    kept = measured.release.shown.labels >= 0
-    shown = np.bincount(column.codes[kept], minlength=len(column.cells))
-    records = max(measured.release.records, 1)
+    shown, records = measured.release.cell_counts[column.name], max(measured.release.records, 1)
     mark = np.isneginf(column.lo)
     return {
         "name": attribute.name,
@@ -322,18 +255,13 @@ def _comparison(measured: Measured, index: int, found: Distribution) -> dict[str
     """One chart, the figures behind it, and what it can't show."""
     before, after = shares(measured, found)
     chart = distribution_chart(measured, found)
-    rows = [
-        {
-            "label": label,
-            "before": None if before is None or np.isnan(before[i]) else before[i] / 100,
-            "after": after[i] / 100,
-        }
-        for i, label in enumerate(found.labels)
-    ]
     return {
         "name": found.name,
         "chart": None if chart is None else chart.svg(f"attribute{index}"),
-        "rows": rows,
+        "rows": [
+            (label, None if before is None or np.isnan(before[i]) else before[i] / 100, share / 100)
+            for i, (label, share) in enumerate(zip(found.labels, after, strict=False))
+        ],
         "hidden": found.hidden,
         "both": before is not None,
     }
@@ -363,25 +291,24 @@ NUMBERS = {
 }
 
 
-def _column(attribute: Attribute, policy: Policy) -> dict[str, str]:
+def _fate(attribute: Attribute, policy: Policy) -> str:
+    """What happened to a column."""
+    if policy.is_in_two_tables and attribute.role in FATES_APART:
+        return FATES_APART[attribute.role]
     fate = FATES[attribute.role]
     if attribute.pseudonym is not None:
         fate = gettext("names people directly: replaced by a keyed pseudonym")
-    if policy.is_in_two_tables and attribute.role in FATES_APART:
-        fate = FATES_APART[attribute.role]
-    elif attribute.role is Role.QUASI:
+    if attribute.role is Role.QUASI:
         fate += f" {_how(attribute, policy.model.attributes[attribute.name].hierarchy)}"
-    return {"name": attribute.name, "fate": fate}
+    return fate
 
 
 def _how(attribute: Attribute, declared: str | dict[str, Any] | None) -> str:
     """What the cells of a quasi-identifier are generalized to."""
     if declared is not None:
-        made = (
-            ""
-            if isinstance(declared, str)
-            else gettext(", made by {maker}", maker=next(iter(declared)))
-        )
+        made = ""
+        if not isinstance(declared, str):
+            made = gettext(", made by {maker}", maker=next(iter(declared)))
         return gettext("to the nodes of a hierarchy{made}", made=made)
     return {
         Kind.NUMBER: NUMBERS[attribute.shown],
@@ -390,26 +317,22 @@ def _how(attribute: Attribute, declared: str | dict[str, Any] | None) -> str:
     }[attribute.kind]
 
 
-def _suppressions(measured: Measured) -> list[dict[str, Any]]:
-    """Why records are suppressed, with how many."""
-    suppressed = measured.certificate["records"]["suppressed"]
+def _suppressions(measured: Measured) -> list[tuple[int, str]]:
+    """How many records are suppressed for each reason."""
     explained = {
-        "missing quasi-identifier": (
-            gettext("lack a quasi-identifier, and the policy says 'missing: suppress'")
+        "missing quasi-identifier": gettext(
+            "lack a quasi-identifier, and the policy says 'missing: suppress'"
         ),
-        "suppressed by the method": (
-            gettext("were in a class that broke a promise; the method may suppress that many")
+        "suppressed by the method": gettext(
+            "were in a class that broke a promise; the method may suppress that many"
         ),
         "not covered by the plan": gettext("have a value that the plan does not cover"),
     }
-    rows = [
-        {"count": count, "why": explained.get(why, why)} for why, count in measured.reasons.items()
-    ]
-    rest = suppressed - sum(measured.reasons.values())
+    reasons = measured.reasons
+    rest = measured.certificate["records"]["suppressed"] - sum(reasons.values())
+    rows = [(count, explained.get(why, why)) for why, count in reasons.items()]
     if rest > 0:
-        rows.append(
-            {"count": rest, "why": gettext("show the suppression mark in every quasi-identifier")}
-        )
+        rows.append((rest, gettext("show the suppression mark in every quasi-identifier")))
     return rows
 
 
@@ -420,31 +343,30 @@ def _method(certificate: Certificate) -> list[tuple[str, str]]:
     method = certificate["method"]
     if method is None:
         return []
-    given = [
-        (name, number_text(value) if value != "" else gettext("not set"))
-        for name, value in method["parameters"].items()
-    ]
     # certificates of before 0.3 call it the method's account
     statistics = method.get("search_statistics", method.get("account", {}))
-    figures = {
-        key: value for key, value in statistics.items() if not isinstance(value, (dict, list))
-    }
-    found = [
-        (gettext("found: {name}", name=name), number_text(value)) for name, value in figures.items()
+    return [
+        *(
+            (name, number_text(value) if value != "" else gettext("not set"))
+            for name, value in method["parameters"].items()
+        ),
+        *(
+            (gettext("found: {name}", name=name), number_text(value))
+            for name, value in statistics.items()
+            if not isinstance(value, (dict, list))
+        ),
+        *(
+            (gettext("level of {name}", name=name), number_text(level))
+            for name, level in statistics.get("levels", {}).items()
+        ),
     ]
-    levels = [
-        (gettext("level of {name}", name=name), number_text(level))
-        for name, level in statistics.get("levels", {}).items()
-    ]
-    return [*given, *found, *levels]
 
 
 def _command(measured: Measured) -> str:
     certificate = measured.certificate
     if certificate["verb"] == "audit":
-        return "shoal audit RELEASED -p policy.yaml" + (
-            " --original ORIGINAL" if measured.truth is not None else ""
-        )
+        original = " --original ORIGINAL" if measured.truth is not None else ""
+        return f"shoal audit RELEASED -p policy.yaml{original}"
     return (
         f"shoal {certificate['verb']} INPUT -p policy.yaml -o OUTPUT "
         f"--method {certificate['method']['name']} --seed {certificate['seed']}"

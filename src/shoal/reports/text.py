@@ -26,13 +26,13 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
     for promise in certificate["promises"]:
         over = f" over {', '.join(promise['attributes'])}" if promise["attributes"] else ""
         over += " to the reference" if promise.get("to") == "reference" else ""
-        verdict = "holds" if promise["holds"] else "DOES NOT HOLD"
         found = "measured nothing (no class)"
         if promise["measured"] is not None:
             found = f"measured {promise['measured']:.6g}"
         elif _is_by_release(certificate):
             found = "checked in each release"
-        lines.append(f"{promise['model']}{over}: asked {promise['asked']}, {found}: {verdict}")
+        asked = f"{promise['model']}{over}: asked {promise['asked']}"
+        lines.append(f"{asked}, {found}: {_verdict(promise['holds'])}")
     many = f"{records['out']} records, {records['suppressed']} suppressed"
     if records.get("withheld"):
         many += f", {records['withheld']} of these withheld"
@@ -163,7 +163,7 @@ def history_summary(found: LedgerAudit) -> str:
             " boxes"
         )
     if not found.damage:
-        lines.append("history: holds" if found.holds else "history: DOES NOT HOLD")
+        lines.append(f"history: {_verdict(found.holds)}")
     return printable_lines(lines)
 
 
@@ -221,21 +221,21 @@ def fusion_summary(certificate: Certificate, written: str) -> str:
     sent = ", ".join(f"{kind} {size:,}" for kind, size in measured["bytes"].items())
     spent = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in measured["seconds"].items())
     lines = [
-        *(
-            f"over {', '.join(qid['attributes'])}: {_groups(qid['groups'])} of"
-            f" {span_text(qid['groups'])} people"
-            for qid in measured["qids"]
-        ),
+        f"over {', '.join(qid['attributes'])}: {_groups(qid['groups'])} of"
+        f" {span_text(qid['groups'])} people"
+        for qid in measured["qids"]
     ]
-    lines += [
-        (
-            f"{measured['people']} people in common, {measured['rounds']} rounds,"
-            f" {measured['steps']} specializations"
-        ),
-        *_of_ledger(measured.get("ledger")),
-        f"bytes that {measured['party']} sent: {sent or 'none'}",
-        f"seconds: {spent}",
-    ]
+    lines.append(
+        f"{measured['people']} people in common, {measured['rounds']} rounds,"
+        f" {measured['steps']} specializations"
+    )
+    ledger = measured.get("ledger")
+    if ledger is not None:
+        lines.append(
+            f"fusion {ledger['fusions']} of these owners, {ledger['withheld']} people withheld; the"
+            f" next agreement says before: {ledger['now']}"
+        )
+    lines += [f"bytes that {measured['party']} sent: {sent or 'none'}", f"seconds: {spent}"]
     if measured["colluding_parties"] is not None:
         lines.append(
             f"bids stay hidden unless {measured['colluding_parties'] + 1} parties combine their"
@@ -246,60 +246,39 @@ def fusion_summary(certificate: Certificate, written: str) -> str:
     return f"{summary(certificate, written)}\n{printable_lines(lines)}"
 
 
-def _of_ledger(ledger: dict[str, Any] | None) -> list[str]:
-    """How a fusion fits the earlier ones, and what the next agreement has to say."""
-    if ledger is None:
-        return []
-    return [
-        f"fusion {ledger['fusions']} of these owners, {ledger['withheld']} people withheld; the"
-        f" next agreement says before: {ledger['now']}"
-    ]
-
-
-def downstream_sentences(measured: dict[str, Any]) -> list[str]:
+def downstream_sentences(measured: dict[str, Any]) -> Iterator[str]:
     """What classifiers and counts lose on a release, in sentences."""
-    lines = []
     if "models" in measured:
-        lines.append(
-            gettext(
-                "predicting '{label}' of {tested} original records, wrong answers: {share:.2f} %"
-                " by the most frequent answer",
-                label=measured["label"],
-                tested=measured["tested"],
-                share=100 * measured["majority"],
-            )
+        yield gettext(
+            "predicting '{label}' of {tested} original records, wrong answers: {share:.2f} %"
+            " by the most frequent answer",
+            **measured,
+            share=100 * measured["majority"],
         )
-        lines += [
-            gettext(
+        for name, errors in measured["models"].items():
+            yield gettext(
                 "  {name}: {original:.2f} % trained on the original, {released:.2f} % trained on"
                 " the release",
                 name=name,
                 original=100 * errors["original"],
                 released=100 * errors["released"],
             )
-            for name, errors in measured["models"].items()
-        ]
     median, mean = (100 * measured["query_error"][key] for key in ("median", "mean"))
-    return [
-        *lines,
-        gettext(
-            "counts over random ranges: off by {median:.1f} % (median), {mean:.1f} % (mean)",
-            median=median,
-            mean=mean,
-        ),
-    ]
+    yield gettext(
+        "counts over random ranges: off by {median:.1f} % (median), {mean:.1f} % (mean)",
+        median=median,
+        mean=mean,
+    )
 
 
 def explanation_sentences(measured: dict[str, Any]) -> Iterator[str]:
     """Why a global recoding is as coarse as it is, in sentences."""
     why = measured["suppressed"]
     if why is not None:
-        yield (
-            gettext(
-                "{records} records are suppressed. With nothing suppressed, records in classes that"
-                " break",
-                records=why["records"],
-            )
+        yield gettext(
+            "{records} records are suppressed. With nothing suppressed, records in classes that"
+            " break",
+            **why,
         )
         yield from (f"  {promise}: {count}" for promise, count in why["promises"].items())
         yield gettext("of them would stay if this column were one level higher, or left out:")
@@ -312,69 +291,46 @@ def explanation_sentences(measured: dict[str, Any]) -> Iterator[str]:
             for promise, count in column["promises"].items()
             if count
         )
-        yield (
-            gettext(
-                "'{attribute}' is fully generalized; one level lower breaks {broken}",
-                attribute=column["attribute"],
-                broken=broken or gettext("no promise"),
-            )
+        yield gettext(
+            "'{attribute}' is fully generalized; one level lower breaks {broken}",
+            attribute=column["attribute"],
+            broken=broken or gettext("no promise"),
         )
     for step in measured["looser"]:
-        yield (
-            gettext(
-                "'{attribute}' one level higher suppresses {suppressed}; score {score:.4g}",
-                attribute=step["attribute"],
-                suppressed=step["suppressed"],
-                score=step["score"],
-            )
+        yield gettext(
+            "'{attribute}' one level higher suppresses {suppressed}; score {score:.4g}", **step
         )
     for near in measured.get("neighbours", ()):
         if near["step"] > 0:
             continue
-        breaking = near["breaking"]
-        yield (
-            gettext("'{attribute}' one level lower:", attribute=near["attribute"])
-            + (
-                gettext(" safe, loses {loss:.1f} %", loss=100 * near["loss"])
-                if near["is_safe"]
-                else gettext(
-                    " {breaking} records would break a promise, more than may be suppressed",
-                    breaking=breaking,
-                )
-            )
+        found = gettext(
+            " {breaking} records would break a promise, more than may be suppressed", **near
         )
+        if near["is_safe"]:
+            found = gettext(" safe, loses {loss:.1f} %", loss=100 * near["loss"])
+        yield gettext("'{attribute}' one level lower:", **near) + found
     if not measured["cheaper"]:
         yield gettext(
             "nothing cheaper was found: not a k or l lower by one, and no column left out"
         )
     for change in measured["cheaper"]:
         yield gettext(
-            "cheaper: {setting} {change}",
-            setting=change["setting"],
-            change=_saving(change, change["now"]),
+            "cheaper: {setting} {change}", setting=change["setting"], change=_saving(change)
         )
 
 
-def _saving(change: dict[str, Any], now: dict[str, Any]) -> str:
+def _saving(change: dict[str, Any]) -> str:
     """What a cheaper setting suppresses and scores, where that is not as it is now."""
-    changes = []
-    if change["suppressed"] != now["suppressed"]:
-        changes.append(
-            gettext(
-                "suppresses {suppressed} instead of {now}",
-                suppressed=change["suppressed"],
-                now=now["suppressed"],
-            )
-        )
-    if None not in (change["score"], now["score"]) and change["score"] != now["score"]:
-        changes.append(
-            gettext(
-                "scores {score:.4g} instead of {now:.4g}",
-                score=change["score"],
-                now=now["score"],
-            )
-        )
-    return gettext(" and ").join(changes)
+    now = change["now"]
+    words = {
+        "suppressed": gettext("suppresses {suppressed} instead of {now}"),
+        "score": gettext("scores {score:.4g} instead of {now:.4g}"),
+    }
+    return gettext(" and ").join(
+        text.format(**change | {"now": now[key]})
+        for key, text in words.items()
+        if None not in (change[key], now[key]) and change[key] != now[key]
+    )
 
 
 def _groups(groups: Mapping[str, Any]) -> str:
@@ -396,6 +352,28 @@ def table_lines(rows: Sequence[Sequence[str]], left: int) -> list[str]:
         ).rstrip()
         for row in rows
     ]
+
+
+# What measures of utility mean, in tables and reports.
+
+
+MEASURES = {
+    "gcp": gettext(
+        "Global certainty penalty: how much of its attribute's domain a published cell"
+        " leaves open, on average. 0 % is the original, 100 % is nothing."
+    ),
+    "average_class_size": gettext(
+        "Mean class size, divided by the k asked for. 1 is the best possible."
+    ),
+    "classification": gettext(
+        "Records that don't have the most frequent value of their class in the column to be"
+        " predicted."
+    ),
+    "squared_error": gettext(
+        "Sum of squares that is lost when every numeric quasi-identifier is replaced by the"
+        " mean of its class."
+    ),
+}
 
 
 # What several releases give away together, in sentences.
@@ -432,7 +410,7 @@ def guard_lines(found: Mapping[str, Any]) -> Iterator[str]:
     kinds = ", ".join(f"a {release['kind']}" for release in found["releases"])
     known = "" if found["attacker"] == "presence" else f", for {WORDS[found['attacker']]}"
     yield f"beside {kinds}{known}: {_remaining(found, found['k'])}: {_verdict(found['holds'])}"
-    yield (f"  {_people(found['withheld'])} withheld, {found['newcomers']:,} in none of the others")
+    yield f"  {_people(found['withheld'])} withheld, {found['newcomers']:,} in none of the others"
 
 
 def _remaining(row: Mapping[str, Any], k: int) -> str:
@@ -449,8 +427,8 @@ def _values(row: Mapping[str, Any]) -> str:
     name = " = ".join(dict.fromkeys(row["names"]))
     text = f"{name}: certain for {row['certain']:,} of {_people(row['people'])}"
     if row["asked"] is not None:
-        text += f", fewer than {row['asked']} values for {row['below']:,}"
-        text += f": {_verdict(not row['below'])}"
+        below = row["below"]
+        text += f", fewer than {row['asked']} values for {below:,}: {_verdict(not below)}"
     if row["none"]:
         text += f"; for {row['none']:,} no common value is shown, so it changes"
     return text

@@ -174,16 +174,17 @@ def _marginal(asked: Asked, tell: Tell, line: Line) -> Asked:
 
 def _compare(asked: Asked, tell: Tell, line: Line) -> Asked:
     """Every method at every k; each row is sent as soon as it is measured."""
-    from shoal.advise.compare import Points, compare_file
+    from shoal.advise.compare import compare
     from shoal.policy.policy import Policy
 
-    points = Points(
+    compare(
+        asked["table"],
+        Policy.from_dict(asked["policy"], asked["base"]),
         ks=asked["ks"],
         on_row=lambda row: line.send({"part": "row", "row": _row(row)}),
         skip={(label, k) for label, k in asked["skip"]},
+        progress=tell,
     )
-    policy = Policy.from_dict(asked["policy"], asked["base"])
-    compare_file(asked["table"], policy, points, progress=tell)
     return {}
 
 

@@ -163,7 +163,7 @@ class Looks:
 
     def look_risk(self, table: str, policy: Answer, base: str) -> Answer:
         """How many are alone, and what each column gives away."""
-        from shoal.advise.profile import risk
+        from shoal.advise.risk import risk
 
         asked, frame = self._asked(table, policy, base)
         return risk(frame, asked).to_dict()
@@ -281,7 +281,7 @@ class Looks:
 
     def look_match(self, table: str, policy: Answer, base: str, folder: str) -> Answer:
         """Which table of a folder fits which column, by values."""
-        from shoal.advise.proposal.matching import match_hierarchies
+        from shoal.advise.matching import match_hierarchies
 
         asked, frame = self._asked(table, policy, base)
         found = match_hierarchies(frame, folder, asked)

@@ -221,7 +221,7 @@ def to_accept(server: Server, run: Run) -> list[str]:
     """
     certificate = Certificate(run.certificate)
     grave = [finding.text for finding in certificate.grave]
-    much = [row.sentence for row in worst_first(certificate) if verdict(certificate, row) == MUCH]
+    much = [row.says for row in worst_first(certificate) if verdict(certificate, row) == MUCH]
     ledgers = [
         gettext(
             "The ledger '{name}' knows people by the same column, and was not judged together"

@@ -454,7 +454,7 @@ def test_some_k_out_of_reach_ends_with_0_all_of_them_with_3(workplace, shoal):
 def test_a_broken_promise_ends_with_1_after_the_table_is_shown(
     workplace, shoal, monkeypatch, broken
 ):
-    monkeypatch.setattr("shoal.advise.compare.compare_file", lambda *_, **__: broken)
+    monkeypatch.setattr("shoal.advise.compare.compare", lambda *_, **__: broken)
     done = shoal(*COMMAND)
     assert done.status == 1
     assert "BROKEN k=10, mondrian: k-anonymity does not hold" in done.out

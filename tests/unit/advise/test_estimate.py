@@ -9,18 +9,20 @@ import pytest
 
 import shoal
 from shoal.advise import estimate as job
-from shoal.advise.estimate import Shape, measured_run, run_apart
-from shoal.data.room import size_text
-from shoal.data.run_cost import (
+from shoal.advise.estimate import (
     CUT,
     MeasuredRun,
+    Shape,
     StageCost,
     cut_speed_up,
     growth,
+    measured_run,
     memory_of,
+    run_apart,
     stages_of,
     wall_seconds,
 )
+from shoal.data.room import size_text
 from shoal.errors import InputError
 from shoal.reports.advice_in_words import duration, estimate_lines
 
@@ -145,7 +147,7 @@ def test_the_invented_table_has_the_shape_that_was_asked_for():
 
 def test_the_process_of_its_own_says_what_it_measured(monkeypatch, capsys):
     monkeypatch.setattr(job, "measured_run", lambda shape, *sizes: RUN)
-    job.main(json.dumps(asdict(Shape(2)) | {"records": 400, "less_records": 300}))
+    job.main(json.dumps([asdict(Shape(2)), 400, 300]))
     said = capsys.readouterr().out
 
     def run(command, **rest):

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.advise.profile import known_values
+from shoal.advise.risk import known_values
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.person_names import names_of, person_name, same_value, without_nobody

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal as library
-from shoal.advise.profile import risk
+from shoal.advise.risk import risk
 from shoal.auditor.description import policy_sha256
 from shoal.data.person_names import named_together, person_name
 from shoal.data.table import encode_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,18 +80,6 @@ class HierarchyMatch:
         return {**asdict(self), "is_ambiguous": self.is_ambiguous}
 
 
-def matched(
-    tables: Sequence[tuple[Path, str]],
-    columns: Sequence[Column],
-    missing_values: Sequence[str],
-    encoding: str | None = None,
-) -> list[HierarchyMatch]:
-    """Every table with the column that it fits, by name of the file."""
-    cells = {column.name: _values(column, missing_values) for column in columns}
-    found = [_match(path, stem, cells, encoding) for path, stem in tables]
-    return [_with_rivals(match, found) for match in found]
-
-
 def _values(column: Column, missing_values: Sequence[str]) -> tuple[pl.Series, np.ndarray]:
     """The distinct values of a column, and how many rows have each."""
     cells = pl.Series(column.cells, dtype=pl.String)
@@ -107,10 +95,9 @@ def _match(
 ) -> HierarchyMatch:
     try:
         paths = read_paths(path, encoding=encoding)
+        findings, leaves = [one.message for one in diagnose(paths)], leaves_of(paths)
     except InputError as unreadable:
-        return HierarchyMatch(path.name, None, (), 0, 0, tuple(unreadable.said), False)
-    findings = [finding.message for finding in diagnose(paths)]
-    leaves = leaves_of(paths)
+        findings, leaves = unreadable.said, None
     if leaves is None:
         return HierarchyMatch(path.name, None, (), 0, 0, tuple(findings), False)
     covered = [_coverage(name, *known, leaves) for name, known in cells.items()]
@@ -150,7 +137,7 @@ def _with_rivals(match: HierarchyMatch, found: Sequence[HierarchyMatch]) -> Hier
         if other is not match
         and any(one.column == own.column and one.rows == own.rows for one in other.fits)
     )
-    return HierarchyMatch(**{**vars(match), "also_fits": rivals})
+    return replace(match, also_fits=rivals)
 
 
 # Hierarchy files of a folder, matched to columns by their names and by what they list.
@@ -247,7 +234,11 @@ def _with_hierarchy(
     if len(whole) > 1:
         questions.append(WHICH.format(" or ".join(_relative(file.path, base) for file in whole)))
     elif not whole and named:
-        questions.append(_lack(named[0], column, base))
+        path = _relative(named[0].path, base)
+        lack = FAULTY.format(path)
+        if named[0].leaves is not None:
+            lack = GAPS.format(path, named[0].gaps(column), column.distinct)
+        questions.append(lack)
     chosen = (whole or named)[:1]
     if not chosen:
         return guess
@@ -259,13 +250,6 @@ def _with_hierarchy(
         guess.questions,
     )
     return found.asking(*questions)
-
-
-def _lack(file: HierarchyFile, column: ColumnCells, base: Path) -> str:
-    path = _relative(file.path, base)
-    if file.leaves is None:
-        return FAULTY.format(path)
-    return GAPS.format(path, file.gaps(column), column.distinct)
 
 
 def _relative(path: Path, base: Path) -> str:
@@ -301,5 +285,6 @@ def match_hierarchies(
         table, _ = read_undeclared(source, options, progress)
         names, missing = table.names, list(NO_VALUE)
     progress("matching hierarchies")
-    columns = [table.column(name) for name in names]
-    return matched(tables, columns, missing, options.encoding)
+    cells = {name: _values(table.column(name), missing) for name in names}
+    found = [_match(path, stem, cells, options.encoding) for path, stem in tables]
+    return [_with_rivals(match, found) for match in found]

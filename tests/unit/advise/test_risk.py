@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from shoal.advise.risk import row_keys, singled_out, smallest_sets, table_risk, together
 from shoal.cli.main import status_of
-from shoal.privacy.table_risk import row_keys, singled_out, smallest_sets, table_risk, together
 
 POLICY = {
     "version": 1,

@@ -11,8 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
+from shoal.data import person_names
+from shoal.data.findings import finding_about
+from shoal.data.numbers import parse_numbers
 from shoal.data.progress import Progress, no_progress, tell
+from shoal.data.table import Table
+from shoal.errors import InputError
+from shoal.policy.binding.columns import check_columns
+from shoal.policy.binding.files import Source, read_source
+from shoal.policy.policy import Policy, PolicyLike
 
 SCHEMA = "shoal.risk/1"
 
@@ -78,6 +87,17 @@ class Risk:
             },
             "if_known": dict(self.if_known),
         }
+
+
+def risk(source: Source, policy: PolicyLike, *, progress: Progress = no_progress) -> Risk:
+    """Who hides among how many in a table, by the quasi-identifiers of a policy.
+
+    source: a file's path or a frame. Counted in people where the policy has a subject. Hierarchies
+    need not fit yet, and questions may be open. Raises InputError where the columns don't fit.
+    """
+    policy = Policy.of(policy)
+    known = known_values(read_source(source, policy, progress), policy)
+    return table_risk(known.quasi, known.plain, known.people, policy.required_k, progress)
 
 
 def table_risk(
@@ -202,3 +222,67 @@ def smallest_sets(keys: np.ndarray, people: np.ndarray | None = None) -> np.ndar
 
 def _starts(ordered: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+
+
+# What others could know of the people in a table, as codes: equal where it is the same to them.
+
+
+@dataclass(frozen=True)
+class KnownValues:
+    """By column, (n,) codes. people: (n,) whose record it is; None where each is its own person's.
+
+    plain: columns that are harmless by their roles, the policy's `other` ones too.
+    """
+
+    quasi: dict[str, np.ndarray]
+    plain: dict[str, np.ndarray]
+    people: np.ndarray | None
+
+
+def known_values(table: Table, policy: Policy) -> KnownValues:
+    """The table by the policy's roles, whether or not its hierarchies fit; raises InputError.
+
+    Numbers are compared as numbers, and all texts for no value are one.
+    """
+    findings = check_columns(table.names, policy)
+    if not findings and not policy.quasi:
+        findings = ["policy: no attribute is a quasi-identifier; say what others could know"]
+    InputError.raise_for(findings)
+    declared = policy.model.attributes
+    roles = {
+        name: declared[name].role if name in declared else policy.model.other
+        for name in table.names
+    }
+    people = None
+    if policy.subject is not None:
+        column = table.column(policy.subject)
+        cells = pl.Series(column.cells, dtype=pl.String)
+        missing = person_names.is_nobody(cells, policy.model.missing_values)
+        if missing.any():
+            what = finding_about(
+                column, missing, "without a subject", "give every record its person"
+            )
+            raise InputError(what.message)
+        people = person_names.people_of(column).astype(np.int32)
+    table.encode(name for name, role in roles.items() if role in ("quasi", "plain"))
+    return KnownValues(
+        {name: _compared(table, name, policy) for name, r in roles.items() if r == "quasi"},
+        {name: _compared(table, name, policy) for name, r in roles.items() if r == "plain"},
+        people,
+    )
+
+
+def _compared(table: Table, name: str, policy: Policy) -> np.ndarray:
+    column = table.column(name)
+    declared = policy.model.attributes.get(name)
+    cells: list[object] = list(column.cells)
+    if declared is not None and declared.type == "number":
+        numbers = parse_numbers(column.cells)
+        cells = [c if np.isnan(x) else x for c, x in zip(cells, numbers.tolist(), strict=True)]
+    missing = set(policy.model.missing_values)
+    number: dict[object, int] = {}
+    codes = [
+        number.setdefault(None if text in missing else cell, len(number))
+        for cell, text in zip(cells, column.cells, strict=True)
+    ]
+    return np.array(codes, dtype=np.int32)[column.codes]
