@@ -30,6 +30,7 @@ from shoal.connectors import files
 from shoal.connectors.coded_files import CodedSource
 from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame
+from shoal.connectors.location import Location
 from shoal.connectors.outputs import (
     certificate_beside,
     describe_file,
@@ -285,5 +286,5 @@ def write_certificate(certificate: Certificate, path: str) -> None:
     """Writes it whole; a signature of what stood there before is removed."""
     with files.atomic_write(path) as draft:
         draft.write_text(certificate.to_json())
-    if path != files.STANDARD:
+    if not Location(path).is_standard:
         remove_stale_signature(path)

@@ -28,10 +28,9 @@ from shoal.auditor.checks import (
 from shoal.auditor.comparison import Comparison, asked_of, counts_rows
 from shoal.auditor.reading import NEEDS_WITHHELD
 from shoal.auditor.without_policy import stated_policy
-from shoal.connectors import files
 from shoal.connectors.coded_files import CodedSource
-from shoal.connectors.dialect import DELIMITED
 from shoal.connectors.files import SourceFile
+from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BY_RELEASE
 from shoal.data.classes import Classes, SensitiveColumn
@@ -259,7 +258,7 @@ def _more_warnings(
     if stated.at("output", "dialect", "order") is None and not keeps_order:
         # from when every release kept the input's order, and nothing was said of it
         found[ORDER_KEPT] = [one for one in stated.findings if one.code == ORDER_KEPT]
-    if files.format_of(path) in DELIMITED and policy.model.write.formulas == "keep":
+    if Location(path).kind.is_delimited and policy.model.write.formulas == "keep":
         sentences = formula_sentences_of(shown)
         found[FORMULA_CELLS] = [ReleaseWarning(FORMULA_CELLS, text) for text in sentences]
     if reader.table is not None:

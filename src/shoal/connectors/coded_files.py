@@ -16,8 +16,9 @@ import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from shoal.connectors import delimited, files, parquet_parts
-from shoal.connectors.dialect import DELIMITED, UTF8, Dialect, Reading
+from shoal.connectors import delimited, files
+from shoal.connectors.dialect import UTF8, Dialect, Reading
+from shoal.connectors.location import Format, Location
 from shoal.connectors.record_ends import PIECE, Pieces
 from shoal.connectors.typed import plain, require_unfolded
 from shoal.data import cores
@@ -45,12 +46,13 @@ def read_coded(path: str | Path, kind: str, reading: Reading, room: Room) -> Cod
     """The table in a file of the given format; raises InputError where it is wrong, or can only be
     read as a whole.
     """
-    if parquet_parts.is_many(path):
+    place, kind = Location(path), Format(kind)
+    if place.is_many:
         raise needs_whole(f"'{path}': is a folder or several files, which are read")
-    if kind not in (*DELIMITED, ".parquet"):
+    if not (kind.is_delimited or kind.is_parquet):
         raise needs_whole(f"'{path}': files of the format {kind[1:]} are read")
     require_regular(path, "file")
-    if str(path) == files.STANDARD or is_pipe(path):
+    if place.is_standard or is_pipe(path):
         raise needs_whole("what comes from a pipe is read")
     try:
         with unchanged(path):
@@ -59,8 +61,8 @@ def read_coded(path: str | Path, kind: str, reading: Reading, room: Room) -> Cod
         raise files.unreadable(path, failed) from None
 
 
-def _read_regular(path: str | Path, kind: str, reading: Reading, room: Room) -> CodedSource:
-    if kind == ".parquet":
+def _read_regular(path: str | Path, kind: Format, reading: Reading, room: Room) -> CodedSource:
+    if kind.is_parquet:
         with cores.beside(files.file_sha256, path) as hashed:
             require_unfolded([path], kind, f"file '{path}'", reading.unpacked)
             table = _read_parquet(path, room)
@@ -208,7 +210,7 @@ def write_blocks(
     metadata: dict[str, str],
 ) -> None:
     """Write a table block by block: the bytes that `files.write` gives the whole of it."""
-    is_parquet = kind == ".parquet"
+    is_parquet = Format(kind).is_parquet
     with files.draft_file(draft, compressed and not is_parquet) as file:
         if is_parquet:
             _write_parquet(blocks, file, metadata)
@@ -403,13 +405,13 @@ def read_sampled(path: str, every: int, reading: Reading) -> SampledFile:
 
     Whatever its size, no more is held than the sample and a piece.
     """
-    kind = files.format_to_read(path)
+    kind = Location(path).kind_to_read
     try:
-        if kind == ".parquet":
+        if kind.is_parquet:
             with cores.beside(files.file_sha256, path) as hashed:
                 frame, rows = _every(_of_parquet(path), every)
                 return SampledFile(files.SourceFile(frame, hashed()), rows)
-        if kind not in DELIMITED or is_packed(path):
+        if not kind.is_delimited or is_packed(path):
             raise InputError(
                 f"file '{path}': is too large to be read as a whole, and only plain delimited text"
                 " and Parquet are sampled; convert it"
@@ -425,9 +427,7 @@ def read_sampled(path: str, every: int, reading: Reading) -> SampledFile:
         frame, rows = _every(frames_of(pieces, Path(path), path, beginning, texts), every)
         return SampledFile(files.SourceFile(frame, pieces.sha256, beginning.dialect), rows)
     except OSError as failed:
-        raise InputError(
-            f"file '{path}': can't be read ({failed.strerror}); check the name and permissions"
-        ) from None
+        raise files.unreadable(path, failed) from None
 
 
 def _every(frames: Iterator[pl.DataFrame], every: int) -> tuple[pl.DataFrame, int]:

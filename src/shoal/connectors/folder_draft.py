@@ -18,7 +18,7 @@ from pathlib import Path
 import polars as pl
 
 from shoal.connectors import files, folder_manifest, parquet_parts
-from shoal.connectors.folder_manifest import MANIFEST
+from shoal.connectors.location import MANIFEST, PARQUET
 from shoal.connectors.sweeping import draft_beside
 from shoal.data.regular_files import sync
 from shoal.errors import InputError
@@ -31,8 +31,8 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux: fcntl.h, linux/fs.h
 def write_parts(frame: pl.DataFrame, draft: Path, metadata: dict[str, str] | None) -> None:
     """The release as the files of a folder, at least one."""
     for number, first in enumerate(range(0, max(frame.height, 1), RECORDS)):
-        part = draft / f"part-{number:05d}{parquet_parts.SUFFIX}"
-        files.write(frame.slice(first, RECORDS), part, ".parquet", metadata=metadata)
+        part = draft / f"part-{number:05d}{PARQUET}"
+        files.write(frame.slice(first, RECORDS), part, PARQUET, metadata=metadata)
 
 
 def listed_files(draft: Path) -> list[dict[str, object]]:

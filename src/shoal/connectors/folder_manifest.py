@@ -12,42 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from shoal.connectors.database.address import is_address
+from shoal.connectors.location import MANIFEST, STEPS, Location
 from shoal.data.certificate import Certificate
-from shoal.data.regular_files import require_name
 from shoal.errors import InputError
-
-MANIFEST = "_shoal.json"
-CERTIFICATE = ".certificate.json"
-STEPS = ".parquet"
-"""Ends the name of a stream's folder, whose files are committed by its checkpoint."""
-
-
-def is_folder(output_path: str) -> bool:
-    """Whether an output is a folder of Parquet files: its name ends with `/`, or it is a release in
-    one already.
-    """
-    if is_address(output_path):
-        return False
-    require_name(output_path)
-    return output_path.endswith("/") or (Path(output_path) / MANIFEST).is_file()
-
-
-def certificate_path(output_path: str) -> str:
-    """Where the certificate of a release in files lies: in the folder, else beside the file.
-
-    Raises InputError where a certificate itself is named.
-    """
-    bare = output_path.rstrip("/") or output_path
-    if bare.endswith((CERTIFICATE, f"/{MANIFEST}")):
-        released = bare.removesuffix(CERTIFICATE).removesuffix(MANIFEST)
-        raise InputError(f"file '{bare}': is the certificate of '{released}'; name that instead")
-    require_name(bare)
-    beside = f"{bare}{CERTIFICATE}"
-    if (Path(output_path) / MANIFEST).is_file():
-        return f"{bare}/{MANIFEST}"
-    is_new = is_folder(output_path) and not Path(beside).is_file()
-    return f"{bare}/{MANIFEST}" if is_new and Path(bare).suffix != STEPS else beside
 
 
 def check_released(path: str | Path) -> None:
@@ -59,7 +26,7 @@ def check_released(path: str | Path) -> None:
     folder = Path(path)
     if not folder.is_dir() or folder.suffix == STEPS:
         return
-    if not Path(certificate_path(str(path))).is_file():
+    if not Path(Location(path).certificate).is_file():
         raise InputError(
             f"folder '{path}': has no {MANIFEST}, so nothing says which of its files were released;"
             f" fetch the whole folder, or name the files: '{folder}/*.parquet'"

@@ -15,10 +15,9 @@ from urllib.parse import unquote
 
 import polars as pl
 
-from shoal.connectors.database.address import is_address
+from shoal.connectors.location import PARQUET
 from shoal.errors import InputError
 
-SUFFIX = ".parquet"
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """What engines write in a folder's name where there is no value."""
 
@@ -46,14 +45,6 @@ class Part:
         return "/".join([*(f"{folder.partition('=')[0]}=..." for folder in folders), last])
 
 
-def is_many(path: str | Path) -> bool:
-    """Whether a path names a folder, or is a pattern and no file of that very name."""
-    path = str(path)
-    if is_address(path):
-        return False
-    return Path(path).is_dir() or (glob.has_magic(path) and not Path(path).exists())
-
-
 def parts_of(path: str | Path) -> list[Part]:
     """The files of such a table, by name; raises InputError where there is none, or with every one
     that is not part of it.
@@ -64,19 +55,19 @@ def parts_of(path: str | Path) -> list[Part]:
     if not path.is_dir():
         where = f"file '{path}'"
         parts = [Part(Path(name), Path(name).name) for name in glob.glob(str(path))]
-        odd = [part for part in parts if part.path.suffix != SUFFIX or not part.path.is_file()]
+        odd = [part for part in parts if part.path.suffix != PARQUET or not part.path.is_file()]
         if not parts:
             raise InputError(f"{where}: nothing matches this pattern; check it")
         if odd:
             raise InputError(
-                f"{where}: names {len(odd)} that are not {SUFFIX} files; several files are read as"
-                f" one table only if all of them are {SUFFIX}"
+                f"{where}: names {len(odd)} that are not {PARQUET} files; several files are read as"
+                f" one table only if all of them are {PARQUET}"
             )
     else:
         where = f"folder '{path}'"
         parts = list(_within(path, Part(path, "")))
     if not parts:
-        raise InputError(f"{where}: holds no {SUFFIX} file; name a file, or a folder of them")
+        raise InputError(f"{where}: holds no {PARQUET} file; name a file, or a folder of them")
     parts.sort(key=lambda part: Path(part.name).parts if path.is_dir() else part.path.parts)
     elsewhere = [
         f"{where}: '{part.shown}' lies in folders that name other columns than those of"
@@ -119,7 +110,7 @@ def _within(folder: Path, above: Part) -> Iterator[Part]:
         if path.name[0] in "._":  # what engines keep beside a table
             continue
         name = f"{above.name}/{path.name}".lstrip("/")
-        if path.is_file() and path.suffix == SUFFIX:
+        if path.is_file() and path.suffix == PARQUET:
             yield Part(path, name, above.values)
         elif path.is_dir() and "=" in path.name:
             key, _, text = path.name.partition("=")

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from shoal.connectors import files
-from shoal.connectors.database.address import is_address, parse
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.files import SourceFile
 from shoal.connectors.folder_draft import check_target, folder_draft, listed_files, write_parts
-from shoal.connectors.folder_manifest import MANIFEST, is_folder
-from shoal.connectors.outputs import certificate_path, describe_file, remove_uncommitted_certificate
+from shoal.connectors.location import MANIFEST, PARQUET, Location
+from shoal.connectors.outputs import describe_file, remove_uncommitted_certificate
 from shoal.data.notation import PLAIN, Notation
 from shoal.data.schema import Render
 
@@ -36,7 +35,7 @@ class ReleaseDraft(ABC):
     """What is about to be published. path: where it is until then. name: the one it will have."""
 
     path: str | Path
-    name: str
+    name: Location
 
     @abstractmethod
     def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
@@ -62,9 +61,10 @@ def check_output(output_path: str, replace: bool) -> None:
 
     A table in a database is looked at when it is written.
     """
-    if is_folder(output_path):
+    place = Location(output_path)
+    if place.is_folder:
         check_target(output_path, replace)
-    elif not is_address(output_path):
+    elif not place.is_table:
         files.check_writable(output_path)
 
 
@@ -78,27 +78,28 @@ def release_draft(
     second: where the `second_draft` goes that is committed before it; it is removed again if this
     one can't be.
     """
-    if is_address(output_path):
+    place = Location(output_path)
+    if place.is_table:
         from shoal.connectors.database.tables import table_draft
 
-        with table_draft(parse(output_path), replace) as table:
-            yield DatabaseDraft(output_path, output_path, table)
-    elif is_folder(output_path):
+        with table_draft(place.address, replace) as table:
+            yield DatabaseDraft(place, place, table)
+    elif place.is_folder:
         with folder_draft(output_path, replace) as folder:
-            yield FolderDraft(folder, output_path)
+            yield FolderDraft(folder, place)
     else:
         with (
             remove_uncommitted_certificate(output_path, second),
             files.atomic_write(output_path) as path,
         ):
-            yield FileDraft(path, output_path)
+            yield FileDraft(path, place)
 
 
 @contextmanager
 def second_draft(path: str) -> Iterator[FileDraft]:
     """A draft of the second of two tables."""
     with files.atomic_write(path) as unfinished:
-        yield FileDraft(unfinished, path)
+        yield FileDraft(unfinished, Location(path))
 
 
 @dataclass(frozen=True)
@@ -106,18 +107,17 @@ class FileDraft(ReleaseDraft):
     """A file under another name."""
 
     path: Path
-    name: str
+    name: Location
 
     def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
-        packed = self.name.endswith(files.PACKED)
-        files.write(frame, self.path, files.format_of(self.name), packed, dialect, metadata)
+        files.write(frame, self.path, self.name.kind, self.name.is_packed, dialect, metadata)
 
     def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
-        return files.read_as(self.path, files.format_of(self.name), categorical, reading)
+        return files.read_as(self.path, self.name.kind, categorical, reading)
 
     def certify(self, certificate: str) -> None:
-        if self.name != files.STANDARD:
-            with files.atomic_write(certificate_path(self.name)) as proof:
+        if not self.name.is_standard:
+            with files.atomic_write(self.name.certificate) as proof:
                 proof.write_text(certificate)
 
 
@@ -126,13 +126,13 @@ class FolderDraft(ReleaseDraft):
     """A folder of Parquet files under another name."""
 
     path: Path
-    name: str
+    name: Location
 
     def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         write_parts(frame, self.path, metadata)
 
     def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
-        return files.read_as(self.path, ".parquet", categorical, reading)
+        return files.read_as(self.path, PARQUET, categorical, reading)
 
     def described(
         self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
@@ -149,7 +149,7 @@ class DatabaseDraft(ReleaseDraft):
     """A table in a transaction that is still open. path, name: its address."""
 
     path: str
-    name: str
+    name: Location
     table: TableDraft
 
     def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:

@@ -11,6 +11,7 @@ from shoal.auditor.description import described
 from shoal.auditor.measure import measure
 from shoal.auditor.verdict import release_warnings
 from shoal.connectors import files
+from shoal.connectors.location import Location
 from shoal.connectors.outputs import describe_file, remove_stale_signature
 from shoal.data.certificate import Certificate
 from shoal.data.people import KNOWN
@@ -113,11 +114,11 @@ def write_release(
     The table is audited from the bytes that were written. Raises PromiseError where it breaks a
     promise.
     """
-    kind = files.format_of(output)
-    policy = agreement.policy
+    policy, place = agreement.policy, Location(output)
+    kind = place.kind
     with files.atomic_write(output) as draft:
         progress("writing the release")
-        files.write(fused.published, draft, kind, compressed=output.endswith(".gz"))
+        files.write(fused.published, draft, kind, place.is_packed)
         written = files.read_as(draft, kind, policy.audited_columns)
         released = Table(written.frame)
         problem = bound_release(released, policy)

@@ -22,6 +22,7 @@ import numpy as np
 
 from shoal.connectors import engines, files
 from shoal.connectors.feeds import feed_of
+from shoal.connectors.location import Location
 from shoal.connectors.outputs import (
     remove_stale_signature,
     remove_uncommitted_certificate,
@@ -71,10 +72,11 @@ def stream_file(
     with ExitStack() as stack:
         stack.enter_context(os_errors_as_input_errors("stream", _remedy(options)))
         stack.enter_context(sole_writer(options.outputs))
-        if kafka.is_topic(options.source) and kafka.partitions_of_topic(options.source) > 1:
+        is_topic = Location(options.source).is_topic
+        if is_topic and kafka.partitions_of_topic(options.source) > 1:
             return stream_partitions(options, policy, progress=progress, clock=clock)
         feed: Source
-        if kafka.is_topic(options.source):
+        if is_topic:
             feed = kafka.TopicFeed(options.source, options.follow, policy.fields)
         else:
             feed = feed_of(options.source, options.follow, options.record_lines, policy.fields)
@@ -137,7 +139,7 @@ def _require_columns(options: StreamOptions, checkpoint: Checkpoint, names: list
     state = checkpoint.load()
     if state is None or state.get("columns") in (None, names):
         return
-    from_pipe = options.source == files.STANDARD
+    from_pipe = Location(options.source).is_standard
     again = "feed it again from its beginning" if from_pipe else "give the same source"
     raise CheckpointError(
         f"source '{options.source}': does not begin with the columns that the checkpoint was made"

@@ -20,8 +20,8 @@ from shoal.auditor.measure import measure, measure_two_tables
 from shoal.auditor.publication import Publication
 from shoal.auditor.verdict import require_kept, require_together_kept
 from shoal.connectors import files
-from shoal.connectors.dialect import DELIMITED
 from shoal.connectors.frames import Frame, FrameT, like, ordered_categories, table_of
+from shoal.connectors.location import Format, Location
 from shoal.connectors.outputs import check_not_read, described_second, second_output
 from shoal.connectors.release_drafts import check_output, release_draft, second_draft
 from shoal.data import cores
@@ -174,7 +174,7 @@ def publish_file(
     if policy.is_in_two_tables:
         second = second_output(output_path, input_path, policy.files)
     known = _existing(plan, policy, explain)
-    kind = files.format_of(output_path)
+    kind = Location(output_path).kind
     progress("reading the table")
     room = room_for(input_path, beside=output_path)
     if room is not None:
@@ -188,7 +188,7 @@ def publish_file(
     table, digest, source_remarks = Table(source.frame), source.sha256, source.remarks
     dialect = output_dialect(policy, input_path, source.dialect, output_path)
     del source
-    draft = prepare(table, policy, progress, known, explain, files.is_typed(kind), beside)
+    draft = prepare(table, policy, progress, known, explain, kind.is_typed, beside)
     remarks = [*source_remarks, *input_warnings(table, policy)]
     del table  # the quasi-identifiers' cells are no longer needed
     with ExitStack() as outputs:
@@ -204,7 +204,7 @@ def publish_file(
                     about = file_metadata(frame.columns, draft.problem)
                 draft_file.write(released, dialect, about)
         progress("reading the release back")
-        written = read_draft(place, kind, policy, dialect, beside_it)
+        written = read_draft(place, policy, dialect, beside_it)
         published = Table(written.frame)
         certificate, release = _measured(published, draft, progress, started)
         if request.attacks:
@@ -231,9 +231,9 @@ def publish_file(
     return Outcome(certificate, release, draft)
 
 
-def _formulas(frame: pl.DataFrame, policy: Policy, kind: str) -> list[ReleaseWarning]:
+def _formulas(frame: pl.DataFrame, policy: Policy, kind: Format) -> list[ReleaseWarning]:
     """A warning for each column of delimited text that a spreadsheet would compute."""
-    if kind not in DELIMITED or policy.model.write.formulas != "keep":
+    if not kind.is_delimited or policy.model.write.formulas != "keep":
         return []
     return [ReleaseWarning(FORMULA_CELLS, sentence) for sentence in formula_sentences(frame)]
 

@@ -25,7 +25,7 @@ from shoal.auditor import in_parts
 from shoal.auditor.audit import audit_file
 from shoal.connectors import engines, folder_draft, spread_files
 from shoal.connectors.engines import Engine
-from shoal.connectors.folder_manifest import MANIFEST
+from shoal.connectors.location import MANIFEST
 from shoal.data import shared_room
 from shoal.data.shared_room import SharedRoom, run_task
 from shoal.errors import InputError, MissingExtraError

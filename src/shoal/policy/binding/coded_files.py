@@ -11,9 +11,9 @@ from typing import cast
 import numpy as np
 import polars as pl
 
-from shoal.connectors import files
 from shoal.connectors.coded_files import CodedSource, read_coded
 from shoal.connectors.dialect import Dialect, Reading
+from shoal.connectors.location import Location
 from shoal.connectors.spread_files import read_spread
 from shoal.data.coded_table import CodedTable
 from shoal.data.person_names import is_nobody
@@ -51,7 +51,7 @@ def read_original_coded(path: str, policy: Policy, room: Room) -> CodedSource:
     """The table that a policy is for, piece by piece; raises InputError."""
     if isinstance(room, SharedRoom):
         return _of_people(_checked(read_spread(path, room), path, policy), policy)
-    source = read_coded(path, files.format_to_read(path), reading_of(policy.model.read), room)
+    source = read_coded(path, Location(path).kind_to_read, reading_of(policy.model.read), room)
     return _of_people(_checked(source, path, policy), policy)
 
 
@@ -83,7 +83,7 @@ def read_released_coded(
         return _checked(read_spread(path, room), path, policy)
     reading = reading_of(policy.model.read, policy.model.write)
     stated = certified_reading(path, reading) if stated is None else stated
-    source = read_coded(path, files.format_to_read(path), as_stated(reading, stated), room)
+    source = read_coded(path, Location(path).kind_to_read, as_stated(reading, stated), room)
     return _checked(source, path, policy)
 
 

@@ -13,7 +13,6 @@ import polars as pl
 
 from shoal.connectors import files
 from shoal.connectors.dialect import (
-    DELIMITED,
     UTF8,
     Dialect,
     Reading,
@@ -25,7 +24,7 @@ from shoal.connectors.dialect import (
 from shoal.connectors.files import SourceFile
 from shoal.connectors.folder_manifest import check_released
 from shoal.connectors.frames import Frame, table_of
-from shoal.connectors.outputs import certificate_path
+from shoal.connectors.location import Format, Location
 from shoal.connectors.release_drafts import ReleaseDraft
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
@@ -163,7 +162,7 @@ def read_as_written(
 
     def read(name: str) -> files.SourceFile:
         source = files.read(name, _categorical(policy), allow_empty=allow_empty, reading=reading)
-        return _unescaped(source, policy, files.format_of(name))
+        return _unescaped(source, policy, Location(name).kind)
 
     return read_both(path, policy.hidden, read) if policy.is_in_two_tables else read(path)
 
@@ -176,11 +175,7 @@ def as_stated(reading: Reading, stated: Reading | Dialect | None) -> Reading:
 
 
 def read_draft(
-    draft: ReleaseDraft,
-    kind: str,
-    policy: Policy,
-    dialect: Dialect,
-    second: ReleaseDraft | None = None,
+    draft: ReleaseDraft, policy: Policy, dialect: Dialect, second: ReleaseDraft | None = None
 ) -> ReleasedFile:
     """A release that was just written in a dialect and is not published yet.
 
@@ -189,7 +184,7 @@ def read_draft(
     reading = as_stated(reading_of(policy.model.read, policy.model.write), dialect)
 
     def read(draft: ReleaseDraft) -> files.SourceFile:
-        return _unescaped(draft.read(_categorical(policy), reading), policy, kind)
+        return _unescaped(draft.read(_categorical(policy), reading), policy, draft.name.kind)
 
     source = read(draft)
     if second is not None:
@@ -203,9 +198,9 @@ def _released(source: files.SourceFile, policy: Policy) -> ReleasedFile:
     return ReleasedFile(frame, source.sha256, names, contradicted, source.dialect, source.second)
 
 
-def _unescaped(source: files.SourceFile, policy: Policy, kind: str) -> files.SourceFile:
+def _unescaped(source: files.SourceFile, policy: Policy, kind: Format) -> files.SourceFile:
     """What was written, where the policy has formulas escaped."""
-    escapes = policy.model.write.formulas == "escape" and kind in DELIMITED
+    escapes = policy.model.write.formulas == "escape" and kind.is_delimited
     return replace(source, frame=unescaped(source.frame)) if escapes else source
 
 
@@ -233,16 +228,16 @@ def published_table(table: Table, policy: Policy) -> tuple[Table, int | None]:
     return _same_or(table, frame), contradicted
 
 
-def written_frame(frame: pl.DataFrame, policy: Policy, kind: str | None) -> pl.DataFrame:
+def written_frame(frame: pl.DataFrame, policy: Policy, kind: Format | None) -> pl.DataFrame:
     """A release as it is written: derived columns, types, decimal marks and forms of dates.
 
     kind: of the file; None for a frame.
     """
     frame = with_derived(frame, policy)
-    types = policy.model.write.types or ("typed" if kind in files.TYPED else "text")
+    types = policy.model.write.types or ("typed" if kind and kind.is_columnar else "text")
     if types == "typed":
         frame = typed(frame, policy)
-    if kind in DELIMITED:
+    if kind and kind.is_delimited:
         frame = _without_formulas(frame, policy)
     return notation.written(frame, policy, _sources(policy))
 
@@ -259,10 +254,10 @@ def output_dialect(
     found: the input's dialect. What parts the cells is taken over for the same suffix only.
     """
     read, write = policy.model.read, policy.model.write
-    kind = files.format_of(output_path)
+    kind = Location(output_path).kind
     base = default_dialect(kind)
-    if found is not None and kind in DELIMITED:
-        same = files.format_of(input_path) == kind
+    if found is not None and kind.is_delimited:
+        same = Location(input_path).kind == kind
         base = replace(found, delimiter=found.delimiter if same else base.delimiter)
     if read.delimiter is not None:
         base = replace(base, delimiter=read.delimiter)
@@ -356,12 +351,9 @@ def certified_reading(path: str, asked: Reading) -> Reading | None:
     asked: as the policy says. None where there is no certificate, or none that can be read, or it
     is another file's, or the file is not written in the encoding that it names.
     """
-    beside = Path(certificate_path(path))
-    if (
-        path == files.STANDARD
-        or files.format_to_read(path) not in DELIMITED
-        or not beside.is_file()
-    ):
+    place = Location(path)
+    beside = Path(place.certificate)
+    if place.is_standard or not place.kind_to_read.is_delimited or not beside.is_file():
         return None
     try:
         output = Certificate.load(beside).get("output") or {}
@@ -395,7 +387,7 @@ def _content(path: str, asked: Reading) -> bytes:
 
 def second_of(path: str) -> str:
     """Where the second table is; raises InputError where there can be none, or is none."""
-    if path == files.STANDARD:
+    if Location(path).is_standard:
         raise InputError("file '-': a release of two tables is two files; name the first")
     second = sensitive_path(path)
     if not Path(second).exists():

@@ -12,8 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from shoal.connectors import engines, files
-from shoal.connectors.database.address import is_address
+from shoal.connectors import engines
+from shoal.connectors.location import Location
 from shoal.data import room
 from shoal.data.room import Room, needs_whole, size_text
 from shoal.errors import InputError
@@ -44,7 +44,7 @@ def room_for(*paths: str | Path | None, beside: str | Path | None = None) -> Roo
     if limit is None:
         return None
     engine = engines.asked()
-    if beside is not None and is_address(str(beside)):
+    if beside is not None and Location(beside).is_table:
         raise needs_whole("a table of a database is written")
     given = [path for path in (beside, *paths) if path is not None]
     return Room(limit) if engine is None else engine.room(given[0])
@@ -63,7 +63,7 @@ def is_past_memory(*paths: str | Path | None) -> int | None:
         _require_spread(tables)
     if limit is None:
         return None
-    if any(is_address(str(path)) for path in tables):
+    if any(Location(path).is_table for path in tables):
         raise needs_whole("a table of a database is read")
     if engine is None and BASE + sum(map(memory_of, tables)) <= limit:
         return None
@@ -79,7 +79,7 @@ def _require_spread(tables: Sequence[str | Path]) -> None:
         f"engine: '{path}' is not made of Parquet files, which tasks read one by one; name a folder"
         " of them, or leave out --engine"
         for path in tables
-        if is_address(str(path)) or not is_readable(path)
+        if Location(path).is_table or not is_readable(path)
     ]
     InputError.raise_for(findings)
 
@@ -94,18 +94,19 @@ def refuse_whole(asked: Mapping[str, Any], *paths: str | Path | None) -> None:
 
 def memory_of(path: str | Path) -> float:
     """What a table takes in memory at its most, by its file."""
-    name = str(path)
-    if name == files.STANDARD or not Path(name).is_file():
+    name = Location(path)
+    if name.is_standard or not Path(name).is_file():
         return float("inf")  # read, or refused, as what can't be known to fit
     size = Path(name).stat().st_size
-    if files.format_of(name) == ".parquet":
+    kind = name.kind
+    if kind.is_parquet:
         try:
             columns = len(pl.read_parquet_schema(name))
             records = pl.scan_parquet(name, glob=False).select(pl.len()).collect().item()
         except pl.exceptions.PolarsError:
             return 0.0  # said by whoever reads it
         return max(IN_MEMORY * columns * CELL_BYTES * records, IN_MEMORY * size)
-    return IN_MEMORY * size * (PACKED if name.lower().endswith((".gz", ".xlsx")) else 1)
+    return IN_MEMORY * size * (PACKED if kind.is_workbook or name.lower().endswith(".gz") else 1)
 
 
 def require_memory(limit: int, needed: float) -> None:
