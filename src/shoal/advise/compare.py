@@ -136,7 +136,7 @@ def compare_file(
     checked_ks(asked.ks, policy)
     progress("reading the table")
     source = read_original(input_path, policy)
-    comparison = _compared(Table(source.frame), policy, asked, progress)
+    comparison = _compared(source.table, policy, asked, progress)
     comparison = replace(comparison, sha256=source.sha256)
     if output_path is not None:
         with files.atomic_write(output_path) as draft:

@@ -42,7 +42,6 @@ from shoal.data.table import Table
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.errors import InputError, PromiseError
 from shoal.policy import registry
-from shoal.policy.binding.coded_files import read_released_coded
 from shoal.policy.binding.files import read_as_written, read_both
 from shoal.policy.binding.past_memory import is_about_memory, room_for
 from shoal.policy.policy import (
@@ -205,15 +204,10 @@ def _read(path: str, reader: Reader, stated: Stated) -> tuple[Table | None, str,
 
     try:
         check_released(path)
-        if room is not None:
-            coded = (
-                read_coded(path, Location(path).kind, reading or AS_FOUND, room)
-                if policy is None
-                else read_released_coded(path, policy, room, reading)
-            )
-            return coded.table, coded.sha256, ""
         if policy is not None:
-            source = read_as_written(path, policy, allow_empty=True, stated=reading)
+            source = read_as_written(path, policy, room, allow_empty=True, stated=reading)
+        elif room is not None:
+            source = read_coded(path, Location(path).kind, reading or AS_FOUND, room)
         elif stated.at("presence") is not None:
             columns = stated.at("columns") or []
             hidden = [column["name"] for column in columns if column["role"] == "sensitive"]
@@ -228,7 +222,7 @@ def _read(path: str, reader: Reader, stated: Stated) -> tuple[Table | None, str,
         if is_about_memory(unfit):
             raise
         return None, _digest(path), str(unfit.args[0]).partition(";")[0]
-    return Table(source.frame), source.sha256, ""
+    return source.table, source.sha256, ""
 
 
 def _file(stated: Stated, path: str, digest: str) -> Check:

@@ -360,7 +360,6 @@ class Attacks:
             return ()
         from shoal.attacks.run.earlier import Earlier
         from shoal.auditor.audit import as_certified
-        from shoal.data.table import Table
         from shoal.policy.binding.files import read_released
         from shoal.policy.policy import Policy
 
@@ -376,7 +375,7 @@ class Attacks:
         for name, own, rows in zip(names, policies, self._traced_rows(), strict=True):
             released = read_released(name, own)
             own = as_certified(own, name, released.sha256)
-            found.append(Earlier(Table(released.frame), own, rows))
+            found.append(Earlier(released.table, own, rows))
         return tuple(found)
 
     def _traced_rows(self) -> list[np.ndarray | None]:

@@ -30,6 +30,7 @@ from shoal.connectors.sweeping import draft_beside
 from shoal.connectors.typed import plain, require_unfolded
 from shoal.data import cores
 from shoal.data.regular_files import is_pipe, require_regular, sync, unchanged
+from shoal.data.table import Table
 from shoal.data.unpacking import is_packed, unpacked
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError, library_errors_as
@@ -44,14 +45,21 @@ class SourceFile:
 
     dialect: of delimited text, as which the table was read; None of other formats. second: the hash
     of the table of sensitive values, where a release of two tables was read. remarks: on rows that
-    are nobody, or may be.
+    are nobody, or may be. contradicted: records whose derived numbers their cells contradict, None
+    where the policy asks for none.
     """
 
-    frame: pl.DataFrame
+    table: Table
     sha256: str
     dialect: Dialect | None = None
     second: str | None = None
     remarks: tuple[ReleaseWarning, ...] = ()
+    contradicted: int | None = None
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """Its records; raises InputError where they don't fit into memory."""
+        return self.table.frame
 
 
 def read(
@@ -76,7 +84,7 @@ def read(
         )
     else:
         source = read_as(path, kind, categorical, reading)
-    if not source.frame.height and not allow_empty:
+    if not source.table.records and not allow_empty:
         raise InputError(f"file '{path}': holds no records; publish a table with at least k people")
     return source
 
@@ -92,7 +100,8 @@ def read_as(
     if place.is_table:
         from shoal.connectors.database.release_tables import read_table
 
-        return SourceFile(*read_table(place.address))
+        frame, digest = read_table(place.address)
+        return SourceFile(Table(frame), digest)
     if place.is_many:
         return _read_parts(path, reading)
     kind = place.kind if kind is None else Format(kind)
@@ -117,12 +126,12 @@ def _read_regular(
         require_unfolded([path], kind, f"file '{path}'", reading.unpacked)
         if kind.is_parquet:
             parquet_parts.refuse_versions(Path(path))
-        return SourceFile(_typed(path, kind, reading), "")
+        return SourceFile(Table(_typed(path, kind, reading)), "")
     if kind.is_workbook:
         from shoal.connectors import workbooks
 
         frame, remarks = workbooks.read(path, reading)
-        return SourceFile(frame, "", remarks=remarks)
+        return SourceFile(Table(frame), "", remarks=remarks)
     is_whole = kind.is_json or is_packed(path)
     content = Path(path).read_bytes() if is_whole else Path(path)
     return _parsed(content, path, kind, categorical, reading, "")
@@ -141,7 +150,7 @@ def _read_parts(path: str | Path, reading: Reading) -> SourceFile:
             require_unfolded(most, PARQUET, f"folder '{path}'", reading.unpacked)
             frames = [_typed(str(part.path), PARQUET, reading) for part in parts]
         digest = parquet_parts.digest(parts, hashes)
-        return SourceFile(parquet_parts.joined(frames, parts), digest)
+        return SourceFile(Table(parquet_parts.joined(frames, parts)), digest)
     except OSError as failed:
         raise unreadable(path, failed) from None
 
@@ -383,9 +392,9 @@ def _parsed(
     if isinstance(content, bytes):
         content = unpacked(content, f"file '{path}'", reading.unpacked)
         if kind.is_json:
-            return SourceFile(_json_lines(content, path, reading), digest)
+            return SourceFile(Table(_json_lines(content, path, reading)), digest)
     frame, dialect = delimited.read(content, path, kind, categorical, reading)
-    return SourceFile(frame, digest, dialect)
+    return SourceFile(Table(frame), digest, dialect)
 
 
 def _json_lines(content: bytes, path: str, reading: Reading) -> pl.DataFrame:

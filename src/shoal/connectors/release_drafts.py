@@ -23,6 +23,7 @@ from shoal.connectors.location import MANIFEST, PARQUET, Location
 from shoal.connectors.outputs import describe_file, remove_uncommitted_certificate
 from shoal.data.notation import PLAIN, Notation
 from shoal.data.schema import Render
+from shoal.data.table import Table
 
 if TYPE_CHECKING:
     from shoal.connectors.database.tables import TableDraft
@@ -156,7 +157,8 @@ class DatabaseDraft(ReleaseDraft):
         self.table.write(frame)
 
     def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
-        return SourceFile(*self.table.read())
+        frame, digest = self.table.read()
+        return SourceFile(Table(frame), digest)
 
     def certify(self, certificate: str) -> None:
         self.table.certify(certificate)

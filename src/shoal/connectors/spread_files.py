@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import polars as pl
 
 from shoal.connectors import files, folder_manifest, parquet_parts
-from shoal.connectors.coded_files import TEXT_BYTES, CodedSource, read_coded, require_few
+from shoal.connectors.coded_files import TEXT_BYTES, read_coded, require_few
 from shoal.connectors.dialect import AS_FOUND
+from shoal.connectors.files import SourceFile
 from shoal.connectors.folder_draft import RECORDS
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.parquet_parts import Part
@@ -34,7 +36,7 @@ def is_readable(path: str | Path) -> bool:
     return Path(path).suffix.lower() == PARQUET
 
 
-def read_spread(path: str | Path, room: SharedRoom) -> CodedSource:
+def read_spread(path: str | Path, room: SharedRoom) -> SourceFile:
     """The table in a folder, or in the files that a pattern names; raises InputError."""
     many = Location(path).is_many
     if not (many or Path(path).exists()):
@@ -47,15 +49,15 @@ def read_spread(path: str | Path, room: SharedRoom) -> CodedSource:
     hashes = [source.sha256 for source in found]
     if Path(path).is_dir():
         folder_manifest.check_named(path, [part.name for part in parts], hashes)
-    tables = [source.table for source in found]
+    tables = [cast(CodedTable, source.table) for source in found]
     schemas = [{name: table.dtype(name) for name in table.names} for table in tables]
     parquet_parts.check_alike(schemas, parts)
     whole = _joined(tables, parts, room)
     digest = parquet_parts.digest(parts, hashes) if many else hashes[0]
-    return CodedSource(whole, digest)
+    return SourceFile(whole, digest)
 
 
-def _read_part(limit: int, part: Part) -> CodedSource:
+def _read_part(limit: int, part: Part) -> SourceFile:
     return read_coded(part.path, PARQUET, AS_FOUND, Room(limit))
 
 

@@ -16,7 +16,6 @@ from shoal.connectors.outputs import describe_file, remove_stale_signature
 from shoal.data.certificate import Certificate
 from shoal.data.people import KNOWN
 from shoal.data.progress import Progress, no_progress
-from shoal.data.table import Table
 from shoal.errors import InputError, LostPartyError, PromiseError
 from shoal.fusion.columns import PartyInput
 from shoal.fusion.fuse import die_with_starter, say_recoverable
@@ -99,7 +98,7 @@ def _input_of(agreement: Agreement, name: str) -> PartyInput | None:
         return None
     assert party.table is not None
     categorical = {*party.attributes, agreement.model.label.attribute}
-    table = Table(files.read(str(agreement.base / party.table), categorical).frame)
+    table = files.read(str(agreement.base / party.table), categorical).table
     return PartyInput.read(agreement, name, table)
 
 
@@ -120,7 +119,7 @@ def write_release(
         progress("writing the release")
         files.write(fused.published, draft, kind, place.is_packed)
         written = files.read_as(draft, kind, policy.audited_columns)
-        released = Table(written.frame)
+        released = written.table
         problem = bound_release(released, policy)
         certificate, release, figures = measure(released, problem, None, progress)
         # no owner's table names a person twice

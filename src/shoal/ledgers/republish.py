@@ -165,7 +165,7 @@ def republish_file(
                 caught_up=caught_up,
             )
         terms = terms.beside_the_table()
-        remarks = (*source.remarks, *input_warnings(Table(source.frame), terms.policy))
+        remarks = (*source.remarks, *input_warnings(source.table, terms.policy))
         planned, waiting = plan(source.frame, terms, progress)
         certificate, records = None, ledger.last_step().records
         with ledger.draft() as draft:
@@ -230,7 +230,7 @@ def increment_of(frame: Frame, policy: Policy) -> files.SourceFile:
     text = as_text(records).write_csv()
     digest = hashlib.sha256(text.encode()).hexdigest()
     records, remarks = without_nobody(records, policy.model.missing_values)
-    return files.SourceFile(original_frame(records, policy), digest, remarks=remarks)
+    return files.SourceFile(Table(original_frame(records, policy)), digest, remarks=remarks)
 
 
 def check_increment(source: files.SourceFile, policy: Policy) -> None:

@@ -173,7 +173,7 @@ def whole_stream(
     """
     progress("reading what was published")
     written = files.read_as(published, form, core.policy.audited_columns)
-    table = Table(written.frame)
+    table = written.table
     released = written.frame
     if people is not None and core.schema.subject is not None:
         behind = pl.Series(core.schema.subject.name, np.fromfile(people, dtype=np.int64))

@@ -23,7 +23,6 @@ from shoal.connectors.traces import is_of_stream, read_trace, rows_given
 from shoal.data.attack_scene import Recoding
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
-from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.files import (
@@ -125,8 +124,8 @@ def _attacked_table(
             attacks={"accept": unmeasured(policy.model.accept)}
         )
     else:
-        released = Table(read_released(paths.released, policy).frame)
-        original = Table(read_original(paths.original, policy).frame)
+        released = read_released(paths.released, policy).table
+        original = read_original(paths.original, policy).table
         known = with_stated_method(policy, paths.released)
         target = AttackedRelease.of_audited(result, released, original, known)
         target = published_again(target)
@@ -144,7 +143,7 @@ def _attacked_stream(
     )
     if not request.attacks:
         return result
-    table = Table(files.read(paths.released).frame)
+    table = files.read(paths.released).table
     trace = read_trace(paths.trace)
     certificate = attack_read_stream(result, table, trace, policy, request, progress)
     return replace(result, certificate=certificate)

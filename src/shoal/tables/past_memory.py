@@ -51,9 +51,8 @@ from shoal.data.truth import Truth
 from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
-from shoal.policy.binding.coded_files import read_original_coded, read_written_coded
 from shoal.policy.binding.columns import input_warnings
-from shoal.policy.binding.files import output_dialect, written_frame
+from shoal.policy.binding.files import output_dialect, read_draft, read_original, written_frame
 from shoal.policy.binding.past_memory import floor, require_memory
 from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.policy import Policy
@@ -87,7 +86,8 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
     kind, progress = Location(target.path).kind, target.progress
     if not (kind.is_delimited or kind.is_parquet):
         raise needs_whole(f"'{target.path}': files of the format {kind[1:]} are written")
-    source = read_original_coded(path, policy, room)
+    source = read_original(path, policy, room)
+    assert isinstance(source.table, CodedTable)
     dialect = output_dialect(policy, path, source.dialect, target.path)
     if dialect.encoding != UTF8:
         raise needs_whole(f"'{target.path}': text in {dialect.encoding} is written")
@@ -107,7 +107,8 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
         del columns
         draft.columns.clear()  # classes and cells are not needed to read what was written
         progress("reading the release back")
-        back = read_written_coded(place.path, kind, policy, dialect, room)
+        back = read_draft(place, policy, dialect, room=room)
+        assert isinstance(back.table, CodedTable)
         measured = measure_in_parts(back.table, draft.problem, draft.truth, progress)
         certificate = measured.certificate.extended(
             verb="publish",

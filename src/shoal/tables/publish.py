@@ -185,7 +185,7 @@ def publish_file(
         target = CodedTarget(output_path, replace, require_together, progress, started, trace)
         return Outcome(publish_coded(input_path, policy, target, room), None, None)
     source = read_original(input_path, policy)
-    table, digest, source_remarks = Table(source.frame), source.sha256, source.remarks
+    table, digest, source_remarks = source.table, source.sha256, source.remarks
     dialect = output_dialect(policy, input_path, source.dialect, output_path)
     del source
     draft = prepare(table, policy, progress, known, explain, kind.is_typed, beside)
@@ -205,10 +205,11 @@ def publish_file(
                 draft_file.write(released, dialect, about)
         progress("reading the release back")
         written = read_draft(place, policy, dialect, beside_it)
-        published = Table(written.frame)
-        certificate, release = _measured(published, draft, progress, started)
+        certificate, release = _measured(written.table, draft, progress, started)
         if request.attacks:
-            certificate = attack_draft(certificate, published, release, draft, request, progress)
+            certificate = attack_draft(
+                certificate, written.table, release, draft, request, progress
+            )
         notation, render = draft.problem.notation, draft.problem.schema.render
         certificate = (
             with_contradicted(certificate, written.contradicted)
@@ -219,7 +220,7 @@ def publish_file(
             )
             .warned(
                 *remarks,
-                *_formulas(draft.frame if second is None else published.frame, policy, kind),
+                *_formulas(draft.frame if second is None else written.frame, policy, kind),
             )
         )
         require_kept(certificate, WITHHELD)

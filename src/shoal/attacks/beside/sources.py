@@ -189,11 +189,8 @@ def of_file(
     result: AuditResult, released: str, policy: Policy, what: str, *, is_stream: bool
 ) -> ReleaseBeside:
     """A file that was audited, beside others."""
-    if is_stream:
-        table = Table(files.read(released).frame)
-    else:
-        table = Table(read_released(released, policy).frame)
-    return of_audited(result, table, policy, what, "stream" if is_stream else "table")
+    source = files.read(released) if is_stream else read_released(released, policy)
+    return of_audited(result, source.table, policy, what, "stream" if is_stream else "table")
 
 
 def audit_named(

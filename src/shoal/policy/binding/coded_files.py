@@ -6,25 +6,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import polars as pl
 
-from shoal.connectors.coded_files import CodedSource, read_coded
-from shoal.connectors.dialect import Dialect, Reading
-from shoal.connectors.location import Location
+from shoal.connectors.coded_files import read_coded
+from shoal.connectors.dialect import Reading
+from shoal.connectors.files import SourceFile
 from shoal.connectors.spread_files import read_spread
-from shoal.data.coded_table import CodedTable
 from shoal.data.person_names import is_nobody
 from shoal.data.room import Room, blocks
 from shoal.data.shared_room import SharedRoom
+from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.binding.files import as_stated, certified_reading
 from shoal.policy.binding.notation import translated_columns
-from shoal.policy.binding.past_memory import room_for
 from shoal.policy.binding.people import with_person
-from shoal.policy.loading import reading_of
 from shoal.policy.policy import Policy
 
 
@@ -47,70 +43,34 @@ def require_readable(policy: Policy, names: list[str]) -> None:
     InputError.raise_for([f"memory: {each}, {whole}" for each in findings])
 
 
-def read_original_coded(path: str, policy: Policy, room: Room) -> CodedSource:
-    """The table that a policy is for, piece by piece; raises InputError."""
+def read_past_memory(
+    path: str | Path, policy: Policy, reading: Reading, room: Room, kind: str | None = None
+) -> SourceFile:
+    """A table of a policy, piece by piece or by many processes; raises InputError.
+
+    kind: its format; by default, its name says it.
+    """
     if isinstance(room, SharedRoom):
-        return _of_people(_checked(read_spread(path, room), path, policy), policy)
-    source = read_coded(path, Location(path).kind_to_read, reading_of(policy.model.read), room)
-    return _of_people(_checked(source, path, policy), policy)
+        source = read_spread(path, room)
+    else:
+        source = read_coded(path, kind, reading, room)
+    if not source.table.records:
+        raise InputError(f"file '{path}': holds no records; publish a table with at least k people")
+    require_readable(policy, source.table.names)
+    return replace(source, table=with_person(source.table, policy))
 
 
-def _of_people(source: CodedSource, policy: Policy) -> CodedSource:
-    """The source; raises InputError where a row has no value, since it is nobody."""
+def require_people(table: Table, policy: Policy) -> None:
+    """Raises InputError where a row has no value, since it is nobody."""
     columns = []
-    for column in sorted(map(source.table.column, source.table.names), key=lambda c: len(c.cells)):
+    for column in sorted(map(table.column, table.names), key=lambda c: len(c.cells)):
         nobody = is_nobody(pl.Series(column.cells, dtype=pl.String), policy.model.missing_values)
         if not nobody.any():
-            return source
+            return
         columns.append((nobody, column.codes))
-    for rows in blocks(source.table.records):
+    for rows in blocks(table.records):
         if np.logical_and.reduce([nobody[codes[rows]] for nobody, codes in columns]).any():
             raise InputError(
                 "memory: some rows have no value at all and are nobody; take them out of the data,"
                 " or leave out --memory"
             )
-    return source
-
-
-def read_released_coded(
-    path: str, policy: Policy, room: Room, stated: Reading | None = None
-) -> CodedSource:
-    """A release of a policy, written as its certificate says, else as `write` or `read` say.
-
-    stated: how its certificate says that it is written; by default, the certificate beside it.
-    """
-    if isinstance(room, SharedRoom):
-        return _checked(read_spread(path, room), path, policy)
-    reading = reading_of(policy.model.read, policy.model.write)
-    stated = certified_reading(path, reading) if stated is None else stated
-    source = read_coded(path, Location(path).kind_to_read, as_stated(reading, stated), room)
-    return _checked(source, path, policy)
-
-
-def read_written_coded(
-    path: Path, kind: str, policy: Policy, dialect: Dialect, room: Room
-) -> CodedSource:
-    """A release that was just written in a dialect."""
-    if isinstance(room, SharedRoom):
-        return _checked(read_spread(path, room), str(path), policy)
-    reading = as_stated(reading_of(policy.model.read, policy.model.write), dialect)
-    return _checked(read_coded(path, kind, reading, room), str(path), policy)
-
-
-def _checked(source: CodedSource, path: str, policy: Policy) -> CodedSource:
-    if not source.table.records:
-        raise InputError(f"file '{path}': holds no records; publish a table with at least k people")
-    require_readable(policy, source.table.names)
-    return replace(source, table=cast(CodedTable, with_person(source.table, policy)))
-
-
-def tables_of(
-    released: str, original: str | None, policy: Policy
-) -> tuple[CodedSource, CodedSource | None] | None:
-    """A release and its original, where they don't fit into memory together; else None."""
-    place = room_for(released, original)
-    if place is None:
-        return None
-    source = read_released_coded(released, policy, place)
-    beside = None if original is None else read_original_coded(original, policy, place)
-    return source, beside

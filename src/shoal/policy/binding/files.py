@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TypeAlias
@@ -32,11 +32,14 @@ from shoal.data.formulas import escaped, formula_sentences, unescaped
 from shoal.data.numbers import MOST_EXACT
 from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress
+from shoal.data.room import Room
+from shoal.data.shared_room import SharedRoom
 from shoal.data.table import Table, as_text
 from shoal.data.two_tables import sensitive_path
 from shoal.data.unpacking import unpacked
 from shoal.errors import InputError
 from shoal.policy.binding import notation
+from shoal.policy.binding.coded_files import read_past_memory, require_people
 from shoal.policy.binding.notation import (
     derived_columns,
     is_date,
@@ -53,15 +56,24 @@ from shoal.privacy.two_tables import joined
 _UTF8_WITH_MARK = "utf-8-sig"
 
 
-def read_original(path: str, policy: Policy, *, allow_empty: bool = False) -> files.SourceFile:
-    """The table that a policy is for, numbers with points and dates in ISO; raises InputError."""
+def read_original(
+    path: str, policy: Policy, room: Room | None = None, *, allow_empty: bool = False
+) -> SourceFile:
+    """The table that a policy is for, numbers with points and dates in ISO; raises InputError.
+
+    room: where it goes piece by piece, if it does not fit into memory.
+    """
+    if room is not None:
+        source = read_past_memory(path, policy, reading_of(policy.model.read), room)
+        require_people(source.table, policy)
+        return source
     reading = _reading(policy)
     source = files.read(path, _categorical(policy), allow_empty=allow_empty, reading=reading)
     frame, remarks = without_nobody(source.frame, policy.model.missing_values)
     if not frame.height and not allow_empty:
         raise InputError(f"file '{path}': holds no records, only empty rows; give it some")
-    frame = original_frame(frame, policy)
-    return replace(source, frame=frame, remarks=(*source.remarks, *remarks))
+    table = Table(original_frame(frame, policy))
+    return replace(source, table=table, remarks=(*source.remarks, *remarks))
 
 
 def _reading(policy: Policy) -> Reading:
@@ -84,8 +96,7 @@ def read_beside(path: str, policy: Policy, what: str) -> Table:
     Numbers with points and dates in ISO. what: its name in findings.
     """
     reading = reading_beside(policy.model.read)
-    table = Table(files.read(path, _categorical(policy), reading=reading).frame)
-    return table_beside(table, policy, what)
+    return table_beside(files.read(path, _categorical(policy), reading=reading).table, policy, what)
 
 
 def table_beside(table: Table, policy: Policy, what: str) -> Table:
@@ -119,48 +130,40 @@ def _same_or(table: Table, frame: pl.DataFrame) -> Table:
     return table if frame is table.frame else Table(frame)
 
 
-@dataclass(frozen=True)
-class ReleasedFile:
-    """A release that was read.
+def read_released(path: str, policy: Policy, room: Room | None = None) -> SourceFile:
+    """A release of a policy without its derived columns, numbers with points and dates in ISO.
 
-    frame: its columns without the derived ones, numbers with points and dates in ISO. names: all
-    columns of the file. contradicted: records whose derived numbers their cells contradict, None
-    where the policy asks for none. dialect: of delimited text. second: hash of the second table.
+    It is read as its certificate says that it is written, else as `write` or `read` say. Raises
+    InputError.
     """
-
-    frame: pl.DataFrame
-    sha256: str
-    names: list[str]
-    contradicted: int | None = None
-    dialect: Dialect | None = None
-    second: str | None = None
-
-
-def read_released(path: str, policy: Policy) -> ReleasedFile:
-    """A release of a policy, written as its certificate says, else as `write` or `read` say.
-
-    Raises InputError.
-    """
-    return _released(read_as_written(path, policy), policy)
+    return _released(read_as_written(path, policy, room), policy)
 
 
 def read_as_written(
-    path: str, policy: Policy, *, allow_empty: bool = False, stated: Reading | None = None
-) -> files.SourceFile:
+    path: str,
+    policy: Policy,
+    room: Room | None = None,
+    *,
+    allow_empty: bool = False,
+    stated: Reading | None = None,
+) -> SourceFile:
     """A release as it stands in its file, without the escapes of formulas.
 
     stated: how its certificate says that it is written; by default, the certificate beside it.
     """
-    check_released(path)
     reading = reading_of(policy.model.read, policy.model.write)
-    if policy.is_made_of_columns:
-        asked = policy.model.read  # of a release of any maker
-        reading = replace(reading, sheet=asked.sheet, header=asked.header)
-    if stated is None:
+    if room is None:
+        check_released(path)
+        if policy.is_made_of_columns:
+            asked = policy.model.read  # of a release of any maker
+            reading = replace(reading, sheet=asked.sheet, header=asked.header)
+    if stated is None and not isinstance(room, SharedRoom):
         stated = certified_reading(path, reading)
     reading = as_stated(reading, stated)
+    if room is not None:
+        return read_past_memory(path, policy, reading, room)
 
-    def read(name: str) -> files.SourceFile:
+    def read(name: str) -> SourceFile:
         source = files.read(name, _categorical(policy), allow_empty=allow_empty, reading=reading)
         return _unescaped(source, policy, Location(name).kind)
 
@@ -175,15 +178,21 @@ def as_stated(reading: Reading, stated: Reading | Dialect | None) -> Reading:
 
 
 def read_draft(
-    draft: ReleaseDraft, policy: Policy, dialect: Dialect, second: ReleaseDraft | None = None
-) -> ReleasedFile:
+    draft: ReleaseDraft,
+    policy: Policy,
+    dialect: Dialect,
+    second: ReleaseDraft | None = None,
+    room: Room | None = None,
+) -> SourceFile:
     """A release that was just written in a dialect and is not published yet.
 
     second: of two tables, the other.
     """
     reading = as_stated(reading_of(policy.model.read, policy.model.write), dialect)
+    if room is not None:
+        return read_past_memory(draft.path, policy, reading, room, draft.name.kind)
 
-    def read(draft: ReleaseDraft) -> files.SourceFile:
+    def read(draft: ReleaseDraft) -> SourceFile:
         return _unescaped(draft.read(_categorical(policy), reading), policy, draft.name.kind)
 
     source = read(draft)
@@ -192,16 +201,15 @@ def read_draft(
     return _released(source, policy)
 
 
-def _released(source: files.SourceFile, policy: Policy) -> ReleasedFile:
-    frame, contradicted = published_frame(source.frame, policy)
-    names = source.frame.columns
-    return ReleasedFile(frame, source.sha256, names, contradicted, source.dialect, source.second)
+def _released(source: SourceFile, policy: Policy) -> SourceFile:
+    table, contradicted = published_table(source.table, policy)
+    return replace(source, table=table, contradicted=contradicted)
 
 
-def _unescaped(source: files.SourceFile, policy: Policy, kind: Format) -> files.SourceFile:
+def _unescaped(source: SourceFile, policy: Policy, kind: Format) -> SourceFile:
     """What was written, where the policy has formulas escaped."""
     escapes = policy.model.write.formulas == "escape" and kind.is_delimited
-    return replace(source, frame=unescaped(source.frame)) if escapes else source
+    return replace(source, table=Table(unescaped(source.frame))) if escapes else source
 
 
 def _without_formulas(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
@@ -399,7 +407,8 @@ def second_of(path: str) -> str:
 
 def with_second(source: SourceFile, second: SourceFile, name: str) -> SourceFile:
     """Both files as one table, `joined`. name: the sensitive attribute."""
-    return replace(source, frame=joined(source.frame, second.frame, name), second=second.sha256)
+    table = Table(joined(source.frame, second.frame, name))
+    return replace(source, table=table, second=second.sha256)
 
 
 def read_both(path: str, name: str, read: Callable[[str], SourceFile]) -> SourceFile:
@@ -441,12 +450,12 @@ def read_undeclared(
         return table_of(source) if policy is None else table_given(source, policy), None
     progress("reading the table")
     file = files.read(str(source), reading=reading_of(read))
-    return Table(file.frame), file.dialect
+    return file.table, file.dialect
 
 
 def read_source(source: Source, policy: Policy, progress: Progress) -> Table:
     """The table as the policy reads it; raises InputError."""
     if isinstance(source, (str, Path)):
         progress("reading the table")
-        return Table(read_original(str(source), policy).frame)
+        return read_original(str(source), policy).table
     return original_table(table_given(source, policy), policy)
