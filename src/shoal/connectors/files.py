@@ -144,8 +144,7 @@ def _read_parts(path: str | Path, reading: Reading) -> SourceFile:
             for part in parts:
                 kept.enter_context(unchanged(part.path))
             hashes = parquet_parts.hashes(parts)
-            if Path(path).is_dir():
-                folder_manifest.check_named(path, [part.name for part in parts], hashes)
+            folder_manifest.check_named(path, parts, hashes)
             most = [part.path for part in parts]
             require_unfolded(most, PARQUET, f"folder '{path}'", reading.unpacked)
             frames = [_typed(str(part.path), PARQUET, reading) for part in parts]

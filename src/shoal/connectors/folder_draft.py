@@ -82,8 +82,7 @@ def check_target(output_path: str, replace: bool) -> None:
         raise InputError(f"{where}: holds a release already; name a new folder, or say --replace")
     # reads it as anybody would: what its manifest doesn't name would be deleted with it
     parts = parquet_parts.parts_of(target)
-    names = [part.name for part in parts]
-    folder_manifest.check_named(target, names, parquet_parts.hashes(parts))
+    folder_manifest.check_named(target, parts, parquet_parts.hashes(parts))
 
 
 def _take_place(draft: Path, target: Path, output_path: str) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shoal.connectors.location import MANIFEST, STEPS, Location
+from shoal.connectors.parquet_parts import Part
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError
 
@@ -33,16 +34,16 @@ def check_released(path: str | Path) -> None:
         )
 
 
-def check_named(folder: str | Path, names: Sequence[str], hashes: Sequence[str]) -> None:
+def check_named(folder: str | Path, parts: Sequence[Part], hashes: Sequence[str]) -> None:
     """Raises InputError where a folder with a manifest does not hold just the files that it names.
 
-    names, hashes: of the folder's Parquet files, as they are.
+    parts, hashes: the folder's Parquet files, as they are. A pattern names its files itself.
     """
     manifest = Path(folder) / MANIFEST
     if not manifest.is_file():
         return
     stated = stated_files(manifest)
-    found = dict(zip(names, hashes, strict=True))
+    found = dict(zip((part.name for part in parts), hashes, strict=True))
     strange = sorted({*found, *_other_names(Path(folder))} - set(stated))
     missing = sorted(set(stated) - set(found))
     changed = sorted(name for name in set(stated) & set(found) if stated[name] != found[name])

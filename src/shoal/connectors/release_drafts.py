@@ -19,7 +19,7 @@ from shoal.connectors import files
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.files import SourceFile
 from shoal.connectors.folder_draft import check_target, folder_draft, listed_files, write_parts
-from shoal.connectors.location import MANIFEST, PARQUET, Location
+from shoal.connectors.location import MANIFEST, Location
 from shoal.connectors.outputs import describe_file, remove_uncommitted_certificate
 from shoal.data.notation import PLAIN, Notation
 from shoal.data.schema import Render
@@ -32,19 +32,20 @@ Metadata = dict[str, str] | None
 """What Parquet keeps beside the table."""
 
 
+@dataclass(frozen=True)
 class ReleaseDraft(ABC):
     """What is about to be published. path: where it is until then. name: the one it will have."""
 
-    path: str | Path
+    path: Path
     name: Location
 
     @abstractmethod
     def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         """Puts all records. dialect: of delimited text."""
 
-    @abstractmethod
     def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
         """What stands there now, as its readers would get it."""
+        return files.read_as(self.path, self.name.kind, categorical, reading)
 
     def described(
         self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
@@ -84,7 +85,7 @@ def release_draft(
         from shoal.connectors.database.tables import table_draft
 
         with table_draft(place.address, replace) as table:
-            yield DatabaseDraft(place, place, table)
+            yield DatabaseDraft(Path(place), place, table)
     elif place.is_folder:
         with folder_draft(output_path, replace) as folder:
             yield FolderDraft(folder, place)
@@ -107,14 +108,8 @@ def second_draft(path: str) -> Iterator[FileDraft]:
 class FileDraft(ReleaseDraft):
     """A file under another name."""
 
-    path: Path
-    name: Location
-
     def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         files.write(frame, self.path, self.name.kind, self.name.is_packed, dialect, metadata)
-
-    def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
-        return files.read_as(self.path, self.name.kind, categorical, reading)
 
     def certify(self, certificate: str) -> None:
         if not self.name.is_standard:
@@ -126,14 +121,8 @@ class FileDraft(ReleaseDraft):
 class FolderDraft(ReleaseDraft):
     """A folder of Parquet files under another name."""
 
-    path: Path
-    name: Location
-
     def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         write_parts(frame, self.path, metadata)
-
-    def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
-        return files.read_as(self.path, PARQUET, categorical, reading)
 
     def described(
         self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
@@ -147,10 +136,8 @@ class FolderDraft(ReleaseDraft):
 
 @dataclass(frozen=True)
 class DatabaseDraft(ReleaseDraft):
-    """A table in a transaction that is still open. path, name: its address."""
+    """A table in a transaction that is still open. name: its address."""
 
-    path: str
-    name: Location
     table: TableDraft
 
     def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:

@@ -47,8 +47,7 @@ def read_spread(path: str | Path, room: SharedRoom) -> SourceFile:
     parts = parquet_parts.parts_of(path) if many else [Part(Path(path), Path(path).name)]
     found = room.each(partial(_read_part, room.limit), parts)
     hashes = [source.sha256 for source in found]
-    if Path(path).is_dir():
-        folder_manifest.check_named(path, [part.name for part in parts], hashes)
+    folder_manifest.check_named(path, parts, hashes)
     tables = [cast(CodedTable, source.table) for source in found]
     schemas = [{name: table.dtype(name) for name in table.names} for table in tables]
     parquet_parts.check_alike(schemas, parts)

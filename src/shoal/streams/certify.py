@@ -223,7 +223,7 @@ def output_of(
     options: StreamOptions, published: Path, digest: str | None, render: Render
 ) -> dict[str, Any]:
     """The certificate's `output`: the file; of a topic or standard output its hash."""
-    if not options.to_file and not options.to_table:
+    if not options.place.is_path and not options.place.is_table:
         return {"sha256": digest}
     return describe_file(published, options.sink, digest, render)
 

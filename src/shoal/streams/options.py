@@ -41,7 +41,7 @@ class StreamOptions:
         """The file that lists records which were set aside."""
         if self.dead_letters is None and self.checkpoint is not None and self.by_transactions:
             return self.checkpoint / "dead-letters.jsonl"
-        beside = "stream" if self.to_standard_output else self.sink.rstrip("/")
+        beside = "stream" if self.place.is_standard else self.sink.rstrip("/")
         return Path(self.dead_letters or f"{beside}.dead-letters.jsonl")
 
     @property
@@ -50,25 +50,9 @@ class StreamOptions:
         return Location(self.sink)
 
     @property
-    def to_topic(self) -> bool:
-        return self.place.is_topic
-
-    @property
-    def to_table(self) -> bool:
-        return self.place.is_table
-
-    @property
     def by_transactions(self) -> bool:
         """Whether the sink takes each step whole, and knows which it has."""
-        return self.to_topic or self.to_table
-
-    @property
-    def to_standard_output(self) -> bool:
-        return self.place.is_standard
-
-    @property
-    def to_file(self) -> bool:
-        return self.place.is_path
+        return self.place.is_topic or self.place.is_table
 
     @property
     def outputs(self) -> list[Path]:
@@ -88,7 +72,7 @@ class StreamOptions:
     @property
     def certificate_path(self) -> str:
         """Beside the sink; in the checkpoint where that is a topic."""
-        if self.to_topic and self.checkpoint is not None:
+        if self.place.is_topic and self.checkpoint is not None:
             return str(self.checkpoint / "certificate.json")
         return self.place.certificate
 
@@ -110,7 +94,7 @@ class StreamOptions:
         read = _paths_of(self.source, self.reference)
         findings = []
         if self.by_transactions and self.checkpoint is None:
-            what = "topic" if self.to_topic else "table"
+            what = "topic" if self.place.is_topic else "table"
             findings.append(
                 f"output '{self.sink}': rows in a {what} can't be taken back; give --checkpoint,"
                 " so that each is sent once"
@@ -119,7 +103,7 @@ class StreamOptions:
             findings.append(
                 "outputs: a file is named twice, or is also read; give each a file of its own"
             )
-        if self.to_standard_output and self.checkpoint is not None:
+        if self.place.is_standard and self.checkpoint is not None:
             findings.append(
                 "output '-': standard output can't be resumed; write to a file, or leave out"
                 " --checkpoint"

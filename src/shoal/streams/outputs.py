@@ -121,7 +121,7 @@ class Outputs:
         paths = self._paths(lists_people=schema.subject is not None and not is_shared)
         self.by_name = {name: Output(path, name in PRIVATE) for name, path in paths.items()}
         self._sink: Sink | None = None  # where rows go, if not to a file that grows
-        if options.to_standard_output:
+        if options.place.is_standard:
             self._sink = StandardOutput()
         elif self.format.in_parts:
             self._sink = PartsSink(paths["sink"], checkpoint)
@@ -150,9 +150,9 @@ class Outputs:
         """Opens the topic or table that rows go to, if they go to one. step: the last that was
         committed.
         """
-        if self._options.to_topic:
+        if self._options.place.is_topic:
             self._sink = kafka.TopicSink(self._options.sink, identity, step)
-        if self._options.to_table:
+        if self._options.place.is_table:
             self._sink = TableSink(self._options.place.address, self._published, identity, step)
 
     def certify(self, certificate: str) -> None:
