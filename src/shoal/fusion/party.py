@@ -119,9 +119,8 @@ def write_release(
         progress("writing the release")
         files.write(fused.published, draft, kind, place.is_packed)
         written = files.read_as(draft, kind, policy.audited_columns)
-        released = written.table
-        problem = bound_release(released, policy)
-        certificate, release, figures = measure(released, problem, None, progress)
+        problem = bound_release(written.table, policy)
+        certificate, release, figures = measure(written.table, problem, None, progress)
         # no owner's table names a person twice
         certificate = certificate.extended(people=KNOWN, warnings=[])
         certificate = certificate.warned(*release_warnings(certificate, release.withheld, problem))
@@ -134,7 +133,7 @@ def write_release(
             fusion=fused.statistics
             | {"qids": groups_by_qid(agreement, certificate), "learned": learned(agreement)},
         )
-        certificate = described(certificate, released, figures, problem, None)
+        certificate = described(certificate, written.table, figures, problem, None)
         broken = [promise for promise in certificate["promises"] if not promise["holds"]]
         if broken:
             raise PromiseError(

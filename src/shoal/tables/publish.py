@@ -38,7 +38,7 @@ from shoal.policy.binding.columns import input_warnings
 from shoal.policy.binding.files import (
     original_table,
     output_dialect,
-    published_frame,
+    published_table,
     read_draft,
     read_original,
     table_given,
@@ -93,10 +93,10 @@ def publication(
     if draft.sensitive is not None:
         sensitive = written_frame(draft.sensitive, policy, None)
         both = joined(released, sensitive, policy.hidden)
-    published, contradicted = published_frame(both, policy)
-    certificate, release = _measured(Table(published), draft, progress, started)
+    published, contradicted = published_table(Table(both), policy)
+    certificate, release = _measured(published, draft, progress, started)
     if attack.attacks:
-        certificate = attack_draft(certificate, Table(published), release, draft, attack, progress)
+        certificate = attack_draft(certificate, published, release, draft, attack, progress)
     certificate = with_contradicted(certificate, contradicted).warned(*remarks)
     require_kept(certificate, WITHHELD)
     if request.require_together:

@@ -221,18 +221,15 @@ def _without_formulas(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     return escaped(frame) if wanted == "escape" else frame
 
 
-def published_frame(frame: pl.DataFrame, policy: Policy) -> tuple[pl.DataFrame, int | None]:
-    """A release without its derived columns, and how many records its cells contradict."""
-    frame, findings = notation.read_published(frame, policy, _sources(policy))
-    InputError.raise_for(findings)
-    return without_derived(frame_with_person(frame, policy), policy)
-
-
 def published_table(table: Table, policy: Policy) -> tuple[Table, int | None]:
-    """A released table without its derived columns; one of codes alone was read as it is needed."""
+    """A released table without its derived columns, and how many records its cells contradict; one
+    of codes alone was read as it is needed.
+    """
     if isinstance(table, CodedTable):
         return table, None
-    frame, contradicted = published_frame(table.frame, policy)
+    frame, findings = notation.read_published(table.frame, policy, _sources(policy))
+    InputError.raise_for(findings)
+    frame, contradicted = without_derived(frame_with_person(frame, policy), policy)
     return _same_or(table, frame), contradicted
 
 
@@ -393,18 +390,6 @@ def _content(path: str, asked: Reading) -> bytes:
 # A release of two tables, read as one: each row with its group and a value of the group.
 
 
-def second_of(path: str) -> str:
-    """Where the second table is; raises InputError where there can be none, or is none."""
-    if Location(path).is_standard:
-        raise InputError("file '-': a release of two tables is two files; name the first")
-    second = sensitive_path(path)
-    if not Path(second).exists():
-        raise InputError(
-            f"file '{second}': is not there; the release has two tables, keep both in one folder"
-        )
-    return second
-
-
 def with_second(source: SourceFile, second: SourceFile, name: str) -> SourceFile:
     """Both files as one table, `joined`. name: the sensitive attribute."""
     table = Table(joined(source.frame, second.frame, name))
@@ -412,8 +397,18 @@ def with_second(source: SourceFile, second: SourceFile, name: str) -> SourceFile
 
 
 def read_both(path: str, name: str, read: Callable[[str], SourceFile]) -> SourceFile:
-    """Both files at a path as one table, read by the same function."""
-    return with_second(read(path), read(second_of(path)), name)
+    """Both files at a path as one table, read by the same function; raises InputError where there
+    can be no second one, or is none.
+    """
+    first = read(path)
+    if Location(path).is_standard:
+        raise InputError("file '-': a release of two tables is two files; name the first")
+    second = sensitive_path(path)
+    if not Path(second).exists():
+        raise InputError(
+            f"file '{second}': is not there; the release has two tables, keep both in one folder"
+        )
+    return with_second(first, read(second), name)
 
 
 def released_table(released: Frame | tuple[Frame, Frame], policy: Policy) -> Table:
