@@ -17,7 +17,7 @@ import polars as pl
 
 from shoal.auditor.description import described, file_metadata
 from shoal.auditor.in_parts import measure_in_parts
-from shoal.auditor.verdict import require_kept, require_together_kept
+from shoal.auditor.verdict import require_kept
 from shoal.connectors.coded_files import write_blocks
 from shoal.connectors.dialect import UTF8
 from shoal.connectors.location import Format, Location
@@ -131,9 +131,7 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
         formulas = formula_sentences_of(back.table) if kind.is_delimited else ()
         of_formulas = [ReleaseWarning(FORMULA_CELLS, sentence) for sentence in formulas]
         certificate = certificate.warned(*remarks, *of_formulas)
-        require_kept(certificate, WITHHELD)
-        if target.require_together:
-            require_together_kept(certificate, WITHHELD)
+        require_kept(certificate, WITHHELD, target.require_together)
         save_trace(draft.truth, target.trace)
         place.certify(certificate.to_json())
     return certificate

@@ -18,7 +18,7 @@ from shoal.attacks.run.request import NO_ATTACK, Asked, AttackRequest, asked_att
 from shoal.auditor.description import described, file_metadata
 from shoal.auditor.measure import measure, measure_two_tables
 from shoal.auditor.publication import Publication
-from shoal.auditor.verdict import require_kept, require_together_kept
+from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, FrameT, like, ordered_categories, table_of
 from shoal.connectors.location import Format, Location
@@ -98,9 +98,7 @@ def publication(
     if attack.attacks:
         certificate = attack_draft(certificate, published, release, draft, attack, progress)
     certificate = with_contradicted(certificate, contradicted).warned(*remarks)
-    require_kept(certificate, WITHHELD)
-    if request.require_together:
-        require_together_kept(certificate, WITHHELD)
+    require_kept(certificate, WITHHELD, request.require_together)
     _save_plan(draft.plan, request.plan)
     outcome = Outcome(certificate, release, draft)
     second = None if sensitive is None else like(frame, sensitive)
@@ -223,9 +221,7 @@ def publish_file(
                 *_formulas(draft.frame if second is None else written.frame, policy, kind),
             )
         )
-        require_kept(certificate, WITHHELD)
-        if require_together:
-            require_together_kept(certificate, WITHHELD)
+        require_kept(certificate, WITHHELD, require_together)
         _save_plan(draft.plan, plan)
         save_trace(draft.truth, trace)
         place.certify(certificate.to_json())
