@@ -20,9 +20,9 @@ from shoal.auditor.checks import Check, Stated, figure, listed
 from shoal.auditor.description import cells_written, file_content
 from shoal.connectors import workbooks
 from shoal.connectors.dialect import UTF8, is_written_in
-from shoal.connectors.folder_draft import listed_files
 from shoal.connectors.location import PACKED, Location
 from shoal.connectors.outputs import UNDELIMITED
+from shoal.connectors.release_drafts import listed_files
 from shoal.data.regular_files import is_pipe
 from shoal.data.two_tables import COUNT, GROUP, sensitive_path
 from shoal.data.unpacking import unpacked

@@ -13,10 +13,10 @@ import polars as pl
 
 from shoal.connectors import files
 from shoal.connectors.dialect import reading_as_stated
-from shoal.connectors.folder_manifest import check_released
 from shoal.connectors.frames import FrameT, table_of
 from shoal.connectors.location import Location
 from shoal.connectors.outputs import certificate_beside
+from shoal.connectors.parquet_parts import check_released
 from shoal.data import notebook
 from shoal.data.certificate import Certificate
 from shoal.data.notation import Notation, PublishedNumbers, map_cells

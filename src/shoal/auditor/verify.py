@@ -29,9 +29,9 @@ from shoal.connectors import files
 from shoal.connectors.coded_files import read_coded
 from shoal.connectors.dialect import AS_FOUND, reading_as_stated
 from shoal.connectors.files import SourceFile
-from shoal.connectors.folder_manifest import check_released
 from shoal.connectors.location import Location
 from shoal.connectors.outputs import certificate_beside, signature_path
+from shoal.connectors.parquet_parts import check_released
 from shoal.connectors.traces import traced_rows
 from shoal.data import room
 from shoal.data.certificate import Certificate

@@ -22,12 +22,17 @@ from typing import BinaryIO, cast
 
 import polars as pl
 
-from shoal.connectors import delimited, folder_manifest, parquet_parts
+from shoal.connectors import delimited, parquet_parts
 from shoal.connectors.dialect import AS_FOUND, Dialect, Reading, default_dialect
-from shoal.connectors.json_keys import check_keys, objects, require_keys_shared
 from shoal.connectors.location import PARQUET, Format, Location
 from shoal.connectors.sweeping import draft_beside
-from shoal.connectors.typed import plain, require_unfolded
+from shoal.connectors.typed import (
+    check_keys,
+    objects,
+    plain,
+    require_keys_shared,
+    require_unfolded,
+)
 from shoal.data import cores
 from shoal.data.regular_files import is_pipe, require_regular, sync, unchanged
 from shoal.data.table import Table
@@ -144,7 +149,7 @@ def _read_parts(path: str | Path, reading: Reading) -> SourceFile:
             for part in parts:
                 kept.enter_context(unchanged(part.path))
             hashes = parquet_parts.hashes(parts)
-            folder_manifest.check_named(path, parts, hashes)
+            parquet_parts.check_named(path, parts, hashes)
             most = [part.path for part in parts]
             require_unfolded(most, PARQUET, f"folder '{path}'", reading.unpacked)
             frames = [_typed(str(part.path), PARQUET, reading) for part in parts]

@@ -154,7 +154,12 @@ class Location(str):
         """The format of a table that is read; a file that is not there has none."""
         if not self.is_table:
             self.refuse_unknown_scheme("input", "read")
-            self._refuse_short_address()
+            scheme, separator, rest = self.partition(":")
+            if separator and scheme.lower() == "sqlite" and not Path(self).exists():
+                raise InputError(
+                    f"file '{self}': is not there; name a table in SQLite with three slashes, such"
+                    f" as '{database.of_file(rest.partition('?')[0])}'"
+                )
         try:
             return self.kind
         except InputError:
@@ -169,17 +174,6 @@ class Location(str):
             raise InputError(
                 f"{what} '{scheme}://...': is neither a file nor a database that can be {done};"
                 " name a file, or a table in SQLite or PostgreSQL"
-            )
-
-    def _refuse_short_address(self) -> None:
-        """Raises InputError for an address of SQLite without its slashes, if no file has that
-        name.
-        """
-        scheme, separator, rest = self.partition(":")
-        if separator and scheme.lower() == "sqlite" and not Path(self).exists():
-            raise InputError(
-                f"file '{self}': is not there; name a table in SQLite with three slashes, such as"
-                f" '{database.of_file(rest.partition('?')[0])}'"
             )
 
     @property

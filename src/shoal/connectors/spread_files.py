@@ -15,13 +15,13 @@ from typing import cast
 import numpy as np
 import polars as pl
 
-from shoal.connectors import files, folder_manifest, parquet_parts
+from shoal.connectors import files, parquet_parts
 from shoal.connectors.coded_files import TEXT_BYTES, read_coded, require_few
 from shoal.connectors.dialect import AS_FOUND
 from shoal.connectors.files import SourceFile
-from shoal.connectors.folder_draft import RECORDS
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.parquet_parts import Part
+from shoal.connectors.release_drafts import RECORDS
 from shoal.data.coded_table import Blank, CodedTable, ShownColumn
 from shoal.data.room import Room, blocks
 from shoal.data.shared_room import SharedRoom, new_file
@@ -47,7 +47,7 @@ def read_spread(path: str | Path, room: SharedRoom) -> SourceFile:
     parts = parquet_parts.parts_of(path) if many else [Part(Path(path), Path(path).name)]
     found = room.each(partial(_read_part, room.limit), parts)
     hashes = [source.sha256 for source in found]
-    folder_manifest.check_named(path, parts, hashes)
+    parquet_parts.check_named(path, parts, hashes)
     tables = [cast(CodedTable, source.table) for source in found]
     schemas = [{name: table.dtype(name) for name in table.names} for table in tables]
     parquet_parts.check_alike(schemas, parts)

@@ -22,9 +22,9 @@ from shoal.connectors.dialect import (
     reading_as_stated,
 )
 from shoal.connectors.files import SourceFile
-from shoal.connectors.folder_manifest import check_released
 from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.location import Format, Location
+from shoal.connectors.parquet_parts import check_released
 from shoal.connectors.release_drafts import ReleaseDraft
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
