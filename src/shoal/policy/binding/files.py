@@ -39,7 +39,6 @@ from shoal.data.two_tables import sensitive_path
 from shoal.data.unpacking import unpacked
 from shoal.errors import InputError
 from shoal.policy.binding import notation
-from shoal.policy.binding.coded_files import read_past_memory, require_people
 from shoal.policy.binding.notation import (
     derived_columns,
     is_date,
@@ -47,6 +46,7 @@ from shoal.policy.binding.notation import (
     with_derived,
     without_derived,
 )
+from shoal.policy.binding.past_memory import read_past_memory, require_people
 from shoal.policy.binding.people import frame_with_person
 from shoal.policy.loading import reading_beside, reading_of
 from shoal.policy.model import ReadOptions
