@@ -114,7 +114,6 @@ SELDOM_NEEDED = (
     "shoal.search.refinement",
     "shoal.attacks.beside",
     "shoal.attacks.counts",
-    "shoal.policy.binding.coded_files",
     "shoal.cli.republish",
     "shoal.cli.stream",
     "shoal.connectors.coded_files",

@@ -21,7 +21,7 @@ from sample_policies import PATIENTS
 from shoal.auditor.verify import verify
 from shoal.connectors import files
 from shoal.connectors.files import file_sha256
-from shoal.connectors.outputs import certificate_path
+from shoal.connectors.location import Location
 from shoal.data.two_tables import OWN_METHODS, sensitive_path
 from shoal.errors import InputError
 from shoal.policy import registry
@@ -122,7 +122,7 @@ def test_killed_between_any_two_steps_on_disk_a_release_is_whole_or_not_there(
     frame, policy = patients_for(method)
     frame.write_csv("patients.csv")
     second = [sensitive_path("out.csv")] * (method in OWN_METHODS)
-    everything = ["out.csv", *second, certificate_path("out.csv")]
+    everything = ["out.csv", *second, Location("out.csv").certificate]
     publish_file("patients.csv", policy, "out.csv")
     expected = {name: file_sha256(name) for name in ("out.csv", *second)}
     step = 1 if LONG else 2 if second else 3

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.data.table import Table, encode_text
+from shoal.data.table import encode_text
 from shoal.errors import MissingExtraError, PartyError
 from shoal.policy.agreement import Agreement
 from shoal.policy.agreement_model import Domain
@@ -288,9 +288,7 @@ def _take_part(folder: str, name: str, delay: float) -> None:
     identity = Keys.of(name, place).identity(name, agreement)
     party_input, joined = None, None
     if name in agreement.owners:
-        party_input = PartyInput.read(
-            agreement, name, Table(files.read(str(place / f"{name}.csv")).frame)
-        )
+        party_input = PartyInput.read(agreement, name, files.read(str(place / f"{name}.csv")).table)
         joined = np.arange(len(party_input.ids))
     fused = run_party(
         agreement,

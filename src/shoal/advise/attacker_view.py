@@ -134,7 +134,7 @@ def attacker_views(
         release = release.data
     if isinstance(release, (str, Path)):
         file = read_released(str(release), policy)
-        released, policy = Table(file.frame), as_certified(policy, str(release), file.sha256)
+        released, policy = file.table, as_certified(policy, str(release), file.sha256)
     else:
         released = published_table(table_of(release), policy)[0]
     rows = None if trace is None else rows_given(trace)

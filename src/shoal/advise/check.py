@@ -53,7 +53,7 @@ def check_files(
     table = None
     if data_path is not None:
         try:
-            table = Table(read_original(data_path, policy).frame)
+            table = read_original(data_path, policy).table
         except InputError as unfit:
             found += unfit.said
     return _once([*_plain(found), *rest(policy, table)])
@@ -76,7 +76,7 @@ def _left_of(path: Path, read: Mapping[str, Any] | None) -> tuple[Policy | None,
 
 def remarks(policy: Policy, data_path: str) -> list[str]:
     """What a sound policy's data give reason to say before anything is published."""
-    table = Table(read_original(data_path, policy).frame)
+    table = read_original(data_path, policy).table
     return [one.text for one in (*input_warnings(table, policy), *of_cells(table, policy))]
 
 

@@ -363,7 +363,7 @@ def measured_run(shape: Shape, records: int, less_records: int) -> MeasuredRun:
         source, release = Path(place) / "table.csv", Path(place) / "release.csv"
         memory: list[int | None] = []
         for n in (less_records, records):
-            files.write(shape.table(n), source, ".csv")
+            files.write(shape.table(n), source)
             watch = _Watch()
             publish_file(str(source), shape.policy, str(release), progress=watch)
             memory.append(_most_memory())

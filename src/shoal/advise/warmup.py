@@ -62,7 +62,7 @@ class _Run:
         names = []
         for seed in (1, 2) if self.verb == "republish" else (1,):
             names.append(str(folder / f"{seed}.csv"))
-            files.write(sample(self.sample, self.records, seed), Path(names[-1]), ".csv")
+            files.write(sample(self.sample, self.records, seed), Path(names[-1]))
         with suppress(InfeasibleError):  # what is asked in vain was compiled all the same
             if self.verb == "stream":
                 options = StreamOptions(

@@ -18,11 +18,11 @@ import polars as pl
 
 from shoal.auditor.checks import Check, Stated, figure, listed
 from shoal.auditor.description import cells_written, file_content
-from shoal.connectors import files, workbooks
-from shoal.connectors.database.address import is_address, parse
-from shoal.connectors.dialect import DELIMITED, UTF8, is_written_in
-from shoal.connectors.folder_draft import listed_files
+from shoal.connectors import workbooks
+from shoal.connectors.dialect import UTF8, is_written_in
+from shoal.connectors.location import PACKED, Location
 from shoal.connectors.outputs import UNDELIMITED
+from shoal.connectors.release_drafts import listed_files
 from shoal.data.regular_files import is_pipe
 from shoal.data.two_tables import COUNT, GROUP, sensitive_path
 from shoal.data.unpacking import unpacked
@@ -58,13 +58,13 @@ def as_written(stated: Stated, path: str, policy: Policy | None) -> Check:
 
 def _wrong(stated: Stated, name: str) -> Iterator[str]:
     """The keys of `output` that the file denies."""
-    path = Path(name)
+    path, place = Path(name), Location(name)
     size, format_stated = stated.at("output", "bytes"), stated.at("output", "format")
     for key in ("bytes", "format", "files"):
         stated.note("output", key)
     for key in UNDELIMITED:
         stated.note("output", "dialect", key)
-    if is_address(name) and parse(name).release is not None:
+    if place.is_table and place.address.release is not None:
         return  # of a ledger: the hash is that of its file, which says all of this
     named = stated.at("output", "files")
     if named is not None and (not path.is_dir() or named != listed_files(path)):
@@ -72,15 +72,14 @@ def _wrong(stated: Stated, name: str) -> Iterator[str]:
     is_unsaid = size is None and stated.verb == "audit"  # which may have read a pipe
     if not is_unsaid and path.is_file() and size != path.stat().st_size:
         yield "bytes"
-    kind = files.format_of(name)
-    packed = kind not in files.TYPED and path.is_file() and _head(path)[:2] == GZIP
-    alike = DELIMITED if kind in DELIMITED else (kind,)  # these differ by name alone
-    if f".{format_stated}".removesuffix(files.PACKED) not in alike or (
-        format_stated.endswith(files.PACKED) != packed
+    kind = place.kind
+    packed = not kind.is_columnar and path.is_file() and _head(path)[:2] == GZIP
+    if f".{format_stated}".removesuffix(PACKED) not in kind.alike or (
+        format_stated.endswith(PACKED) != packed
     ):
         yield "format"
     dialect = stated.at("output", "dialect")
-    if kind in DELIMITED:
+    if kind.is_delimited:
         content = _content(path, packed, dialect["encoding"])
         yield from (f"dialect.{key}" for key in _wrong_in_text(dialect, content))
     else:
@@ -183,13 +182,13 @@ def carried(path: Path, names: Sequence[str], described: dict[str, Any]) -> list
 
     names: the columns of the table. described: what a Parquet file of Shoal's says about itself.
     """
-    kind = files.format_of(str(path))
+    kind = Location(path).kind
     with suppress(InputError, OSError, KeyError, zipfile.BadZipFile, pl.exceptions.PolarsError):
-        if kind == files.XLSX:
+        if kind.is_workbook:
             return [*_in_workbook(path)]
-        if kind == ".parquet":
+        if kind.is_parquet:
             return [*_in_parquet(path, names, described)]
-        if kind == ".arrow":
+        if kind.is_columnar:
             return [*_in_arrow(path, names)]
         head = _head(path)
         if head[:2] == GZIP and head[3:] and head[3] & (GZIP_EXTRA | GZIP_NAME | GZIP_COMMENT):

@@ -25,9 +25,8 @@ from shoal.auditor.without_policy import (
     without_guesses,
 )
 from shoal.connectors import files
-from shoal.connectors.coded_files import CodedSource
-from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame
+from shoal.connectors.location import Location
 from shoal.connectors.outputs import (
     certificate_beside,
     describe_file,
@@ -46,13 +45,12 @@ from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.errors import InputError
-from shoal.policy.binding.coded_files import tables_of
 from shoal.policy.binding.columns import check_columns
 from shoal.policy.binding.files import (
-    ReleasedFile,
     read_original,
     read_released,
 )
+from shoal.policy.binding.past_memory import room_for
 from shoal.policy.binding.table import bind_original, bind_release
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import Problem
@@ -184,24 +182,14 @@ def audit_file(
 ) -> AuditResult:
     """`audit` from files; writes the certificate to `output_path`, if given."""
     progress("reading the release")
-    released: CodedSource | ReleasedFile
-    original: CodedSource | SourceFile | None
-    shown: Table
-    truth: Table | None
-    contradicted, second = None, None
-    coded = tables_of(released_path, original_path, policy)
-    if coded is not None:  # they don't fit into memory
-        released, original = coded
-        shown, truth = released.table, None if original is None else original.table
-    else:
-        released = read_released(released_path, policy)
-        original = None if original_path is None else read_original(original_path, policy)
-        shown, truth = Table(released.frame), None if original is None else Table(original.frame)
-        contradicted, second = released.contradicted, released.second
+    room = room_for(released_path, original_path)
+    released = read_released(released_path, policy, room)
+    original = None if original_path is None else read_original(original_path, policy, room)
+    truth, second = None if original is None else original.table, released.second
     trace = None if trace_path is None else traced_rows(trace_path)
     policy = as_certified(policy, released_path, released.sha256)
-    result = audit_table(shown, policy, truth, progress, downstream, trace)
-    certificate = with_contradicted(result.certificate, contradicted).extended(
+    result = audit_table(released.table, policy, truth, progress, downstream, trace)
+    certificate = with_contradicted(result.certificate, released.contradicted).extended(
         input=None if original is None else {"sha256": original.sha256},
         output=describe_file(
             released_path,
@@ -236,5 +224,5 @@ def write_certificate(certificate: Certificate, path: str) -> None:
     """Writes it whole; a signature of what stood there before is removed."""
     with files.atomic_write(path) as draft:
         draft.write_text(certificate.to_json())
-    if path != files.STANDARD:
+    if not Location(path).is_standard:
         remove_stale_signature(path)

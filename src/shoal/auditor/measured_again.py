@@ -28,10 +28,8 @@ from shoal.auditor.checks import (
 from shoal.auditor.comparison import Comparison, asked_of, counts_rows
 from shoal.auditor.reading import NEEDS_WITHHELD
 from shoal.auditor.without_policy import stated_policy
-from shoal.connectors import files
-from shoal.connectors.coded_files import CodedSource
-from shoal.connectors.dialect import DELIMITED
 from shoal.connectors.files import SourceFile
+from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BY_RELEASE
 from shoal.data.classes import Classes, SensitiveColumn
@@ -52,7 +50,6 @@ from shoal.data.warnings import (
 )
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.coded_files import read_original_coded
 from shoal.policy.binding.columns import named_like_data, people_assumed, written_alike
 from shoal.policy.binding.files import published_table, read_original
 from shoal.policy.binding.past_memory import is_about_memory
@@ -87,21 +84,16 @@ class Reader:
     trace: np.ndarray | None = None
 
     @cached_property
-    def source(self) -> SourceFile | CodedSource:
+    def source(self) -> SourceFile:
         """The original; raises InputError where it can't be read."""
         assert self.original is not None
         assert self.policy is not None
-        if self.room is not None:
-            return read_original_coded(self.original, self.policy, self.room)
-        return read_original(self.original, self.policy)
+        return read_original(self.original, self.policy, self.room)
 
     @cached_property
     def table(self) -> Table | None:
         """The table of the original, if there is one."""
-        if self.original is None:
-            return None
-        source = self.source
-        return source.table if isinstance(source, CodedSource) else Table(source.frame)
+        return None if self.original is None else self.source.table
 
     def other_audit(self, verb: str) -> str | None:
         """The audit of rows that can't be matched with the original's; None where they can.
@@ -259,7 +251,7 @@ def _more_warnings(
     if stated.at("output", "dialect", "order") is None and not keeps_order:
         # from when every release kept the input's order, and nothing was said of it
         found[ORDER_KEPT] = [one for one in stated.findings if one.code == ORDER_KEPT]
-    if files.format_of(path) in DELIMITED and policy.model.write.formulas == "keep":
+    if Location(path).kind.is_delimited and policy.model.write.formulas == "keep":
         sentences = formula_sentences_of(shown)
         found[FORMULA_CELLS] = [ReleaseWarning(FORMULA_CELLS, text) for text in sentences]
     if reader.table is not None:
@@ -267,7 +259,7 @@ def _more_warnings(
             found[PEOPLE_ASSUMED] = people_assumed(reader.table)
         found[WRITTEN_ALIKE] = written_alike(reader.table, policy)
         found[NAMES_LIKE_DATA] = named_like_data(reader.table, policy.model)
-        for remark in reader.source.remarks if isinstance(reader.source, SourceFile) else ():
+        for remark in reader.source.remarks:
             found.setdefault(remark.code, []).append(remark)
     return found
 

@@ -12,12 +12,11 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors import files
-from shoal.connectors.database.address import is_address
 from shoal.connectors.dialect import reading_as_stated
-from shoal.connectors.folder_manifest import check_released
 from shoal.connectors.frames import FrameT, table_of
-from shoal.connectors.outputs import certificate_beside, certificate_path
-from shoal.connectors.parquet_parts import is_many
+from shoal.connectors.location import Location
+from shoal.connectors.outputs import certificate_beside
+from shoal.connectors.parquet_parts import check_released
 from shoal.data import notebook
 from shoal.data.certificate import Certificate
 from shoal.data.notation import Notation, PublishedNumbers, map_cells
@@ -103,8 +102,8 @@ def read_release(
     """
     _check_choice("numbers", numbers, ("published", "interval", "mid"))
     _check_choice("to", to, ("polars", "pandas", "pyarrow"))
-    path = path_text(path, "path")
-    if not (is_address(path) or Path(path).exists() or is_many(path)):
+    path = Location(path_text(path, "path"))
+    if not (path.is_table or Path(path).exists() or path.is_many):
         raise InputError(f"release '{path}': is not there; check its name")
     proof = _certificate(path, certificate)
     if check:
@@ -124,12 +123,12 @@ def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
         raise InputError(f"{name} '{value}': is unknown; choose one of {', '.join(known)}")
 
 
-def _certificate(path: str, given: str | Path | Certificate | None) -> Certificate | None:
+def _certificate(path: Location, given: str | Path | Certificate | None) -> Certificate | None:
     if isinstance(given, Certificate):
         return given
     if given is None:
         beside = certificate_beside(path)
-        return None if beside is None else Certificate.parsed(beside, certificate_path(path))
+        return None if beside is None else Certificate.parsed(beside, path.certificate)
     return Certificate.load(given)
 
 
@@ -147,12 +146,12 @@ def _check_hash(path: str, certificate: Certificate | None) -> None:
         )
 
 
-def _said(path: str, certificate: Certificate | None) -> Mapping[str, Any]:
+def _said(path: Location, certificate: Certificate | None) -> Mapping[str, Any]:
     """The columns and the dialect, by the certificate or by the file itself."""
     if certificate is not None and certificate.get("columns"):
         published = [c for c in certificate["columns"] if c["technique"] != "removed"]
         return {"columns": published, "dialect": (certificate["output"] or {}).get("dialect")}
-    if files.format_of(path) != ".parquet" or not Path(path).is_file():
+    if not path.kind.is_parquet or not Path(path).is_file():
         return {}
     try:
         said = json.loads(pl.read_parquet_metadata(path).get("shoal", "{}"))

@@ -55,7 +55,7 @@ def audit_stream(
     released = files.read(released_path)
     original = read_source(original_path, record_lines, policy.fields)
     trace = read_trace(trace_path)
-    result = audit_traced(Table(released.frame), policy, original, trace, progress)
+    result = audit_traced(released.table, policy, original, trace, progress)
     certificate = result.certificate.extended(
         input={"sha256": original.sha256},
         output=describe_file(

@@ -15,10 +15,11 @@ from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
 
 
-def require_kept(certificate: Certificate, consequence: str) -> None:
+def require_kept(certificate: Certificate, consequence: str, together: bool = False) -> None:
     """Raises PromiseError with every promise that a release breaks and every fault that it has.
 
-    consequence: what the error says has become of the outputs.
+    consequence: what the error says has become of the outputs. together: whether k must hold over
+    all quasi-identifiers, too.
     """
     broken = [
         f"promise '{p['model']}' does not hold on the release: asked {p['asked']}, measured"
@@ -40,6 +41,8 @@ def require_kept(certificate: Certificate, consequence: str) -> None:
         )
     if broken:
         raise PromiseError(f"{broken[0]}; the release is withheld, {consequence}", broken[1:])
+    if together:
+        require_together_kept(certificate, consequence)
 
 
 def require_together_kept(certificate: Certificate, consequence: str) -> None:

@@ -27,11 +27,11 @@ from shoal.auditor.measured_again import (
 from shoal.auditor.signatures import SIGNATURE_BYTES, Signer, read_trusted
 from shoal.connectors import files
 from shoal.connectors.coded_files import read_coded
-from shoal.connectors.database.address import is_address
 from shoal.connectors.dialect import AS_FOUND, reading_as_stated
 from shoal.connectors.files import SourceFile
-from shoal.connectors.folder_manifest import check_released
-from shoal.connectors.outputs import certificate_beside, certificate_path, signature_path
+from shoal.connectors.location import Location
+from shoal.connectors.outputs import certificate_beside, signature_path
+from shoal.connectors.parquet_parts import check_released
 from shoal.connectors.traces import traced_rows
 from shoal.data import room
 from shoal.data.certificate import Certificate
@@ -42,7 +42,6 @@ from shoal.data.table import Table
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.errors import InputError, PromiseError
 from shoal.policy import registry
-from shoal.policy.binding.coded_files import read_released_coded
 from shoal.policy.binding.files import read_as_written, read_both
 from shoal.policy.binding.past_memory import is_about_memory, room_for
 from shoal.policy.policy import (
@@ -70,7 +69,7 @@ class Proof:
     @classmethod
     def of(cls, released: str, certificate: str | Path | None = None) -> Proof:
         """The one that is named, else the one beside the release; raises InputError."""
-        path = Path(certificate_path(released) if certificate is None else certificate)
+        path = Path(Location(released).certificate if certificate is None else certificate)
         content = certificate_beside(released) if certificate is None else None
         return cls(path, Certificate.read(path) if content is None else content)
 
@@ -142,9 +141,10 @@ def verify_by(
     """`verify` by a certificate that was read already."""
     stated = Stated(proof.certificate)
     keys = read_trusted(trust) if trust else []
-    if path == files.STANDARD:
+    place = Location(path)
+    if place.is_standard:
         raise InputError("file '-': standard input can't be verified; name a file")
-    files.format_of(path)
+    _ = place.kind  # raises where no format has that suffix
     named, signature = _policy(stated, policy), _signature(proof, keys)
     verb = None if policy is None else verb_of(policy)
     if verb is None and signature.ok:  # a trusted key signed what the certificate says
@@ -182,7 +182,8 @@ def _checks(
 
 def require_there(path: str) -> None:
     """Raises InputError if the file does not exist."""
-    if path != files.STANDARD and not is_address(path) and not Path(path).exists():
+    place = Location(path)
+    if not (place.is_standard or place.is_table or Path(path).exists()):
         raise InputError(f"file '{path}': is not there; check its name")
 
 
@@ -203,15 +204,10 @@ def _read(path: str, reader: Reader, stated: Stated) -> tuple[Table | None, str,
 
     try:
         check_released(path)
-        if room is not None:
-            coded = (
-                read_coded(path, files.format_of(path), reading or AS_FOUND, room)
-                if policy is None
-                else read_released_coded(path, policy, room, reading)
-            )
-            return coded.table, coded.sha256, ""
         if policy is not None:
-            source = read_as_written(path, policy, allow_empty=True, stated=reading)
+            source = read_as_written(path, policy, room, allow_empty=True, stated=reading)
+        elif room is not None:
+            source = read_coded(path, Location(path).kind, reading or AS_FOUND, room)
         elif stated.at("presence") is not None:
             columns = stated.at("columns") or []
             hidden = [column["name"] for column in columns if column["role"] == "sensitive"]
@@ -226,7 +222,7 @@ def _read(path: str, reader: Reader, stated: Stated) -> tuple[Table | None, str,
         if is_about_memory(unfit):
             raise
         return None, _digest(path), str(unfit.args[0]).partition(";")[0]
-    return Table(source.frame), source.sha256, ""
+    return source.table, source.sha256, ""
 
 
 def _file(stated: Stated, path: str, digest: str) -> Check:
@@ -426,14 +422,15 @@ def sign_file(path: str, signer: Signer) -> str:
     Returns the path of the signature. Raises InputError, or PromiseError where a promise does not
     hold or `verify` of the two files fails.
     """
-    if is_address(path):
+    place = Location(path)
+    if place.is_table:
         raise InputError(
             f"table '{path}': its certificate is in the database; write one to a file and sign"
             " that: 'shoal audit ... -o FILE --sign KEY'"
         )
     if not Path(path).exists():
         raise InputError(f"file '{path}': is not there; check its name")
-    beside = Path(certificate_path(path))
+    beside = Path(place.certificate)
     if not beside.exists():
         raise InputError(
             f"file '{path}': has no certificate beside it, '{beside.name}'; only that is signed, so"

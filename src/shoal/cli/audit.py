@@ -119,9 +119,9 @@ def audit(
     if ledger is not None or transcript is not None:
         _refuse_memory()
     if ledger is not None:
-        from shoal.connectors.database.address import is_address
+        from shoal.connectors.location import Location
 
-        table = released if is_address(released) else None
+        table = released if Location(released).is_table else None
         others_given = {**one_table, "RELEASED": None if table is not None else released}
         _refuse_beside("--ledger", others_given | attacks.given() | {"--transcript": transcript})
         question = LedgerQuestion(ledger, k, attacks.names, beside, table)

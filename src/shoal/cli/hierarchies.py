@@ -103,12 +103,11 @@ def _edit(text: str) -> dict[str, Any]:
 
 def _counts(data: str | None, column: str | None, read: Mapping[str, Any]) -> dict[str, int]:
     from shoal.connectors import files
-    from shoal.data.table import Table
     from shoal.policy.loading import read_options, reading_of
 
     if data is None or column is None:
         raise InputError("edit 'rare': needs the rows of each value; give --data and --column")
-    table = Table(files.read(data, reading=reading_of(read_options(read))).frame)
+    table = files.read(data, reading=reading_of(read_options(read))).table
     if column not in table.names:
         raise InputError(f"--column '{column}': is not in the data; name one of its columns")
     found = table.column(column)

@@ -390,10 +390,10 @@ def policy_of_release(
         overrides.refuse_without_policy()
         return None
     # what reads certificates and agreements is loaded only where a policy is given
-    from shoal.connectors.outputs import certificate_path
+    from shoal.connectors.location import Location
     from shoal.data.certificate import Certificate
 
-    proof = certificate or Path(certificate_path(released))
+    proof = certificate or Path(Location(released).certificate)
     if proof.exists() and Certificate.load(proof)["verb"] == "fuse":
         from shoal.policy.agreement import Agreement
 

@@ -73,8 +73,7 @@ def publish(
     """Publish one table, once: writes OUTPUT and OUTPUT.certificate.json, or nothing if a promise
     fails.
     """
-    from shoal.connectors.database.address import is_address
-    from shoal.connectors.outputs import certificate_path
+    from shoal.connectors.location import Location
     from shoal.data.two_tables import sensitive_path
     from shoal.policy.binding.past_memory import refuse_whole
     from shoal.reports.metadata import (
@@ -90,7 +89,7 @@ def publish(
         raise InputError("--json and -o -: both want standard output; write the release to a file")
     if output == "-" and sign is not None:
         raise InputError("--sign and -o -: there is no certificate file; write the release to one")
-    if sign is not None and is_address(output):
+    if sign is not None and Location(output).is_table:
         raise InputError(
             "--sign: signs a certificate in a file; write one with 'shoal audit ... -o FILE --sign"
             " KEY'"
@@ -103,7 +102,7 @@ def publish(
     if kinds:
         asked.refuse_two_tables("--metadata")
     beside = others_in(others)
-    inputs = [input_path, output, certificate_path(output), str(policy), *asked.files]
+    inputs = [input_path, output, Location(output).certificate, str(policy), *asked.files]
     if asked.is_in_two_tables:
         inputs.append(sensitive_path(output))
     inputs += [*attacks.files, *([] if beside is None else [str(others), *beside.files])]
@@ -127,7 +126,7 @@ def publish(
             progress=progress,
         )
         with published_already("the release" if output == "-" else f"'{output}'"):
-            signed = [] if signer is None else [signer.sign(certificate_path(output))]
+            signed = [] if signer is None else [signer.sign(Location(output).certificate)]
             described = write_metadata(outcome.certificate, output, kinds)
             if report is not None:
                 from shoal.reports.release import write_report
@@ -143,7 +142,7 @@ def publish(
         saved = [plan] if plan and outcome.draft.plan is not None else []
         drawn = [str(report)] if report else []
         second = [sensitive_path(output)] if asked.is_in_two_tables else []
-        released = [] if output == "-" else [output, *second, certificate_path(output)]
+        released = [] if output == "-" else [output, *second, Location(output).certificate]
         traced = [trace] if trace else []
         written = [*released, *signed, *saved, *traced, *described, *drawn]
         typer.echo(summary(outcome.certificate, listed(written) or None), err=True)

@@ -16,15 +16,17 @@ import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from shoal.connectors import delimited, files, parquet_parts
-from shoal.connectors.dialect import DELIMITED, UTF8, Dialect, Reading
+from shoal.connectors import delimited, files
+from shoal.connectors.dialect import UTF8, Dialect, Reading
+from shoal.connectors.files import SourceFile
+from shoal.connectors.location import Format, Location
 from shoal.connectors.record_ends import PIECE, Pieces
 from shoal.connectors.typed import plain, require_unfolded
 from shoal.data import cores
 from shoal.data.coded_table import Blank, CodedTable
 from shoal.data.regular_files import is_pipe, require_regular, unchanged
 from shoal.data.room import Room, blocks, needs_whole, spooled
-from shoal.data.table import Column
+from shoal.data.table import Column, Table
 from shoal.data.unpacking import is_packed, most_unpacked, require_room
 from shoal.errors import InputError, library_errors_as
 
@@ -32,25 +34,19 @@ PARQUET_ROWS = 1 << 17
 """Records of a Parquet file that are held at once, beside what decoding them takes."""
 
 
-@dataclass(frozen=True)
-class CodedSource:
-    """A table as it was read, with the hash of its bytes. dialect: of delimited text."""
+def read_coded(path: str | Path, kind: str | None, reading: Reading, room: Room) -> SourceFile:
+    """The table in a file of the given format, by default that of its name.
 
-    table: CodedTable
-    sha256: str
-    dialect: Dialect | None = None
-
-
-def read_coded(path: str | Path, kind: str, reading: Reading, room: Room) -> CodedSource:
-    """The table in a file of the given format; raises InputError where it is wrong, or can only be
-    read as a whole.
+    Raises InputError where it is wrong, or can only be read as a whole.
     """
-    if parquet_parts.is_many(path):
+    place = Location(path)
+    kind = place.kind_to_read if kind is None else Format(kind)
+    if place.is_many:
         raise needs_whole(f"'{path}': is a folder or several files, which are read")
-    if kind not in (*DELIMITED, ".parquet"):
+    if not (kind.is_delimited or kind.is_parquet):
         raise needs_whole(f"'{path}': files of the format {kind[1:]} are read")
     require_regular(path, "file")
-    if str(path) == files.STANDARD or is_pipe(path):
+    if place.is_standard or is_pipe(path):
         raise needs_whole("what comes from a pipe is read")
     try:
         with unchanged(path):
@@ -59,12 +55,12 @@ def read_coded(path: str | Path, kind: str, reading: Reading, room: Room) -> Cod
         raise files.unreadable(path, failed) from None
 
 
-def _read_regular(path: str | Path, kind: str, reading: Reading, room: Room) -> CodedSource:
-    if kind == ".parquet":
+def _read_regular(path: str | Path, kind: Format, reading: Reading, room: Room) -> SourceFile:
+    if kind.is_parquet:
         with cores.beside(files.file_sha256, path) as hashed:
             require_unfolded([path], kind, f"file '{path}'", reading.unpacked)
             table = _read_parquet(path, room)
-            return CodedSource(table, hashed())
+            return SourceFile(table, hashed())
     if not is_packed(path):
         return _read_delimited(Path(path), str(path), kind, reading, room)
     with _unpacked(path, room, reading.unpacked) as plain:
@@ -90,7 +86,7 @@ def _unpacked(path: str | Path, room: Room, allowed: int | None) -> Iterator[Pat
 
 def _read_delimited(
     content: Path, path: str, kind: str, reading: Reading, room: Room
-) -> CodedSource:
+) -> SourceFile:
     beginning = delimited.begin(content, path, kind, reading)
     dialect, header = beginning.dialect, beginning.header
     if beginning.above or dialect.encoding != UTF8 or isinstance(beginning.content, bytes):
@@ -101,7 +97,7 @@ def _read_delimited(
     by_place = dict(zip(header, growing.dtypes().values(), strict=True))
     for frame in frames_of(pieces, content, path, beginning, list(by_place.values())):
         growing.add(frame)
-    return CodedSource(growing.table(), pieces.sha256, dialect)
+    return SourceFile(growing.table(), pieces.sha256, dialect)
 
 
 def frames_of(
@@ -208,7 +204,7 @@ def write_blocks(
     metadata: dict[str, str],
 ) -> None:
     """Write a table block by block: the bytes that `files.write` gives the whole of it."""
-    is_parquet = kind == ".parquet"
+    is_parquet = Format(kind).is_parquet
     with files.draft_file(draft, compressed and not is_parquet) as file:
         if is_parquet:
             _write_parquet(blocks, file, metadata)
@@ -394,7 +390,7 @@ class SampledFile:
     It overstates who is alone: a person's other rows, and those who look alike, may be left out.
     """
 
-    source: files.SourceFile
+    source: SourceFile
     rows: int
 
 
@@ -403,13 +399,13 @@ def read_sampled(path: str, every: int, reading: Reading) -> SampledFile:
 
     Whatever its size, no more is held than the sample and a piece.
     """
-    kind = files.format_to_read(path)
+    kind = Location(path).kind_to_read
     try:
-        if kind == ".parquet":
+        if kind.is_parquet:
             with cores.beside(files.file_sha256, path) as hashed:
                 frame, rows = _every(_of_parquet(path), every)
-                return SampledFile(files.SourceFile(frame, hashed()), rows)
-        if kind not in DELIMITED or is_packed(path):
+                return SampledFile(SourceFile(Table(frame), hashed()), rows)
+        if not kind.is_delimited or is_packed(path):
             raise InputError(
                 f"file '{path}': is too large to be read as a whole, and only plain delimited text"
                 " and Parquet are sampled; convert it"
@@ -423,11 +419,9 @@ def read_sampled(path: str, every: int, reading: Reading) -> SampledFile:
         pieces = Pieces(Path(path), PIECE, path=path)
         texts = [pl.String()] * len(beginning.header)
         frame, rows = _every(frames_of(pieces, Path(path), path, beginning, texts), every)
-        return SampledFile(files.SourceFile(frame, pieces.sha256, beginning.dialect), rows)
+        return SampledFile(SourceFile(Table(frame), pieces.sha256, beginning.dialect), rows)
     except OSError as failed:
-        raise InputError(
-            f"file '{path}': can't be read ({failed.strerror}); check the name and permissions"
-        ) from None
+        raise files.unreadable(path, failed) from None
 
 
 def _every(frames: Iterator[pl.DataFrame], every: int) -> tuple[pl.DataFrame, int]:

@@ -20,7 +20,6 @@ SOME_ENCODINGS = (
     "cp1252 (Western Europe), cp1250 (Central Europe), gb18030 (Chinese), cp932 (Japanese)"
 )
 ENCODINGS = f"such as --read encoding={SOME_ENCODINGS}"
-DELIMITED = (".csv", ".tsv", ".txt", ".tab")
 _NO_TABLES = {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined"}
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MARKS = (codecs.BOM_UTF8, *_UTF16_MARKS)

@@ -26,8 +26,7 @@ import polars as pl
 
 from shoal.connectors import record_ends
 from shoal.connectors.delimited import is_utf8, with_outer_names
-from shoal.connectors.files import STANDARD, XLSX, format_to_read
-from shoal.connectors.parquet_parts import is_many
+from shoal.connectors.location import STANDARD, Format, Location
 from shoal.connectors.typed import long_texts, plain
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
@@ -477,12 +476,12 @@ def _plain(value: Any) -> str | None:
 class TableFeed:
     """Parquet or Arrow: a slice of records at a time; types are kept."""
 
-    def __init__(self, path: str, kind: str) -> None:
+    def __init__(self, path: str, kind: Format) -> None:
         self._path, self._at = path, 0
         self._incomplete = f"source '{path}': is not a whole {kind[1:]} file; write it again"
         try:
             with library_errors_as(self._incomplete), open(path, "rb") as file:
-                self._table = pl.scan_parquet(path) if kind == ".parquet" else pl.scan_ipc(path)
+                self._table = pl.scan_parquet(path) if kind.is_parquet else pl.scan_ipc(path)
                 self._most = most_unpacked(os.stat(path).st_size)
                 schema = self._table.collect_schema()
                 self.names = schema.names()
@@ -535,19 +534,20 @@ def feed_of(
     fields: Fields = ANY_FIELDS,
 ) -> Source:
     """The source by its name; raises InputError where it can't be read."""
-    kind = format_to_read(path)
-    if kind == XLSX or is_many(path):
+    place = Location(path)
+    kind = place.kind_to_read
+    if kind.is_workbook or place.is_many:
         raise InputError(
             f"source '{path}': a stream reads one file piece by piece; give text, .parquet or"
             " .arrow"
         )
-    if kind in (".parquet", ".arrow"):
+    if kind.is_columnar:
         if following:
             raise InputError(
                 f"source '{path}': a {kind[1:]} file does not grow; leave out --follow"
             )
         return TableFeed(path, kind)
-    if following and (path.endswith(".gz") or path == STANDARD):
+    if following and (place.is_packed or place.is_standard):
         raise InputError(
             f"source '{path}': can't be followed; give a plain file, or leave out --follow"
         )

@@ -22,30 +22,24 @@ from typing import BinaryIO, cast
 
 import polars as pl
 
-from shoal.connectors import delimited, folder_manifest, parquet_parts
-from shoal.connectors.database import address as database
-from shoal.connectors.dialect import AS_FOUND, DELIMITED, Dialect, Reading, default_dialect
-from shoal.connectors.json_keys import check_keys, objects, require_keys_shared
+from shoal.connectors import delimited, parquet_parts
+from shoal.connectors.dialect import AS_FOUND, Dialect, Reading, default_dialect
+from shoal.connectors.location import PARQUET, Format, Location
 from shoal.connectors.sweeping import draft_beside
-from shoal.connectors.typed import plain, require_unfolded
+from shoal.connectors.typed import (
+    check_keys,
+    objects,
+    plain,
+    require_keys_shared,
+    require_unfolded,
+)
 from shoal.data import cores
-from shoal.data.regular_files import is_pipe, require_name, require_regular, sync, unchanged
+from shoal.data.regular_files import is_pipe, require_regular, sync, unchanged
+from shoal.data.table import Table
 from shoal.data.unpacking import is_packed, unpacked
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError, library_errors_as
 
-XLSX = ".xlsx"
-TYPED = (".parquet", ".arrow")
-PACKED = ".gz"
-FORMATS = (
-    *(suffix + packed for suffix in DELIMITED for packed in ("", PACKED)),
-    *TYPED,
-    ".jsonl",
-    ".jsonl.gz",
-    XLSX,
-)
-DATABASES = (".db", ".sqlite", ".sqlite3")
-STANDARD = "-"
 ROW_GROUP = 1 << 20
 """Records of a row group, whether a table is written at once or block by block."""
 
@@ -56,59 +50,21 @@ class SourceFile:
 
     dialect: of delimited text, as which the table was read; None of other formats. second: the hash
     of the table of sensitive values, where a release of two tables was read. remarks: on rows that
-    are nobody, or may be.
+    are nobody, or may be. contradicted: records whose derived numbers their cells contradict, None
+    where the policy asks for none.
     """
 
-    frame: pl.DataFrame
+    table: Table
     sha256: str
     dialect: Dialect | None = None
     second: str | None = None
     remarks: tuple[ReleaseWarning, ...] = ()
+    contradicted: int | None = None
 
-
-def format_of(path: str) -> str:
-    """The format by suffix, without compression; standard input and output are CSV."""
-    if path == STANDARD:
-        return ".csv"
-    if database.is_address(path):
-        return f".{database.parse(path).kind}"
-    require_name(path)
-    name = Path(path).name.lower()
-    for suffix in FORMATS:
-        if name.endswith(suffix):
-            return suffix.removesuffix(PACKED)
-    if parquet_parts.is_many(path) or folder_manifest.is_folder(path):
-        return ".parquet"
-    if name.endswith((".xls", ".xlsb", ".xlsm", ".ods")):
-        raise InputError(
-            f"file '{path}': is a spreadsheet of a format that is neither read nor written; use"
-            " .xlsx or .csv"
-        )
-    if name.endswith(DATABASES):
-        raise InputError(
-            f"file '{path}': is named like a database; name a table in it, such as"
-            f" '{database.of_file(path)}'"
-        )
-    raise InputError(f"file '{path}': unknown format; use one of {', '.join(FORMATS)}")
-
-
-def format_to_read(path: str | Path) -> str:
-    """The format of a table that is read; a file that is not there has none."""
-    path = str(path)
-    if not database.is_address(path):
-        _refuse_unknown_scheme(path, "input", "read")
-        _refuse_short_address(path)
-    try:
-        return format_of(path)
-    except InputError:
-        if database.is_address(path) or Path(path).exists():
-            raise
-        raise InputError(f"file '{path}': is not there; check its name") from None
-
-
-def is_typed(kind: str) -> bool:
-    """Whether a format keeps numbers and no value apart from text."""
-    return kind in (*TYPED, ".jsonl")
+    @property
+    def frame(self) -> pl.DataFrame:
+        """Its records; raises InputError where they don't fit into memory."""
+        return self.table.frame
 
 
 def read(
@@ -124,30 +80,37 @@ def read(
     allow_empty: whether a header without records is a table, too. A folder, or a pattern such as
     `part-*.parquet`, is one table in several Parquet files.
     """
-    kind = format_to_read(path)
-    if path == STANDARD:
+    place = Location(path)
+    kind = place.kind_to_read
+    if place.is_standard:
         content = sys.stdin.buffer.read()
         source = _parsed(
             content, path, kind, categorical, reading, hashlib.sha256(content).hexdigest()
         )
     else:
         source = read_as(path, kind, categorical, reading)
-    if not source.frame.height and not allow_empty:
+    if not source.table.records and not allow_empty:
         raise InputError(f"file '{path}': holds no records; publish a table with at least k people")
     return source
 
 
 def read_as(
-    path: str | Path, kind: str, categorical: Collection[str] = (), reading: Reading = AS_FOUND
+    path: str | Path,
+    kind: str | None = None,
+    categorical: Collection[str] = (),
+    reading: Reading = AS_FOUND,
 ) -> SourceFile:
-    """A table in a file of the given format, whatever its name."""
-    if database.is_address(path):
+    """A table in a file of the given format, whatever its name; by default, the name says it."""
+    place = Location(path)
+    if place.is_table:
         from shoal.connectors.database.release_tables import read_table
 
-        return SourceFile(*read_table(database.parse(str(path))))
-    if parquet_parts.is_many(path):
+        frame, digest = read_table(place.address)
+        return SourceFile(Table(frame), digest)
+    if place.is_many:
         return _read_parts(path, reading)
-    require_regular(path, "file", or_pipe=kind not in (*TYPED, XLSX))
+    kind = place.kind if kind is None else Format(kind)
+    require_regular(path, "file", or_pipe=not (kind.is_columnar or kind.is_workbook))
     try:
         if is_pipe(path):  # can be read only once
             piped = Path(path).read_bytes()
@@ -161,20 +124,20 @@ def read_as(
 
 
 def _read_regular(
-    path: str, kind: str, categorical: Collection[str], reading: Reading
+    path: str, kind: Format, categorical: Collection[str], reading: Reading
 ) -> SourceFile:
     """A table in a regular file, its hash left out."""
-    if kind in TYPED:
+    if kind.is_columnar:
         require_unfolded([path], kind, f"file '{path}'", reading.unpacked)
-        if kind == parquet_parts.SUFFIX:
+        if kind.is_parquet:
             parquet_parts.refuse_versions(Path(path))
-        return SourceFile(_typed(path, kind, reading), "")
-    if kind == XLSX:
+        return SourceFile(Table(_typed(path, kind, reading)), "")
+    if kind.is_workbook:
         from shoal.connectors import workbooks
 
         frame, remarks = workbooks.read(path, reading)
-        return SourceFile(frame, "", remarks=remarks)
-    is_whole = kind == ".jsonl" or is_packed(path)
+        return SourceFile(Table(frame), "", remarks=remarks)
+    is_whole = kind.is_json or is_packed(path)
     content = Path(path).read_bytes() if is_whole else Path(path)
     return _parsed(content, path, kind, categorical, reading, "")
 
@@ -186,13 +149,12 @@ def _read_parts(path: str | Path, reading: Reading) -> SourceFile:
             for part in parts:
                 kept.enter_context(unchanged(part.path))
             hashes = parquet_parts.hashes(parts)
-            if Path(path).is_dir():
-                folder_manifest.check_named(path, [part.name for part in parts], hashes)
+            parquet_parts.check_named(path, parts, hashes)
             most = [part.path for part in parts]
-            require_unfolded(most, ".parquet", f"folder '{path}'", reading.unpacked)
-            frames = [_typed(str(part.path), ".parquet", reading) for part in parts]
+            require_unfolded(most, PARQUET, f"folder '{path}'", reading.unpacked)
+            frames = [_typed(str(part.path), PARQUET, reading) for part in parts]
         digest = parquet_parts.digest(parts, hashes)
-        return SourceFile(parquet_parts.joined(frames, parts), digest)
+        return SourceFile(Table(parquet_parts.joined(frames, parts)), digest)
     except OSError as failed:
         raise unreadable(path, failed) from None
 
@@ -206,9 +168,10 @@ def unreadable(path: str | Path, failed: OSError) -> InputError:
 
 def table_sha256(path: str | Path) -> str:
     """The hash that `read` gives a table in a file, in several or in a database."""
-    if database.is_address(path):
-        return read_as(path, "").sha256
-    if parquet_parts.is_many(path):
+    place = Location(path)
+    if place.is_table:
+        return read_as(path).sha256
+    if place.is_many:
         return parquet_parts.digest(parquet_parts.parts_of(path))
     return file_sha256(path)
 
@@ -234,12 +197,13 @@ def atomic_write(path: str, is_private: bool = False) -> Iterator[Path]:
 
 def check_writable(path: str) -> None:
     """Raises InputError where no file of this name can be written."""
-    if database.is_address(path):
+    place = Location(path)
+    if place.is_table:
         raise InputError(
-            f"output '{database.parse(path).shown}': this command writes no table in a database;"
+            f"output '{place.address.shown}': this command writes no table in a database;"
             " name a file"
         )
-    _refuse_unknown_scheme(path, "output", "written to")
+    place.refuse_unknown_scheme("output", "written to")
     target = _target_of(path)
     if (
         path.endswith("/")
@@ -253,33 +217,17 @@ def check_writable(path: str) -> None:
         )
 
 
-def _refuse_unknown_scheme(path: str, what: str, done: str) -> None:
-    """Raises InputError for an address of what is not known here."""
-    scheme, separator, _ = path.partition("://")  # what follows may hold a password
-    if separator:
-        raise InputError(
-            f"{what} '{scheme}://...': is neither a file nor a database that can be {done};"
-            " name a file, or a table in SQLite or PostgreSQL"
-        )
-
-
-def _refuse_short_address(path: str) -> None:
-    """Raises InputError for an address of SQLite without its slashes, if no file has that name."""
-    scheme, separator, rest = path.partition(":")
-    if separator and scheme.lower() == "sqlite" and not Path(path).exists():
-        raise InputError(
-            f"file '{path}': is not there; name a table in SQLite with three slashes, such as"
-            f" '{database.of_file(rest.partition('?')[0])}'"
-        )
-
-
 def _target_of(path: str) -> Path:
-    return Path(tempfile.gettempdir()) / "standard-output" if path == STANDARD else Path(path)
+    return (
+        Path(tempfile.gettempdir()) / "standard-output"
+        if Location(path).is_standard
+        else Path(path)
+    )
 
 
 def _take_place(draft: Path, target: Path, path: str, is_private: bool) -> None:
     try:
-        if path == STANDARD:
+        if Location(path).is_standard:
             _copy_to_standard_output(draft)
         else:
             if not is_private:
@@ -339,17 +287,25 @@ class EvenWrites:
 def write(
     frame: pl.DataFrame,
     draft: Path,
-    kind: str,
+    kind: str | None = None,
     compressed: bool = False,
     dialect: Dialect | None = None,
     metadata: dict[str, str] | None = None,
 ) -> None:
-    """Write a frame in the given format.
+    """Write a frame in the given format; by default, the draft's name says it.
 
     dialect: of delimited text; None for the default. metadata: what Parquet keeps beside the table.
     """
     with draft_file(draft, compressed) as file:
-        _write(frame, file, kind, dialect, metadata)
+        _write(frame, file, Format(kind or Location(draft).kind), dialect, metadata)
+
+
+def write_table(frame: pl.DataFrame, output: str | Path) -> None:
+    """Writes a frame whole to a file or standard output, in the format of its name."""
+    place = Location(output)
+    kind = place.kind
+    with atomic_write(place) as draft:
+        write(frame, draft, kind, place.is_packed)
 
 
 @contextmanager
@@ -377,27 +333,27 @@ def draft_file(draft: Path, compressed: bool) -> Iterator[BinaryIO]:
 def _write(
     frame: pl.DataFrame,
     file: BinaryIO,
-    kind: str,
+    kind: Format,
     dialect: Dialect | None,
     metadata: dict[str, str] | None,
 ) -> None:
-    if kind in TYPED:
+    if kind.is_columnar:
         # a dictionary would carry along values that no cell shows
         categorical = [
             name for name, dtype in frame.schema.items() if dtype in (pl.Enum, pl.Categorical)
         ]
         frame = frame.with_columns(pl.col(name).cast(pl.String) for name in categorical)
-    if kind == ".parquet":
+    if kind.is_parquet:
         try:
             frame.write_parquet(file, metadata=metadata, row_group_size=ROW_GROUP)
         except pl.exceptions.ComputeError:
             # what the disk refuses, in another's words: plain cells can be written
             raise OSError from None
-    elif kind == ".arrow":
+    elif kind.is_columnar:
         frame.write_ipc(file)
-    elif kind == ".jsonl":
+    elif kind.is_json:
         frame.write_ndjson(file)
-    elif kind == XLSX:
+    elif kind.is_workbook:
         from shoal.connectors import workbooks
 
         workbooks.write(frame, file)
@@ -409,7 +365,7 @@ def _typed(path: str, kind: str, reading: Reading) -> pl.DataFrame:
     incomplete = f"file '{path}': is not a complete {kind[1:]} file; write it again"
     # a name is a name, whatever characters it holds
     with library_errors_as(incomplete), open(path, "rb") as file:
-        table = pl.scan_parquet(file) if kind == ".parquet" else pl.scan_ipc(file)
+        table = pl.scan_parquet(file) if kind == PARQUET else pl.scan_ipc(file)
         names = pl.DataFrame(schema=table.collect_schema())
         kept = plain(names, f"file '{path}'", reading)
         # a short file may hold very long lists, so those that nobody needs are not even looked at
@@ -431,7 +387,7 @@ def _holds_lists(dtype: pl.DataType) -> bool:
 def _parsed(
     content: bytes | Path,
     path: str,
-    kind: str,
+    kind: Format,
     categorical: Collection[str],
     reading: Reading,
     digest: str,
@@ -439,10 +395,10 @@ def _parsed(
     """The table in some bytes, or in a plain text file that is too large to be held twice."""
     if isinstance(content, bytes):
         content = unpacked(content, f"file '{path}'", reading.unpacked)
-        if kind == ".jsonl":
-            return SourceFile(_json_lines(content, path, reading), digest)
+        if kind.is_json:
+            return SourceFile(Table(_json_lines(content, path, reading)), digest)
     frame, dialect = delimited.read(content, path, kind, categorical, reading)
-    return SourceFile(frame, digest, dialect)
+    return SourceFile(Table(frame), digest, dialect)
 
 
 def _json_lines(content: bytes, path: str, reading: Reading) -> pl.DataFrame:

@@ -10,24 +10,16 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from shoal.connectors import files, folder_manifest
-from shoal.connectors.database.address import SQLITE, certificates_of, is_address, parse
+from shoal.connectors.database.address import SQLITE, parse
 from shoal.connectors.delimited import delimiter_of
-from shoal.connectors.dialect import DELIMITED, Dialect
-from shoal.connectors.files import STANDARD
+from shoal.connectors.dialect import Dialect
+from shoal.connectors.location import Location
 from shoal.data.notation import PLAIN, Notation
 from shoal.data.regular_files import is_pipe, require_name
 from shoal.data.schema import Render
 from shoal.data.two_tables import sensitive_path
 from shoal.data.unpacking import is_packed
 from shoal.errors import InputError
-
-
-def certificate_path(output_path: str) -> str:
-    """Where the certificate of a release lies: beside its file, in its folder or its database."""
-    if is_address(output_path):
-        return certificates_of(output_path)
-    return folder_manifest.certificate_path(output_path)
 
 
 def signature_path(certificate: str | Path) -> str:
@@ -38,13 +30,14 @@ def signature_path(certificate: str | Path) -> str:
 def check_not_read(output_path: str, input_path: str, read_by_policy: Iterable[str]) -> None:
     """Raises InputError where a release or its certificate would overwrite a file that is read."""
     require_name(input_path)
-    if output_path == STANDARD:
+    place = Location(output_path)
+    if place.is_standard:
         return
-    if is_address(output_path):
-        if is_address(input_path) and _table(output_path) == _table(input_path):
+    if place.is_table:
+        if Location(input_path).is_table and _table(output_path) == _table(input_path):
             raise InputError(f"output '{output_path}': is the input; name another table")
         return
-    for output in (Path(output_path), Path(certificate_path(output_path))):
+    for output in (Path(output_path), Path(place.certificate)):
         what = None
         if any(_is_same(output, name) for name in read_by_policy):
             what = "a file that the policy reads"
@@ -65,22 +58,14 @@ def second_output(output_path: str, input_path: str, read_by_policy: Iterable[st
     """Where the second of two tables goes; raises InputError as `check_not_read`, and where the
     first goes to what holds one table alone.
     """
-    if output_path == STANDARD:
+    place = Location(output_path)
+    if place.is_standard:
         raise InputError("-o -: two tables can't share standard output; name a file for the first")
-    if is_address(output_path) or folder_manifest.is_folder(output_path):
+    if place.is_table or place.is_folder:
         raise InputError(f"output '{output_path}': two tables are two files; name the first")
     second = sensitive_path(output_path)
     check_not_read(second, input_path, read_by_policy)
     return second
-
-
-def refuse_table(source: str) -> None:
-    """Raises InputError where a stream would read a table in a database."""
-    if is_address(source):
-        raise InputError(
-            f"source '{parse(source).shown}': a stream reads files and topics; publish a table with"
-            " 'shoal publish'"
-        )
 
 
 def _table(address: str) -> tuple[str, str, str | None]:
@@ -101,16 +86,22 @@ def _folders_read_with(output: Path) -> Iterator[Path]:
 
 
 def _is_same(output: Path, read: str) -> bool:
-    return read != STANDARD and output.exists() and Path(read).exists() and output.samefile(read)
+    return (
+        not Location(read).is_standard
+        and output.exists()
+        and Path(read).exists()
+        and output.samefile(read)
+    )
 
 
 def certificate_beside(output_path: str) -> bytes | None:
     """The certificate of a release where it lies; None where there is none."""
-    if is_address(output_path):
+    place = Location(output_path)
+    if place.is_table:
         from shoal.connectors.database import release_tables
 
-        return release_tables.certificate_beside(parse(output_path))
-    path = Path(certificate_path(output_path))
+        return release_tables.certificate_beside(place.address)
+    path = Path(place.certificate)
     return path.read_bytes() if path.is_file() else None
 
 
@@ -121,7 +112,8 @@ def remove_uncommitted_certificate(output_path: str, second: str | None = None) 
     A signature of the certificate before goes with it: it is about another release. second: of two
     tables the one that is moved first; it is removed as well.
     """
-    certificate = Path(certificate_path(output_path))
+    place = Location(output_path)
+    certificate = Path(place.certificate)
     uncommitted = [certificate, *([] if second is None else [Path(second)])]
     before = [path.stat().st_ino if path.exists() else None for path in uncommitted]
     try:
@@ -133,7 +125,7 @@ def remove_uncommitted_certificate(output_path: str, second: str | None = None) 
                 if path == certificate:
                     remove_stale_signature(certificate)
         raise
-    if output_path != STANDARD:
+    if not place.is_standard:
         remove_stale_signature(certificate)
 
 
@@ -230,11 +222,12 @@ def describe_file(
     names the format. render, notation: how its cells are written. dialect: of delimited text, found
     in the file if it is not given.
     """
-    kind = files.format_of(name)
-    packed = name.lower().endswith(".gz") and not is_address(name)
-    is_there = str(path) != files.STANDARD and Path(path).is_file() and not is_pipe(path)
+    place = Location(name)
+    kind = place.kind
+    packed = name.lower().endswith(".gz") and not place.is_table
+    is_there = not Location(path).is_standard and Path(path).is_file() and not is_pipe(path)
     written = UNDELIMITED
-    if is_there and kind in DELIMITED:
+    if is_there and kind.is_delimited:
         written = vars(dialect or _found(_head(path), kind))
     return {
         "sha256": sha256,

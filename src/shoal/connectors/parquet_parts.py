@@ -15,10 +15,10 @@ from urllib.parse import unquote
 
 import polars as pl
 
-from shoal.connectors.database.address import is_address
+from shoal.connectors.location import MANIFEST, PARQUET, STEPS, Location
+from shoal.data.certificate import Certificate
 from shoal.errors import InputError
 
-SUFFIX = ".parquet"
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """What engines write in a folder's name where there is no value."""
 
@@ -46,14 +46,6 @@ class Part:
         return "/".join([*(f"{folder.partition('=')[0]}=..." for folder in folders), last])
 
 
-def is_many(path: str | Path) -> bool:
-    """Whether a path names a folder, or is a pattern and no file of that very name."""
-    path = str(path)
-    if is_address(path):
-        return False
-    return Path(path).is_dir() or (glob.has_magic(path) and not Path(path).exists())
-
-
 def parts_of(path: str | Path) -> list[Part]:
     """The files of such a table, by name; raises InputError where there is none, or with every one
     that is not part of it.
@@ -64,19 +56,19 @@ def parts_of(path: str | Path) -> list[Part]:
     if not path.is_dir():
         where = f"file '{path}'"
         parts = [Part(Path(name), Path(name).name) for name in glob.glob(str(path))]
-        odd = [part for part in parts if part.path.suffix != SUFFIX or not part.path.is_file()]
+        odd = [part for part in parts if part.path.suffix != PARQUET or not part.path.is_file()]
         if not parts:
             raise InputError(f"{where}: nothing matches this pattern; check it")
         if odd:
             raise InputError(
-                f"{where}: names {len(odd)} that are not {SUFFIX} files; several files are read as"
-                f" one table only if all of them are {SUFFIX}"
+                f"{where}: names {len(odd)} that are not {PARQUET} files; several files are read as"
+                f" one table only if all of them are {PARQUET}"
             )
     else:
         where = f"folder '{path}'"
         parts = list(_within(path, Part(path, "")))
     if not parts:
-        raise InputError(f"{where}: holds no {SUFFIX} file; name a file, or a folder of them")
+        raise InputError(f"{where}: holds no {PARQUET} file; name a file, or a folder of them")
     parts.sort(key=lambda part: Path(part.name).parts if path.is_dir() else part.path.parts)
     elsewhere = [
         f"{where}: '{part.shown}' lies in folders that name other columns than those of"
@@ -119,7 +111,7 @@ def _within(folder: Path, above: Part) -> Iterator[Part]:
         if path.name[0] in "._":  # what engines keep beside a table
             continue
         name = f"{above.name}/{path.name}".lstrip("/")
-        if path.is_file() and path.suffix == SUFFIX:
+        if path.is_file() and path.suffix == PARQUET:
             yield Part(path, name, above.values)
         elif path.is_dir() and "=" in path.name:
             key, _, text = path.name.partition("=")
@@ -178,3 +170,81 @@ def joined(frames: list[pl.DataFrame], parts: list[Part]) -> pl.DataFrame:
         frame.with_columns(pl.lit(value, dtype=pl.String).alias(key) for key, value in part.values)
         for part, frame in zip(parts, frames, strict=True)
     )
+
+
+# The manifest of a released folder: which of its files were audited, and the proof.
+#
+#     out/part-00000.parquet ...   the records, one file after the other
+#     out/_shoal.json              the certificate; its `output.files` names each file with its hash
+#
+# A folder with a manifest is read by it or not at all: a file that it doesn't name was never
+# audited, whoever put it there.
+
+
+def check_released(path: str | Path) -> None:
+    """Raises InputError where it is not known which files of a folder were released.
+
+    A stream's folder has its certificate beside it, and so may one that another maker released and
+    an audit has certified. A pattern names its files itself.
+    """
+    folder = Path(path)
+    if not folder.is_dir() or folder.suffix == STEPS:
+        return
+    if not Path(Location(path).certificate).is_file():
+        raise InputError(
+            f"folder '{path}': has no {MANIFEST}, so nothing says which of its files were released;"
+            f" fetch the whole folder, or name the files: '{folder}/*.parquet'"
+        )
+
+
+def check_named(folder: str | Path, parts: Sequence[Part], hashes: Sequence[str]) -> None:
+    """Raises InputError where a folder with a manifest does not hold just the files that it names.
+
+    parts, hashes: the folder's Parquet files, as they are. A pattern names its files itself.
+    """
+    manifest = Path(folder) / MANIFEST
+    if not manifest.is_file():
+        return
+    stated = stated_files(manifest)
+    found = dict(zip((part.name for part in parts), hashes, strict=True))
+    strange = sorted({*found, *_other_names(Path(folder))} - set(stated))
+    missing = sorted(set(stated) - set(found))
+    changed = sorted(name for name in set(stated) & set(found) if stated[name] != found[name])
+    findings = [
+        f"folder '{folder}': {_counted(len(which))} {what}"
+        for which, what in (
+            (strange, f"not in its {MANIFEST}: never audited, so take away what doesn't belong"),
+            (missing, f"of its {MANIFEST} not there; fetch the whole folder again"),
+            (changed, f"not as its {MANIFEST} says; fetch the whole folder again"),
+        )
+        if which
+    ]
+    if findings:
+        raise InputError.from_findings(findings)
+
+
+def _counted(files: int) -> str:
+    return "1 file is" if files == 1 else f"{files} files are"
+
+
+def _other_names(folder: Path) -> set[str]:
+    """What lies in the folder beside the manifest and its signature; hidden names, too.
+
+    Whoever hands on the folder hands on these, and not every engine passes over them.
+    """
+    return {path.name for path in folder.iterdir()} - {MANIFEST, f"{MANIFEST}.sig"}
+
+
+def stated_files(manifest: Path) -> dict[str, str]:
+    """The hash of every file, by name; raises InputError where a manifest says nothing of that."""
+    output = Certificate.load(manifest).get("output") or {}
+    entries = output.get("files") or ()
+    try:
+        stated = {str(entry["name"]): str(entry["sha256"]) for entry in entries}
+    except (TypeError, KeyError):
+        stated = {}
+    if not stated:
+        raise InputError(
+            f"folder '{manifest.parent}': its {MANIFEST} names no files; fetch the folder again"
+        )
+    return stated

@@ -6,6 +6,9 @@ before the block ends well: a file and a folder take their names by a rename, a 
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -15,15 +18,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from shoal.connectors import files
-from shoal.connectors.database.address import is_address, parse
+from shoal.connectors import files, parquet_parts
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.files import SourceFile
-from shoal.connectors.folder_draft import check_target, folder_draft, listed_files, write_parts
-from shoal.connectors.folder_manifest import MANIFEST, is_folder
-from shoal.connectors.outputs import certificate_path, describe_file, remove_uncommitted_certificate
+from shoal.connectors.location import MANIFEST, PARQUET, Location
+from shoal.connectors.outputs import describe_file, remove_uncommitted_certificate
+from shoal.connectors.sweeping import draft_beside
 from shoal.data.notation import PLAIN, Notation
+from shoal.data.regular_files import sync
 from shoal.data.schema import Render
+from shoal.data.table import Table
+from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from shoal.connectors.database.tables import TableDraft
@@ -32,19 +37,20 @@ Metadata = dict[str, str] | None
 """What Parquet keeps beside the table."""
 
 
+@dataclass(frozen=True)
 class ReleaseDraft(ABC):
     """What is about to be published. path: where it is until then. name: the one it will have."""
 
-    path: str | Path
-    name: str
+    path: Path
+    name: Location
 
     @abstractmethod
     def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         """Puts all records. dialect: of delimited text."""
 
-    @abstractmethod
     def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
         """What stands there now, as its readers would get it."""
+        return files.read_as(self.path, self.name.kind, categorical, reading)
 
     def described(
         self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
@@ -62,9 +68,10 @@ def check_output(output_path: str, replace: bool) -> None:
 
     A table in a database is looked at when it is written.
     """
-    if is_folder(output_path):
+    place = Location(output_path)
+    if place.is_folder:
         check_target(output_path, replace)
-    elif not is_address(output_path):
+    elif not place.is_table:
         files.check_writable(output_path)
 
 
@@ -78,46 +85,40 @@ def release_draft(
     second: where the `second_draft` goes that is committed before it; it is removed again if this
     one can't be.
     """
-    if is_address(output_path):
+    place = Location(output_path)
+    if place.is_table:
         from shoal.connectors.database.tables import table_draft
 
-        with table_draft(parse(output_path), replace) as table:
-            yield DatabaseDraft(output_path, output_path, table)
-    elif is_folder(output_path):
+        with table_draft(place.address, replace) as table:
+            yield DatabaseDraft(Path(place), place, table)
+    elif place.is_folder:
         with folder_draft(output_path, replace) as folder:
-            yield FolderDraft(folder, output_path)
+            yield FolderDraft(folder, place)
     else:
         with (
             remove_uncommitted_certificate(output_path, second),
             files.atomic_write(output_path) as path,
         ):
-            yield FileDraft(path, output_path)
+            yield FileDraft(path, place)
 
 
 @contextmanager
 def second_draft(path: str) -> Iterator[FileDraft]:
     """A draft of the second of two tables."""
     with files.atomic_write(path) as unfinished:
-        yield FileDraft(unfinished, path)
+        yield FileDraft(unfinished, Location(path))
 
 
 @dataclass(frozen=True)
 class FileDraft(ReleaseDraft):
     """A file under another name."""
 
-    path: Path
-    name: str
-
     def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
-        packed = self.name.endswith(files.PACKED)
-        files.write(frame, self.path, files.format_of(self.name), packed, dialect, metadata)
-
-    def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
-        return files.read_as(self.path, files.format_of(self.name), categorical, reading)
+        files.write(frame, self.path, self.name.kind, self.name.is_packed, dialect, metadata)
 
     def certify(self, certificate: str) -> None:
-        if self.name != files.STANDARD:
-            with files.atomic_write(certificate_path(self.name)) as proof:
+        if not self.name.is_standard:
+            with files.atomic_write(self.name.certificate) as proof:
                 proof.write_text(certificate)
 
 
@@ -125,14 +126,8 @@ class FileDraft(ReleaseDraft):
 class FolderDraft(ReleaseDraft):
     """A folder of Parquet files under another name."""
 
-    path: Path
-    name: str
-
     def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         write_parts(frame, self.path, metadata)
-
-    def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
-        return files.read_as(self.path, ".parquet", categorical, reading)
 
     def described(
         self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
@@ -146,17 +141,120 @@ class FolderDraft(ReleaseDraft):
 
 @dataclass(frozen=True)
 class DatabaseDraft(ReleaseDraft):
-    """A table in a transaction that is still open. path, name: its address."""
+    """A table in a transaction that is still open. name: its address."""
 
-    path: str
-    name: str
     table: TableDraft
 
     def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         self.table.write(frame)
 
     def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
-        return SourceFile(*self.table.read())
+        frame, digest = self.table.read()
+        return SourceFile(Table(frame), digest)
 
     def certify(self, certificate: str) -> None:
         self.table.certify(certificate)
+
+
+# A release in a folder of Parquet files: all of it appears under its name at once, or nothing.
+#
+# It is made in a hidden folder beside the target (`.out.<id>.part`, its owner's alone), audited
+# there, synced, and given its name by one rename: nobody ever sees a part without the others, nor
+# files without the manifest. In place of an earlier release it takes its name by an exchange of the
+# two folders, where the system has one; after that the earlier release is deleted.
+
+
+RECORDS = 1 << 20
+"""Of one part: so that parts follow from the release alone, not from the machine."""
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux: fcntl.h, linux/fs.h
+
+
+def write_parts(frame: pl.DataFrame, draft: Path, metadata: dict[str, str] | None) -> None:
+    """The release as the files of a folder, at least one."""
+    for number, first in enumerate(range(0, max(frame.height, 1), RECORDS)):
+        part = draft / f"part-{number:05d}{PARQUET}"
+        files.write(frame.slice(first, RECORDS), part, PARQUET, metadata=metadata)
+
+
+def listed_files(draft: Path) -> list[dict[str, object]]:
+    """What the manifest says of every file: name, records, bytes and hash."""
+    parts = parquet_parts.parts_of(draft)
+    return [
+        {
+            "name": part.name,
+            "records": pl.scan_parquet(part.path).select(pl.len()).collect().item(),
+            "bytes": part.path.stat().st_size,
+            "sha256": sha256,
+        }
+        for part, sha256 in zip(parts, parquet_parts.hashes(parts), strict=True)
+    ]
+
+
+@contextmanager
+def folder_draft(output_path: str, replace: bool) -> Iterator[Path]:
+    """A folder to write to, which takes the name of the output if the block succeeds.
+
+    replace: whether a release that stands there already gives way; nothing else ever does. Raises
+    InputError.
+    """
+    target = Path(output_path)
+    check_target(output_path, replace)
+    with draft_beside(target, output_path, is_folder=True) as draft:
+        yield draft
+        _take_place(draft, target, output_path)
+
+
+def check_target(output_path: str, replace: bool) -> None:
+    """Raises InputError where a folder can't take this name. replace: as in `folder_draft`."""
+    target, where = Path(output_path), f"output '{output_path}'"
+    if target.exists() and not target.is_dir():
+        raise InputError(f"{where}: is a file; name a new folder")
+    if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
+        raise InputError(
+            f"{where}: can't be made; name a folder in one that exists and is writable"
+        )
+    if not target.is_dir() or not any(target.iterdir()):
+        return
+    if not (target / MANIFEST).is_file():
+        raise InputError(
+            f"{where}: is a folder with something other than a release in it; name a new one"
+        )
+    if not replace:
+        raise InputError(f"{where}: holds a release already; name a new folder, or say --replace")
+    # reads it as anybody would: what its manifest doesn't name would be deleted with it
+    parts = parquet_parts.parts_of(target)
+    parquet_parts.check_named(target, parts, parquet_parts.hashes(parts))
+
+
+def _take_place(draft: Path, target: Path, output_path: str) -> None:
+    try:
+        mask = files.umask()
+        for path in sorted(draft.iterdir()):
+            path.chmod(0o666 & ~mask)
+            sync(path)
+        sync(draft)
+        if target.is_dir() and any(target.iterdir()):
+            draft.chmod(0o777 & ~mask)
+            _exchange(draft, target)
+        else:
+            draft.chmod(0o777 & ~mask)
+            os.rename(draft, target)
+        sync(target.parent)
+    except OSError as failed:
+        raise InputError(
+            f"output '{output_path}': writing failed"
+            f" ({failed.strerror or 'no space or no permission'}); name a new folder"
+        ) from None
+
+
+def _exchange(one: Path, other: Path) -> None:
+    """Each gets the other's name, in one step; raises OSError where the system has no such step."""
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if call is None:
+        raise OSError(errno.ENOSYS, "this system can't exchange folders in one step")
+    first, second = os.fsencode(one), os.fsencode(other)
+    if call(_AT_FDCWD, first, _AT_FDCWD, second, _RENAME_EXCHANGE) != 0:
+        code = ctypes.get_errno()
+        if code in (errno.EINVAL, errno.ENOSYS):
+            raise OSError(code, "this file system can't exchange folders in one step")
+        raise OSError(code, os.strerror(code))

@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import polars as pl
 
-from shoal.connectors import files, folder_manifest, parquet_parts
-from shoal.connectors.coded_files import TEXT_BYTES, CodedSource, read_coded, require_few
+from shoal.connectors import files, parquet_parts
+from shoal.connectors.coded_files import TEXT_BYTES, read_coded, require_few
 from shoal.connectors.dialect import AS_FOUND
-from shoal.connectors.folder_draft import RECORDS
+from shoal.connectors.files import SourceFile
+from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.parquet_parts import Part
+from shoal.connectors.release_drafts import RECORDS
 from shoal.data.coded_table import Blank, CodedTable, ShownColumn
 from shoal.data.room import Room, blocks
 from shoal.data.shared_room import SharedRoom, new_file
@@ -28,35 +31,33 @@ from shoal.errors import InputError
 
 def is_readable(path: str | Path) -> bool:
     """Whether a table is files of Parquet, which many processes can read, or is not there."""
-    if parquet_parts.is_many(path) or not Path(path).exists():
+    if Location(path).is_many or not Path(path).exists():
         return True
-    return Path(path).suffix.lower() == parquet_parts.SUFFIX
+    return Path(path).suffix.lower() == PARQUET
 
 
-def read_spread(path: str | Path, room: SharedRoom) -> CodedSource:
+def read_spread(path: str | Path, room: SharedRoom) -> SourceFile:
     """The table in a folder, or in the files that a pattern names; raises InputError."""
-    is_folder = Path(path).is_dir()
-    if not (is_folder or parquet_parts.is_many(path) or Path(path).exists()):
+    many = Location(path).is_many
+    if not (many or Path(path).exists()):
         raise InputError(
             f"file '{path}': can't be read (No such file or directory); check the name and"
             " permissions"
         )
-    many = parquet_parts.is_many(path)
     parts = parquet_parts.parts_of(path) if many else [Part(Path(path), Path(path).name)]
     found = room.each(partial(_read_part, room.limit), parts)
     hashes = [source.sha256 for source in found]
-    if is_folder:
-        folder_manifest.check_named(path, [part.name for part in parts], hashes)
-    tables = [source.table for source in found]
+    parquet_parts.check_named(path, parts, hashes)
+    tables = [cast(CodedTable, source.table) for source in found]
     schemas = [{name: table.dtype(name) for name in table.names} for table in tables]
     parquet_parts.check_alike(schemas, parts)
     whole = _joined(tables, parts, room)
     digest = parquet_parts.digest(parts, hashes) if many else hashes[0]
-    return CodedSource(whole, digest)
+    return SourceFile(whole, digest)
 
 
-def _read_part(limit: int, part: Part) -> CodedSource:
-    return read_coded(part.path, parquet_parts.SUFFIX, AS_FOUND, Room(limit))
+def _read_part(limit: int, part: Part) -> SourceFile:
+    return read_coded(part.path, PARQUET, AS_FOUND, Room(limit))
 
 
 def _joined(tables: list[CodedTable], parts: list[Part], room: SharedRoom) -> CodedTable:
@@ -122,7 +123,7 @@ def write_spread(
     begun = range(0, max(records, 1), RECORDS)
     spans = [slice(first, min(first + RECORDS, records)) for first in begun]
     for number, written in enumerate(room.each(write, spans)):
-        Path(written).rename(draft / f"part-{number:05d}{parquet_parts.SUFFIX}")
+        Path(written).rename(draft / f"part-{number:05d}{PARQUET}")
 
 
 def _write_part(
@@ -130,5 +131,5 @@ def _write_part(
 ) -> str:
     frame = pl.DataFrame([column.block(rows) for column in columns])
     path = new_file(folder)
-    files.write(frame, path, parquet_parts.SUFFIX, metadata=metadata)
+    files.write(frame, path, PARQUET, metadata=metadata)
     return str(path)

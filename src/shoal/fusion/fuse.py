@@ -60,7 +60,7 @@ def fuse(
     with tempfile.TemporaryDirectory(prefix="shoal-fuse-") as folder:
         paths = {name: str(Path(folder) / f"{name}.parquet") for name in frames}
         for name, frame in frames.items():
-            files.write(frame, Path(paths[name]), ".parquet")
+            files.write(frame, Path(paths[name]))
         output = str(Path(folder) / "fused.parquet")
         messages = None if transcript is None else Path(transcript)
         certificate = fuse_file(

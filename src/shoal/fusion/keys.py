@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.connectors import files
+from shoal.connectors.location import Location
 from shoal.connectors.party.tls import Identity, certificate_findings, key_finding, make_keys
 from shoal.errors import InputError
 from shoal.policy.agreement import Agreement
@@ -77,7 +78,7 @@ class Keys:
 
 def check_output(agreement: Agreement, output: str) -> None:
     """Raises InputError where the release can't be written, or would overwrite what is read."""
-    files.format_of(output)
+    _ = Location(output).kind  # raises where no format has that suffix
     outputs = output, f"{output}.certificate.json"
     for name in outputs:
         files.check_writable(name)

@@ -12,11 +12,11 @@ from shoal.auditor.description import described
 from shoal.auditor.measure import measure
 from shoal.auditor.verdict import release_warnings
 from shoal.connectors import files
+from shoal.connectors.location import Location
 from shoal.connectors.outputs import describe_file, remove_stale_signature
 from shoal.data.certificate import Certificate
 from shoal.data.people import KNOWN
 from shoal.data.progress import Progress, no_progress
-from shoal.data.table import Table
 from shoal.errors import InputError, LostPartyError, PromiseError
 from shoal.fusion.columns import PartyInput
 from shoal.fusion.fuse import die_with_starter, say_recoverable
@@ -96,7 +96,7 @@ def _input_of(agreement: Agreement, name: str) -> PartyInput | None:
     if party.table is None:
         return None
     categorical = {*party.attributes, agreement.model.label.attribute}
-    table = Table(files.read(str(agreement.base / party.table), categorical).frame)
+    table = files.read(str(agreement.base / party.table), categorical).table
     return PartyInput.read(agreement, name, table)
 
 
@@ -111,15 +111,14 @@ def write_release(
     The table is audited from the bytes that were written. Raises PromiseError where it breaks a
     promise.
     """
-    kind = files.format_of(output)
-    policy = agreement.policy
+    policy, place = agreement.policy, Location(output)
+    kind = place.kind
     with files.atomic_write(output) as draft:
         progress("writing the release")
-        files.write(fused.published, draft, kind, compressed=output.endswith(".gz"))
+        files.write(fused.published, draft, kind, place.is_packed)
         written = files.read_as(draft, kind, policy.audited_columns)
-        released = Table(written.frame)
-        problem = bound_release(released, policy)
-        certificate, release, figures = measure(released, problem, None, progress)
+        problem = bound_release(written.table, policy)
+        certificate, release, figures = measure(written.table, problem, None, progress)
         # no owner's table names a person twice
         certificate = certificate.extended(people=KNOWN, warnings=[])
         certificate = certificate.warned(*release_warnings(certificate, release.withheld, problem))
@@ -132,7 +131,7 @@ def write_release(
             fusion=fused.statistics
             | {"qids": groups_by_qid(agreement, certificate), "learned": learned(agreement)},
         )
-        certificate = described(certificate, released, figures, problem, None)
+        certificate = described(certificate, written.table, figures, problem, None)
         broken = [promise for promise in certificate["promises"] if not promise["holds"]]
         if broken:
             raise PromiseError(

@@ -80,7 +80,7 @@ class Terms:
             return self
         table: Values = {name: Counter() for name in names}
         for part in parts_of(ledger, releases[-1]):
-            frame = files.read_as(ledger.folder(part) / DATA, ".csv").frame
+            frame = files.read_as(ledger.folder(part) / DATA).frame
             own = values_of(frame, Identities.read(ledger.step_of(part)), self.policy)
             table = joined(table, own)
         return replace(self, policy=replace(self.policy, earlier=table))

@@ -264,9 +264,9 @@ def write_and_audit(
     """
     ledger, policy = terms.ledger, terms.policy
     progress("writing the release")
-    files.write(planned.frame, folder / DATA, ".csv")
+    files.write(planned.frame, folder / DATA)
     progress("reading the release back")
-    written = files.read_as(folder / DATA, ".csv", policy.audited_columns)
+    written = files.read_as(folder / DATA, categorical=policy.audited_columns)
     last = ledger.last_step()
     number = last.releases + 1
     made: dict[str, Any] = {

@@ -19,7 +19,7 @@ from shoal.auditor.ledger.terms import check_policy, check_same, policy_files
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
-from shoal.connectors.database.address import SQLITE, TableAddress, is_address, parse
+from shoal.connectors.database.address import SQLITE, TableAddress, parse
 from shoal.connectors.database.release_tables import ListedRelease, ReleaseRows
 from shoal.connectors.frames import Frame, FrameT, like
 from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
@@ -31,6 +31,7 @@ from shoal.connectors.ledger.private import (
     write_known,
     write_originals,
 )
+from shoal.connectors.location import Location
 from shoal.connectors.outputs import check_not_read
 from shoal.data.certificate import Certificate
 from shoal.data.person_names import without_nobody
@@ -113,7 +114,7 @@ def republish(
     )
     if done.release is None or done.repeated:
         return cast(Republication[FrameT], done)
-    written = files.read_as(Ledger(Path(ledger)).folder(done.release) / DATA, ".csv").frame
+    written = files.read_as(Ledger(Path(ledger)).folder(done.release) / DATA).frame
     return cast(Republication[FrameT], replace(done, data=like(frame, written)))
 
 
@@ -164,7 +165,7 @@ def republish_file(
                 caught_up=caught_up,
             )
         terms = terms.beside_the_table()
-        remarks = (*source.remarks, *input_warnings(Table(source.frame), terms.policy))
+        remarks = (*source.remarks, *input_warnings(source.table, terms.policy))
         planned, waiting = plan(source.frame, terms, progress)
         certificate, records = None, ledger.last_step().records
         with ledger.draft() as draft:
@@ -229,7 +230,7 @@ def increment_of(frame: Frame, policy: Policy) -> files.SourceFile:
     text = as_text(records).write_csv()
     digest = hashlib.sha256(text.encode()).hexdigest()
     records, remarks = without_nobody(records, policy.model.missing_values)
-    return files.SourceFile(original_frame(records, policy), digest, remarks=remarks)
+    return files.SourceFile(Table(original_frame(records, policy)), digest, remarks=remarks)
 
 
 def check_increment(source: files.SourceFile, policy: Policy) -> None:
@@ -300,14 +301,14 @@ def check_table(output: str | None, ledger: Ledger, increment: str | files.Sourc
     """Raises InputError where releases can't go there; looks at no database yet."""
     if output is None:
         return
-    if not is_address(output):
+    place = Location(output)
+    if not place.is_table:
         raise InputError(
             f"output '{output}': a ledger has its own folder; -o names a table in a database that"
             " takes its releases, too"
         )
-    address = parse(output)
-    if address.kind == SQLITE:
-        check_outside(ledger.path, address.location)
+    if place.address.kind == SQLITE:
+        check_outside(ledger.path, place.address.location)
     if isinstance(increment, str):
         check_not_read(output, increment, [])
 
@@ -378,7 +379,7 @@ class LedgerTable:
 
         folder: of the release. The block appends it to the ledger.
         """
-        frame = files.read_as(folder / DATA, ".csv").frame
+        frame = files.read_as(folder / DATA).frame
         rows = ReleaseRows(frame, (folder / CERTIFICATE).read_bytes().decode())
         with release_tables.putting(self.address, self.last, rows) as line:
             yield
@@ -398,7 +399,7 @@ class LedgerTable:
     def _require_same_columns(self, releases: Sequence[int]) -> None:
         """Of a ledger that gets a table: else the table would stay behind at some release."""
         names = {
-            frozenset(files.read_as(self.ledger.folder(number) / DATA, ".csv").frame.columns)
+            frozenset(files.read_as(self.ledger.folder(number) / DATA).frame.columns)
             for number in releases
         }
         if len(names) > 1:

@@ -26,6 +26,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.ledger_view import CARRIED, LOCKSTEP, TOGETHER, Panel
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
+from shoal.data.table import Table
 from shoal.data.uncompiled import always
 from shoal.errors import InputError, ShoalError
 from shoal.ledgers.increment import INSERT, Terms, tokens_of
@@ -142,7 +143,7 @@ def _warm_up(source: SourceFile, policy: Policy, folder: Path) -> None:
     )
     with always(compiled=True), suppress(ShoalError):
         for turn, frame in enumerate((some, others)):
-            republish_file(SourceFile(frame, f"{turn}"), policy, folder, allow_leaks=True)
+            republish_file(SourceFile(Table(frame), f"{turn}"), policy, folder, allow_leaks=True)
 
 
 def _prospect(

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from shoal.connectors import files
 from shoal.connectors.dialect import Reading
-from shoal.connectors.files import FORMATS
+from shoal.connectors.location import FORMATS
 from shoal.data import notebook
 from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.diagnostics import values_without_leaf

@@ -137,7 +137,7 @@ class Policy:
         """
         reading = reading_beside(self.model.read)
         return {
-            name: Table(files.read(str(self.base / name), self.quasi, reading=reading).frame)
+            name: files.read(str(self.base / name), self.quasi, reading=reading).table
             for name in self.population_names
         }
 
@@ -150,7 +150,7 @@ class Policy:
     def reference_table(self) -> Table | None:
         if self.reference is None:
             return None
-        return Table(files.read(self.reference, reading=reading_beside(self.model.read)).frame)
+        return files.read(self.reference, reading=reading_beside(self.model.read)).table
 
     def with_reference(self, path: str | None) -> Policy:
         """The policy with another reference, if one is given; path: from here."""

@@ -13,9 +13,8 @@ from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote
 
-from shoal.connectors.database.address import is_address
 from shoal.connectors.files import atomic_write
-from shoal.connectors.folder_manifest import is_folder
+from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate
 from shoal.data.numbers import number_text
 from shoal.errors import InputError
@@ -35,9 +34,10 @@ def kinds_of(text: str | None) -> list[str]:
 
 def check_kinds(kinds: Sequence[str], output_path: str) -> None:
     """Raises InputError, before any work is done, where a release can't be described so."""
-    if kinds and output_path == "-":
+    place = Location(output_path)
+    if kinds and place.is_standard:
         raise InputError("--metadata and -o -: there is no file to describe; write to one")
-    if kinds and (is_address(output_path) or is_folder(output_path)):
+    if kinds and (place.is_table or place.is_folder):
         raise InputError(
             "--metadata: describes a file, not a folder or a table in a database; leave it out, or"
             " write to a file"
@@ -57,7 +57,7 @@ def outdated_metadata(output_path: str, kinds: Sequence[str]) -> list[str]:
     return [
         f"metadata '{path}': describes an earlier release; delete it, or write it again"
         for path in others
-        if output_path != "-" and not is_address(output_path) and Path(path).is_file()
+        if Location(output_path).is_path and Path(path).is_file()
     ]
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import polars as pl
 
 from shoal.connectors import files
+from shoal.connectors.location import Location
 from shoal.errors import InputError
 
 
@@ -55,31 +56,26 @@ def write_sample(name: str, n: int, seed: int, output: str) -> list[str]:
     if (
         hasattr(generator, "generate_parts")
         and not Path(output).suffix
-        and output != files.STANDARD
+        and not Location(output).is_standard
     ):
         Path(output).mkdir(parents=True, exist_ok=True)  # a folder for all of its tables
         output = str(Path(output) / f"{name}.csv")
-    kind = files.format_of(output)
-    with files.atomic_write(output) as draft:
-        files.write(generator.generate(n, seed), draft, kind, compressed=output.endswith(".gz"))
-    if output == files.STANDARD:
+    files.write_table(generator.generate(n, seed), output)
+    if Location(output).is_standard:
         return ["standard output"]
     stem = Path(output).name.split(".")[0]
     written = [output, _unless_there(Path(output).parent / f"{stem}.policy.yaml", generator.POLICY)]
     if hasattr(generator, "generate_parts"):
-        written += _write_parts(generator, n, seed, Path(output), stem, kind)
+        written += _write_parts(generator, n, seed, Path(output), stem)
     return written
 
 
-def _write_parts(
-    generator: ModuleType, n: int, seed: int, output: Path, stem: str, kind: str
-) -> list[str]:
+def _write_parts(generator: ModuleType, n: int, seed: int, output: Path, stem: str) -> list[str]:
     """The people as several owners hold them: a table each, and their agreement."""
     tables = {}
     for owner, frame in generator.generate_parts(n, seed).items():
         tables[owner] = f"{stem}.{owner}{output.name.removeprefix(stem)}"
-        with files.atomic_write(str(output.parent / tables[owner])) as draft:
-            files.write(frame, draft, kind, compressed=output.name.endswith(".gz"))
+        files.write_table(frame, output.parent / tables[owner])
     agreement = _unless_there(output.parent / f"{stem}.parties.yaml", generator.parties(tables))
     return [*(str(output.parent / table) for table in tables.values()), agreement]
 

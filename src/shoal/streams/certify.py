@@ -173,7 +173,7 @@ def whole_stream(
     """
     progress("reading what was published")
     written = files.read_as(published, form, core.policy.audited_columns)
-    table = Table(written.frame)
+    table = written.table
     released = written.frame
     if people is not None and core.schema.subject is not None:
         behind = pl.Series(core.schema.subject.name, np.fromfile(people, dtype=np.int64))
@@ -223,7 +223,7 @@ def output_of(
     options: StreamOptions, published: Path, digest: str | None, render: Render
 ) -> dict[str, Any]:
     """The certificate's `output`: the file; of a topic or standard output its hash."""
-    if not options.to_file and not options.to_table:
+    if not options.place.is_path and not options.place.is_table:
         return {"sha256": digest}
     return describe_file(published, options.sink, digest, render)
 

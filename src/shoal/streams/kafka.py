@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.connectors.feeds import ANY_FIELDS, names_of_json, rows_of_json
+from shoal.connectors.location import TOPIC
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.errors import CheckpointError, InputError, MissingExtraError, PartyError
 
-SCHEME = "kafka://"
 _NAME = re.compile(r"kafka://(?P<servers>[^/]+)/(?P<topic>[A-Za-z0-9._-]+)$")
 PATIENCE = 0.2
 """Seconds without a message after which what has come is worked on."""
@@ -50,11 +50,7 @@ class Topic:
         return cls(found["servers"], found["topic"])
 
     def __str__(self) -> str:
-        return f"{SCHEME}{self.servers}/{self.name}"
-
-
-def is_topic(text: str) -> bool:
-    return text.startswith(SCHEME)
+        return f"{TOPIC}{self.servers}/{self.name}"
 
 
 def client() -> Any:

@@ -7,14 +7,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from shoal.connectors import files
-from shoal.connectors.database.address import is_address
 from shoal.connectors.feeds import RECORD_LINES
-from shoal.connectors.outputs import certificate_path, refuse_table
+from shoal.connectors.location import JSON_LINES, Format, Location
 from shoal.data.regular_files import require_name
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
-from shoal.streams import kafka
 from shoal.streams.kafka_group import PARTITIONERS
 
 ON_BAD = ("dead-letter", "stop")
@@ -44,29 +41,18 @@ class StreamOptions:
         """The file that lists records which were set aside."""
         if self.dead_letters is None and self.checkpoint is not None and self.by_transactions:
             return self.checkpoint / "dead-letters.jsonl"
-        beside = "stream" if self.to_standard_output else self.sink.rstrip("/")
+        beside = "stream" if self.place.is_standard else self.sink.rstrip("/")
         return Path(self.dead_letters or f"{beside}.dead-letters.jsonl")
 
     @property
-    def to_topic(self) -> bool:
-        return kafka.is_topic(self.sink)
-
-    @property
-    def to_table(self) -> bool:
-        return is_address(self.sink)
+    def place(self) -> Location:
+        """Where rows go."""
+        return Location(self.sink)
 
     @property
     def by_transactions(self) -> bool:
         """Whether the sink takes each step whole, and knows which it has."""
-        return self.to_topic or self.to_table
-
-    @property
-    def to_standard_output(self) -> bool:
-        return self.sink == files.STANDARD
-
-    @property
-    def to_file(self) -> bool:
-        return not self.by_transactions and not self.to_standard_output
+        return self.place.is_topic or self.place.is_table
 
     @property
     def outputs(self) -> list[Path]:
@@ -74,10 +60,10 @@ class StreamOptions:
         return _paths_of(self.sink, self.trace, self.dead_letters)
 
     @property
-    def format(self) -> str:
-        """The suffix that names the form in which rows are written."""
-        form = ".jsonl" if self.by_transactions else files.format_of(self.sink)
-        if form == files.XLSX:
+    def format(self) -> Format:
+        """The format in which rows are written."""
+        form = Format(JSON_LINES) if self.by_transactions else self.place.kind
+        if form.is_workbook:
             raise InputError(
                 f"output '{self.sink}': a workbook does not grow; name a .csv, or another format"
             )
@@ -86,13 +72,13 @@ class StreamOptions:
     @property
     def certificate_path(self) -> str:
         """Beside the sink; in the checkpoint where that is a topic."""
-        if self.to_topic and self.checkpoint is not None:
+        if self.place.is_topic and self.checkpoint is not None:
             return str(self.checkpoint / "certificate.json")
-        return certificate_path(self.sink)
+        return self.place.certificate
 
     def check(self) -> None:
         """Raises InputError with everything that can't be done."""
-        refuse_table(self.source)
+        _refuse_table(self.source)
         require_name(self.source)
         require_name(self.sink)
         written = self.outputs
@@ -108,7 +94,7 @@ class StreamOptions:
         read = _paths_of(self.source, self.reference)
         findings = []
         if self.by_transactions and self.checkpoint is None:
-            what = "topic" if self.to_topic else "table"
+            what = "topic" if self.place.is_topic else "table"
             findings.append(
                 f"output '{self.sink}': rows in a {what} can't be taken back; give --checkpoint,"
                 " so that each is sent once"
@@ -117,7 +103,7 @@ class StreamOptions:
             findings.append(
                 "outputs: a file is named twice, or is also read; give each a file of its own"
             )
-        if self.to_standard_output and self.checkpoint is not None:
+        if self.place.is_standard and self.checkpoint is not None:
             findings.append(
                 "output '-': standard output can't be resumed; write to a file, or leave out"
                 " --checkpoint"
@@ -138,6 +124,16 @@ class StreamOptions:
         return findings
 
 
+def _refuse_table(source: str) -> None:
+    """Raises InputError where a stream would read a table in a database."""
+    place = Location(source)
+    if place.is_table:
+        raise InputError(
+            f"source '{place.address.shown}': a stream reads files and topics; publish a table with"
+            " 'shoal publish'"
+        )
+
+
 _UNWRITABLE = "can't be written; name a file in a folder that exists and is writable"
 
 
@@ -146,14 +142,7 @@ def _is_writable(path: Path) -> bool:
 
 
 def _paths_of(*names: str | None) -> list[Path]:
-    return [
-        Path(name).resolve()
-        for name in names
-        if name is not None
-        and name != files.STANDARD
-        and not kafka.is_topic(name)
-        and not is_address(name)
-    ]
+    return [Path(name).resolve() for name in names if name is not None and Location(name).is_path]
 
 
 # What an engine can do with a stream.
@@ -164,7 +153,7 @@ MOST_SHARDS = 4096
 
 def require_fit(options: StreamOptions, policy: Policy) -> None:
     """Raises InputError with everything that an engine can't do with a stream."""
-    refuse_table(options.source)
+    _refuse_table(options.source)
     policy.require_answers()
     policy.check_files("stream")
     policy.build_method("stream")
@@ -180,13 +169,12 @@ def require_fit(options: StreamOptions, policy: Policy) -> None:
 def _unfit_folders(options: StreamOptions) -> list[str]:
     source, sink = Path(options.source), Path(options.sink)
     findings = []
-    if kafka.is_topic(options.source) or options.source == files.STANDARD or not source.is_dir():
+    if not (Location(options.source).is_path and source.is_dir()):
         findings.append(
             f"source '{options.source}': is not a folder; an engine reads a stream from the files"
             " of a folder, which all workers see"
         )
-    is_other = kafka.is_topic(options.sink) or is_address(options.sink)
-    if is_other or not (options.sink.endswith("/") or sink.is_dir()) or sink.suffix:
+    if options.by_transactions or not (options.sink.endswith("/") or sink.is_dir()) or sink.suffix:
         findings.append(
             f"output '{options.sink}': is not a folder; an engine writes a stream into one: end"
             " its name with '/', and without a file's suffix"

@@ -19,7 +19,6 @@ from typing import Any
 
 import polars as pl
 
-from shoal.connectors.database.address import parse
 from shoal.connectors.dialect import default_dialect
 from shoal.data.schema import Role, Schema
 from shoal.errors import CheckpointError, PromiseError
@@ -37,16 +36,16 @@ class RowFormat:
     """Rows as bytes that can follow one another, and back."""
 
     def __init__(self, options: StreamOptions, schema: Schema) -> None:
-        self._suffix = options.format
-        self._compresses = options.sink.endswith(".gz")
-        self._separator = default_dialect(self._suffix).delimiter
+        self._kind = options.format
+        self._compresses = options.place.is_packed
+        self._separator = default_dialect(self._kind).delimiter
         self._schema = schema
-        self.in_parts = self._suffix in (".parquet", ".arrow")
+        self.in_parts = self._kind.is_columnar
         """Whether rows are collected in files of their own and joined at the end."""
 
     @property
     def has_header(self) -> bool:
-        return not self.in_parts and self._suffix != ".jsonl"
+        return not self._kind.is_typed
 
     def header(self) -> bytes:
         """The names of the published columns."""
@@ -58,7 +57,7 @@ class RowFormat:
         buffer = io.BytesIO()
         if self.in_parts:
             frame.write_parquet(buffer)
-        elif self._suffix == ".jsonl":
+        elif self._kind.is_json:
             frame.write_ndjson(buffer)
         else:
             frame.write_csv(buffer, include_header=header, separator=self._separator)
@@ -72,7 +71,7 @@ class RowFormat:
             content = gzip.decompress(content)
         if self.in_parts:
             return pl.read_parquet(io.BytesIO(content))
-        if self._suffix == ".jsonl":
+        if self._kind.is_json:
             return pl.read_ndjson(io.BytesIO(content))
         # few distinct cells: text is held once per value, and counted by it
         schema = {
@@ -102,7 +101,7 @@ class RowFormat:
         parts = sorted(folder.glob("*.parquet")) if folder.exists() else []
         rows = pl.scan_parquet(parts) if parts else nothing.lazy()
         try:
-            if self._suffix == ".parquet":
+            if self._kind.is_parquet:
                 rows.sink_parquet(draft)
             else:
                 rows.sink_ipc(draft)
@@ -122,7 +121,7 @@ class Outputs:
         paths = self._paths(lists_people=schema.subject is not None and not is_shared)
         self.by_name = {name: Output(path, name in PRIVATE) for name, path in paths.items()}
         self._sink: Sink | None = None  # where rows go, if not to a file that grows
-        if options.to_standard_output:
+        if options.place.is_standard:
             self._sink = StandardOutput()
         elif self.format.in_parts:
             self._sink = PartsSink(paths["sink"], checkpoint)
@@ -151,10 +150,10 @@ class Outputs:
         """Opens the topic or table that rows go to, if they go to one. step: the last that was
         committed.
         """
-        if self._options.to_topic:
+        if self._options.place.is_topic:
             self._sink = kafka.TopicSink(self._options.sink, identity, step)
-        if self._options.to_table:
-            self._sink = TableSink(parse(self._options.sink), self._published, identity, step)
+        if self._options.place.is_table:
+            self._sink = TableSink(self._options.place.address, self._published, identity, step)
 
     def certify(self, certificate: str) -> None:
         """Puts the certificate beside the table that rows go to."""

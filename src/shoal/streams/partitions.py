@@ -75,7 +75,7 @@ def stream_partitions(
 def _require_fit(options: StreamOptions, policy: Policy, partitions: int) -> None:
     """Raises InputError with everything that a source of several partitions can't have."""
     findings = []
-    if not options.to_topic:
+    if not options.place.is_topic:
         findings.append(
             f"source '{options.source}': has {partitions} partitions, each a stream of its own;"
             " publish into a topic with as many partitions (-o kafka://...), with --checkpoint"

@@ -22,6 +22,7 @@ import numpy as np
 
 from shoal.connectors import engines, files
 from shoal.connectors.feeds import feed_of
+from shoal.connectors.location import Location
 from shoal.connectors.outputs import (
     remove_stale_signature,
     remove_uncommitted_certificate,
@@ -71,10 +72,11 @@ def stream_file(
     with ExitStack() as stack:
         stack.enter_context(os_errors_as_input_errors("stream", _remedy(options)))
         stack.enter_context(sole_writer(options.outputs))
-        if kafka.is_topic(options.source) and kafka.partitions_of_topic(options.source) > 1:
+        is_topic = Location(options.source).is_topic
+        if is_topic and kafka.partitions_of_topic(options.source) > 1:
             return stream_partitions(options, policy, progress=progress, clock=clock)
         feed: Source
-        if kafka.is_topic(options.source):
+        if is_topic:
             feed = kafka.TopicFeed(options.source, options.follow, policy.fields)
         else:
             feed = feed_of(options.source, options.follow, options.record_lines, policy.fields)
@@ -125,7 +127,7 @@ def _one_time_run(
         run = Run(options, policy, feed, Checkpoint(folder, durable=False), clock)
         for name in ("sink", "trace"):
             output = run.outputs.by_name.get(name)
-            if output is None or output.path.parent == folder or options.to_standard_output:
+            if output is None or output.path.parent == folder or options.place.is_standard:
                 continue
             draft = files.atomic_write(str(output.path), output.is_private)
             output.path = stack.enter_context(draft)
@@ -137,7 +139,7 @@ def _require_columns(options: StreamOptions, checkpoint: Checkpoint, names: list
     state = checkpoint.load()
     if state is None or state.get("columns") in (None, names):
         return
-    from_pipe = options.source == files.STANDARD
+    from_pipe = Location(options.source).is_standard
     again = "feed it again from its beginning" if from_pipe else "give the same source"
     raise CheckpointError(
         f"source '{options.source}': does not begin with the columns that the checkpoint was made"
@@ -229,7 +231,7 @@ class Run(Publishing):
                 self.outputs.format.join_parts(
                     self.outputs["sink"].path, self.core.nothing, self._joined
                 )
-            can_be_read = self._options.to_file or self._options.to_table
+            can_be_read = self._options.place.is_path or self._options.place.is_table
             is_whole = self._options.whole and can_be_read and self.counters.published
             certificate = self._measured(progress) if is_whole else self.so_far()
             if self._options.checkpoint is None:
@@ -247,17 +249,17 @@ class Run(Publishing):
             return
         self._restore(state)
         self._input = state["place"].get("sha256")
-        if not self._options.to_topic:
+        if not self._options.place.is_topic:
             self.outputs.put_segment(self._step, state)
-            if self._options.to_file and not self._published.exists():
+            if self._options.place.is_path and not self._published.exists():
                 return
         self._certify(self.so_far())
 
     def _certify(self, certificate: Certificate) -> None:
         """Writes the certificate beside the sink."""
-        if self._options.to_table:
+        if self._options.place.is_table:
             self.outputs.certify(certificate.to_json())
-        elif not self._options.to_standard_output:
+        elif not self._options.place.is_standard:
             path = self._options.certificate_path
             write_certificate(certificate, path)
             remove_stale_signature(path)
@@ -270,15 +272,15 @@ class Run(Publishing):
         """What an audit of the whole published file finds, people counted."""
         people = self.outputs["people"].path if "people" in self.outputs else None
         form = self._options.format
-        published = self._options.sink if self._options.to_table else self._published
+        published = self._options.sink if self._options.place.is_table else self._published
         measured, digest = whole_stream(self.core, published, form, people, progress)
         return self._certificate(self._read_and_written(digest), measured)
 
     def so_far(self) -> Certificate:
         """What was measured release by release."""
-        is_file = not self._options.to_standard_output and self._published.is_file()
+        is_file = not self._options.place.is_standard and self._published.is_file()
         digest = files.file_sha256(self._published) if is_file else None
-        if self._options.to_table:
+        if self._options.place.is_table:
             digest = files.read(self._options.sink).sha256
         return self._certificate(self._read_and_written(digest))
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.connectors.location import PARQUET
 from shoal.errors import CheckpointError
 from shoal.policy.policy import Policy
 from shoal.streams.certify import StreamCounters
@@ -29,8 +30,6 @@ from shoal.streams.shard_files import NAMED, ShardFeed, Share, Split, digest
 
 PURPOSE = 4
 """Distinguishes the seeds of shards from what else is drawn from a policy's seed."""
-
-FORM = ".parquet"
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ class ShardRun(Publishing):
             raise _unseen(options.checkpoint)
         self._shared = SharedCheckpoint(folder, options.durable)
         own = replace(
-            options, sink=f"rows{FORM}", checkpoint=folder, dead_letters=None, shards=None
+            options, sink=f"rows{PARQUET}", checkpoint=folder, dead_letters=None, shards=None
         )
         own_policy = shard_policy(policy, task.shard)
         super().__init__(own, own_policy, feed, self._shared, time.monotonic)
@@ -188,7 +187,7 @@ class ShardRun(Publishing):
         if not records:
             return None
         digest = hashlib.sha256(content).hexdigest()
-        path = self._shared.folder / f"rows-{self._step}-{digest[:SHOWN]}{FORM}"
+        path = self._shared.folder / f"rows-{self._step}-{digest[:SHOWN]}{PARQUET}"
         draft = path.with_suffix(f".{secrets.token_hex(8)}.tmp")
         self._shared.write(draft, content)
         os.replace(draft, path)

@@ -22,8 +22,8 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.feeds import feed_of
-from shoal.connectors.files import format_of, umask
-from shoal.connectors.folder_manifest import MANIFEST
+from shoal.connectors.files import umask
+from shoal.connectors.location import MANIFEST, Location
 from shoal.connectors.outputs import remove_stale_signature
 from shoal.connectors.sweeping import draft_beside
 from shoal.data.person_names import names_of
@@ -139,7 +139,7 @@ def new_files(folder: str, taken: Mapping[str, int], most: int) -> tuple[list[Ne
             " them back, and give new records in new files"
         )
     fresh = sorted((one for one in files if one.name not in taken), key=lambda one: one.name)
-    kinds = {format_of(one.path) for one in fresh}
+    kinds = {Location(one.path).kind for one in fresh}
     if len(kinds) > 1:
         raise InputError(
             f"source '{folder}': holds files of {len(kinds)} formats ({', '.join(sorted(kinds))});"

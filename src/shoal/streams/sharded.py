@@ -24,6 +24,7 @@ import numpy as np
 
 from shoal.connectors import files
 from shoal.connectors.engines import Engine
+from shoal.connectors.location import PARQUET
 from shoal.connectors.outputs import describe_file, sole_writer
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
@@ -44,7 +45,6 @@ from shoal.streams.core import StreamCore
 from shoal.streams.options import StreamOptions, require_fit
 from shoal.streams.publishing import fixed_by, hash_of
 from shoal.streams.shard import (
-    FORM,
     Advance,
     Committed,
     Rows,
@@ -281,8 +281,8 @@ class ShardedRun:
     def _no_rows(self) -> Rows:
         """A file in shard 0: a release of no row still names its columns."""
         folder = self._checkpoint.folder
-        path = shard_folder(folder, 0) / f"rows-{self._state.batch + 1}{FORM}"
-        files.write(self._core.nothing, path, FORM)
+        path = shard_folder(folder, 0) / f"rows-{self._state.batch + 1}{PARQUET}"
+        files.write(self._core.nothing, path)
         below = str(path.relative_to(folder))
         return Rows(below, 0, path.stat().st_size, files.file_sha256(path))
 
@@ -339,7 +339,9 @@ class ShardedRun:
         state, output = self._state, self._output.path
         entries = sorted(state.files, key=lambda entry: str(entry["name"]))
         # a folder of one format is described as a file of it
-        sink = describe_file(output, f"{output}{FORM}", digest(entries), self._core.schema.render)
+        sink = describe_file(
+            output, f"{output}{PARQUET}", digest(entries), self._core.schema.render
+        )
         read_and_written = {
             "input": {"sha256": state.source_digest if state.closed else None},
             "output": {**sink, "files": entries},

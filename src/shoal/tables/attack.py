@@ -17,7 +17,8 @@ from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_of, unmea
 from shoal.auditor.audit import AuditResult, write_certificate
 from shoal.connectors import files
 from shoal.connectors.frames import Frame
-from shoal.connectors.outputs import certificate_beside, certificate_path
+from shoal.connectors.location import Location
+from shoal.connectors.outputs import certificate_beside
 from shoal.connectors.traces import read_trace
 from shoal.data.attack_scene import Recoding
 from shoal.data.certificate import Certificate
@@ -138,7 +139,7 @@ def with_stated_method(policy: Policy, released_path: str) -> Policy:
     if beside is None:
         return policy
     try:
-        certificate = Certificate.parsed(beside, certificate_path(released_path))
+        certificate = Certificate.parsed(beside, Location(released_path).certificate)
         method = _method_of(certificate, files.table_sha256(released_path))
         if method is None:
             return policy

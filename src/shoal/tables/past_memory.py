@@ -17,11 +17,10 @@ import polars as pl
 
 from shoal.auditor.description import described, file_metadata
 from shoal.auditor.in_parts import measure_in_parts
-from shoal.auditor.verdict import require_kept, require_together_kept
-from shoal.connectors import files
+from shoal.auditor.verdict import require_kept
 from shoal.connectors.coded_files import write_blocks
-from shoal.connectors.dialect import DELIMITED, UTF8
-from shoal.connectors.folder_manifest import is_folder
+from shoal.connectors.dialect import UTF8
+from shoal.connectors.location import Format, Location
 from shoal.connectors.release_drafts import FileDraft, FolderDraft, release_draft
 from shoal.connectors.spread_files import write_spread
 from shoal.data import cores
@@ -52,9 +51,8 @@ from shoal.data.truth import Truth
 from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
-from shoal.policy.binding.coded_files import read_original_coded, read_written_coded
 from shoal.policy.binding.columns import input_warnings
-from shoal.policy.binding.files import output_dialect, written_frame
+from shoal.policy.binding.files import output_dialect, read_draft, read_original, written_frame
 from shoal.policy.binding.past_memory import floor, require_memory
 from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.policy import Policy
@@ -85,14 +83,15 @@ class CodedTarget:
 def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) -> Certificate:
     """Publishes a file past memory; the certificate of what was written."""
     _require_writable(target.path, room)
-    kind, progress = files.format_of(target.path), target.progress
-    if kind not in (*DELIMITED, ".parquet"):
+    kind, progress = Location(target.path).kind, target.progress
+    if not (kind.is_delimited or kind.is_parquet):
         raise needs_whole(f"'{target.path}': files of the format {kind[1:]} are written")
-    source = read_original_coded(path, policy, room)
+    source = read_original(path, policy, room)
+    assert isinstance(source.table, CodedTable)
     dialect = output_dialect(policy, path, source.dialect, target.path)
     if dialect.encoding != UTF8:
         raise needs_whole(f"'{target.path}': text in {dialect.encoding} is written")
-    draft = prepare_coded(source.table, policy, progress, files.is_typed(kind))
+    draft = prepare_coded(source.table, policy, progress, kind.is_typed)
     remarks = input_warnings(source.table, policy)
     with release_draft(target.path, target.replace) as place:
         assert isinstance(place, FileDraft | FolderDraft)
@@ -102,14 +101,14 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
         if isinstance(room, SharedRoom):
             write_spread(columns, draft.records, place.path, metadata, room)
         else:
-            is_packed = target.path.endswith(".gz")
             frames = block_frames(columns, draft.records)
-            write_blocks(frames, place.path, kind, is_packed, dialect, metadata)
+            write_blocks(frames, place.path, kind, place.name.is_packed, dialect, metadata)
             del frames
         del columns
         draft.columns.clear()  # classes and cells are not needed to read what was written
         progress("reading the release back")
-        back = read_written_coded(place.path, kind, policy, dialect, room)
+        back = read_draft(place, policy, dialect, room=room)
+        assert isinstance(back.table, CodedTable)
         measured = measure_in_parts(back.table, draft.problem, draft.truth, progress)
         certificate = measured.certificate.extended(
             verb="publish",
@@ -129,12 +128,10 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
                 back.sha256, draft.problem.schema.render, dialect, draft.problem.notation
             ),
         )
-        formulas = formula_sentences_of(back.table) if kind in DELIMITED else ()
+        formulas = formula_sentences_of(back.table) if kind.is_delimited else ()
         of_formulas = [ReleaseWarning(FORMULA_CELLS, sentence) for sentence in formulas]
         certificate = certificate.warned(*remarks, *of_formulas)
-        require_kept(certificate, WITHHELD)
-        if target.require_together:
-            require_together_kept(certificate, WITHHELD)
+        require_kept(certificate, WITHHELD, target.require_together)
         save_trace(draft.truth, target.trace)
         place.certify(certificate.to_json())
     return certificate
@@ -142,12 +139,13 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
 
 def _require_writable(path: str, room: Room) -> None:
     """Raises InputError where a release past memory can't go to this place."""
-    if isinstance(room, SharedRoom) and not is_folder(path):
+    is_folder = Location(path).is_folder
+    if isinstance(room, SharedRoom) and not is_folder:
         raise InputError(
             f"engine: '{path}' is one file, and tasks write one each; end its name with / for a"
             " folder of Parquet files, or leave out --engine"
         )
-    if is_folder(path) and not isinstance(room, SharedRoom):
+    if is_folder and not isinstance(room, SharedRoom):
         raise needs_whole("a folder is written")
 
 
@@ -383,7 +381,7 @@ def _hides(bound: BoundTable, starred: int, records: int) -> bool:
     return True
 
 
-def _written(columns: list[ShownColumn], policy: Policy, kind: str) -> list[ShownColumn]:
+def _written(columns: list[ShownColumn], policy: Policy, kind: Format) -> list[ShownColumn]:
     """The columns as they are written in files of a kind."""
     found = []
     for column in columns:

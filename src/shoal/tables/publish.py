@@ -18,10 +18,10 @@ from shoal.attacks.run.request import NO_ATTACK, Asked, AttackRequest, asked_att
 from shoal.auditor.description import described, file_metadata
 from shoal.auditor.measure import measure, measure_two_tables
 from shoal.auditor.publication import Publication
-from shoal.auditor.verdict import require_kept, require_together_kept
+from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
-from shoal.connectors.dialect import DELIMITED
 from shoal.connectors.frames import Frame, FrameT, like, ordered_categories, table_of
+from shoal.connectors.location import Format, Location
 from shoal.connectors.outputs import check_not_read, described_second, second_output
 from shoal.connectors.release_drafts import check_output, release_draft, second_draft
 from shoal.data import cores
@@ -38,7 +38,7 @@ from shoal.policy.binding.columns import input_warnings
 from shoal.policy.binding.files import (
     original_table,
     output_dialect,
-    published_frame,
+    published_table,
     read_draft,
     read_original,
     table_given,
@@ -95,14 +95,12 @@ def publication(
     if draft.sensitive is not None:
         sensitive = written_frame(draft.sensitive, policy, None)
         both = joined(released, sensitive, policy.hidden)
-    published, contradicted = published_frame(both, policy)
-    certificate, release = _measured(Table(published), draft, progress, started)
+    published, contradicted = published_table(Table(both), policy)
+    certificate, release = _measured(published, draft, progress, started)
     if attack.attacks:
-        certificate = attack_draft(certificate, Table(published), release, draft, attack, progress)
+        certificate = attack_draft(certificate, published, release, draft, attack, progress)
     certificate = with_contradicted(certificate, contradicted).warned(*remarks)
-    require_kept(certificate, WITHHELD)
-    if request.require_together:
-        require_together_kept(certificate, WITHHELD)
+    require_kept(certificate, WITHHELD, request.require_together)
     _save_plan(draft.plan, request.plan)
     outcome = Outcome(certificate, release, draft)
     second = None if sensitive is None else like(frame, sensitive)
@@ -176,7 +174,7 @@ def publish_file(
     if policy.is_in_two_tables:
         second = second_output(output_path, input_path, policy.files)
     known = _existing(plan, policy, explain)
-    kind = files.format_of(output_path)
+    kind = Location(output_path).kind
     progress("reading the table")
     room = room_for(input_path, beside=output_path)
     if room is not None:
@@ -188,10 +186,10 @@ def publish_file(
         return Outcome(publish_coded(input_path, policy, target, room), None, None)
     guard, request = _guarded(others, policy, request, progress)
     source = read_original(input_path, policy)
-    table, digest, source_remarks = Table(source.frame), source.sha256, source.remarks
+    table, digest, source_remarks = source.table, source.sha256, source.remarks
     dialect = output_dialect(policy, input_path, source.dialect, output_path)
     del source
-    draft = prepare(table, policy, progress, known, explain, files.is_typed(kind), guard)
+    draft = prepare(table, policy, progress, known, explain, kind.is_typed, guard)
     remarks = [*source_remarks, *input_warnings(table, policy)]
     del table  # the quasi-identifiers' cells are no longer needed
     with ExitStack() as outputs:
@@ -207,11 +205,12 @@ def publish_file(
                     about = file_metadata(frame.columns, draft.problem)
                 draft_file.write(released, dialect, about)
         progress("reading the release back")
-        written = read_draft(place, kind, policy, dialect, beside_it)
-        published = Table(written.frame)
-        certificate, release = _measured(published, draft, progress, started)
+        written = read_draft(place, policy, dialect, beside_it)
+        certificate, release = _measured(written.table, draft, progress, started)
         if request.attacks:
-            certificate = attack_draft(certificate, published, release, draft, request, progress)
+            certificate = attack_draft(
+                certificate, written.table, release, draft, request, progress
+            )
         notation, render = draft.problem.notation, draft.problem.schema.render
         certificate = (
             with_contradicted(certificate, written.contradicted)
@@ -222,12 +221,10 @@ def publish_file(
             )
             .warned(
                 *remarks,
-                *_formulas(draft.frame if second is None else published.frame, policy, kind),
+                *_formulas(draft.frame if second is None else written.frame, policy, kind),
             )
         )
-        require_kept(certificate, WITHHELD)
-        if require_together:
-            require_together_kept(certificate, WITHHELD)
+        require_kept(certificate, WITHHELD, require_together)
         _save_plan(draft.plan, plan)
         save_trace(draft.truth, trace)
         place.certify(certificate.to_json())
@@ -245,9 +242,9 @@ def _guarded(
     return guard_of(others, policy, request, progress)
 
 
-def _formulas(frame: pl.DataFrame, policy: Policy, kind: str) -> list[ReleaseWarning]:
+def _formulas(frame: pl.DataFrame, policy: Policy, kind: Format) -> list[ReleaseWarning]:
     """A warning for each column of delimited text that a spreadsheet would compute."""
-    if kind not in DELIMITED or policy.model.write.formulas != "keep":
+    if not kind.is_delimited or policy.model.write.formulas != "keep":
         return []
     return [ReleaseWarning(FORMULA_CELLS, sentence) for sentence in formula_sentences(frame)]
 

@@ -20,7 +20,7 @@ from shoal.advise.estimate import machine_memory
 from shoal.auditor.findings import of_cells
 from shoal.connectors import delimited, files, workbooks
 from shoal.connectors.coded_files import read_sampled
-from shoal.connectors.dialect import DELIMITED
+from shoal.connectors.location import Location
 from shoal.connectors.traces import traced_rows
 from shoal.data.findings import AttributeFinding
 from shoal.data.hierarchies.hierarchy import Hierarchy
@@ -107,12 +107,12 @@ class Looks:
         answer: Answer = {"sheets": [], "lines": [], "read": read, "columns": []}
         try:
             reading = reading_of(read_options(read))
-            kind = files.format_to_read(table)
-            if kind == files.XLSX:
+            kind = Location(table).kind_to_read
+            if kind.is_workbook:
                 answer["sheets"], answer["lines"] = workbooks.first_rows(table, reading, LINES)
                 if not reading.sheet and len(answer["sheets"]) > 1:
                     read = answer["read"] = {**read, "sheet": answer["sheets"][0]}
-            elif kind in DELIMITED and not is_packed(table):
+            elif kind.is_delimited and not is_packed(table):
                 answer["lines"] = [[line] for line in delimited.first_lines(table, reading, LINES)]
             if memory_of(table) > (free_memory() or 0) / 2:
                 return answer  # opening it says so

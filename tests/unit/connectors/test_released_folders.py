@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 
 import shoal as library
-from shoal.connectors import files, folder_draft
-from shoal.connectors.folder_draft import write_parts
+from shoal.connectors import files, release_drafts
+from shoal.connectors.release_drafts import write_parts
 from shoal.errors import InputError
 
 DRAFT = """
@@ -35,7 +35,7 @@ def publish(shoal, *more: str, output: str = "out/") -> int:
 def test_a_folder_holds_what_a_file_would_and_its_manifest_names_every_part(
     workplace, shoal, monkeypatch
 ):
-    monkeypatch.setattr(folder_draft, "RECORDS", 250)
+    monkeypatch.setattr(release_drafts, "RECORDS", 250)
     assert publish(shoal) == publish(shoal, output="one.parquet") == 0
     names = [f"part-{number:05d}.parquet" for number in range(3)]
     assert sorted(path.name for path in Path("out").iterdir()) == ["_shoal.json", *names]
@@ -143,7 +143,7 @@ def test_a_release_gives_way_only_when_asked_and_nothing_else_ever_does(workplac
 def test_a_folder_is_kept_where_the_system_can_not_exchange_two(workplace, shoal, monkeypatch):
     assert publish(shoal) == 0
     before = {path.name: path.read_bytes() for path in Path("out").iterdir()}
-    monkeypatch.setattr(folder_draft.ctypes, "CDLL", lambda *_, **__: object())
+    monkeypatch.setattr(release_drafts.ctypes, "CDLL", lambda *_, **__: object())
     refused = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out", "--replace")
     assert (refused.status, "exchange folders" in refused.err) == (2, True)
     assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == before

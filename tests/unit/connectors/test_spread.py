@@ -23,9 +23,9 @@ import pytest
 
 from shoal.auditor import in_parts
 from shoal.auditor.audit import audit_file
-from shoal.connectors import engines, folder_draft, spread_files
+from shoal.connectors import engines, release_drafts, spread_files
 from shoal.connectors.engines import Engine
-from shoal.connectors.folder_manifest import MANIFEST
+from shoal.connectors.location import MANIFEST
 from shoal.data import shared_room
 from shoal.data.shared_room import SharedRoom, run_task
 from shoal.errors import InputError, MissingExtraError
@@ -66,7 +66,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few records are a large table."""
     monkeypatch.setattr(rounded_cut, "LISTED", 0)
     monkeypatch.setattr(spread_files, "RECORDS", 700)
-    monkeypatch.setattr(folder_draft, "RECORDS", 700)
+    monkeypatch.setattr(release_drafts, "RECORDS", 700)
     monkeypatch.setattr(shared_room, "LARGE", 500)
     monkeypatch.setattr(in_parts, "RECORD_BYTES", 400_000)
 

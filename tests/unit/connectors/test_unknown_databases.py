@@ -7,7 +7,8 @@ import time
 import pytest
 
 from shoal.connectors.database.address import parse
-from shoal.connectors.files import check_writable, format_of
+from shoal.connectors.files import check_writable
+from shoal.connectors.location import Location
 from shoal.errors import InputError
 
 
@@ -38,7 +39,7 @@ def test_a_table_in_an_unknown_database_is_refused_without_its_password(shoal):
 )
 def test_a_file_named_like_a_database_is_answered_with_the_address_of_a_table_in_it(name, address):
     with pytest.raises(InputError) as refused:
-        format_of(name)
+        _ = Location(name).kind
 
     assert str(refused.value) == (
         f"file '{name}': is named like a database; name a table in it, such as '{address}'"

@@ -29,7 +29,7 @@ from shoal.auditor.verify import verify
 from shoal.cli.main import app
 from shoal.connectors import engines
 from shoal.connectors.engines import Engine
-from shoal.connectors.folder_manifest import MANIFEST
+from shoal.connectors.location import MANIFEST
 from shoal.data.certificate import Certificate
 from shoal.errors import CheckpointError, InputError, PromiseError
 from shoal.policy.policy import Policy

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 import shoal as library
-from shoal.connectors.outputs import certificate_path
+from shoal.connectors.location import Location
 from shoal.policy import registry
 
 TABLE_METHODS = [m.name for m in registry.methods().values() if m.partitions]
@@ -107,9 +107,7 @@ def test_every_format_in_and_out(workplace, shoal, sample_table, suffix):
     from shoal.connectors import files
 
     name = f"table{suffix}"
-    files.write(
-        sample_table, workplace / name, files.format_of(name), compressed=suffix.endswith(".gz")
-    )
+    files.write_table(sample_table, workplace / name)
     result = shoal("publish", name, "-p", "policy.yaml", "-o", f"out{suffix}", "--json")
     assert result.status == 0, result.err
     assert json.loads(result.out) == json.loads(
@@ -174,7 +172,7 @@ def test_the_verdict_stands_on_standard_error_where_the_release_takes_standard_o
 
 def test_certificate_holds_what_the_contract_names(sample_table, sample_policy, workplace, shoal):
     shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv")
-    certificate = json.loads((workplace / certificate_path("out.csv")).read_text())
+    certificate = json.loads((workplace / Location("out.csv").certificate).read_text())
     assert certificate["schema"] == "shoal.certificate/2"
     assert certificate["verb"] == "publish"
     assert set(certificate) >= set(

@@ -9,9 +9,10 @@ import polars as pl
 
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
-from shoal.connectors.database.address import is_address, parse
+from shoal.connectors.database.address import parse
 from shoal.connectors.database.release_tables import TableState, state_of
 from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
+from shoal.connectors.location import Location
 from shoal.errors import InputError, LedgerError
 
 
@@ -30,8 +31,9 @@ def verify_ledger(path: str | Path, *, noted: str | None = None) -> tuple[int, s
             "--noted: is not the hash of a release; give the 64 digits that 'shoal republish'"
             " printed"
         )
-    if is_address(path):
-        address = parse(str(path))
+    place = Location(path)
+    if place.is_table:
+        address = place.address
         state = state_of(address)
         if not (state.is_there and state.releases):
             raise InputError(f"{address.where}: holds no releases of a ledger; check its name")
@@ -54,16 +56,14 @@ def verify_ledger(path: str | Path, *, noted: str | None = None) -> tuple[int, s
 
 def unmarked(path: str | Path) -> list[str]:
     """A last step without its mark, in a line; else nothing. No damage, but perhaps a trace."""
-    if is_address(path):
-        return []
-    return Ledger.at(path).unmarked()
+    return [] if Location(path).is_table else Ledger.at(path).unmarked()
 
 
 def check_outside(path: str | Path, *outputs: str | Path | None) -> None:
     """Raises InputError where an output would lie in a ledger, which holds nothing else."""
     ledger = Ledger(Path(path))
     for output in outputs:
-        if output is None or output == files.STANDARD:
+        if output is None or Location(output).is_standard:
             continue
         target = Path(output).resolve()
         if {ledger.path.resolve(), ledger.private} & {target, *target.parents}:
@@ -85,9 +85,7 @@ def export_table(path: str | Path, output: str, release: int | None = None) -> t
     """Writes the whole published table as of a release; its records, and the release."""
     check_outside(path, output)
     table, number = _verified_table(path, release)
-    kind = files.format_of(output)
-    with files.atomic_write(output) as draft:
-        files.write(table, draft, kind, compressed=output.endswith(".gz"))
+    files.write_table(table, output)
     return table.height, number
 
 
@@ -115,9 +113,7 @@ def parts_of(ledger: Ledger, number: int) -> list[int]:
 
 def table_as_of(ledger: Ledger, number: int) -> pl.DataFrame:
     """All published rows as of a release, as text."""
-    parts = [
-        files.read_as(ledger.folder(part) / DATA, ".csv").frame for part in parts_of(ledger, number)
-    ]
+    parts = [files.read_as(ledger.folder(part) / DATA).frame for part in parts_of(ledger, number)]
     return pl.concat([part.select(parts[0].columns) for part in parts])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TypeAlias
@@ -13,7 +13,6 @@ import polars as pl
 
 from shoal.connectors import files
 from shoal.connectors.dialect import (
-    DELIMITED,
     UTF8,
     Dialect,
     Reading,
@@ -23,9 +22,9 @@ from shoal.connectors.dialect import (
     reading_as_stated,
 )
 from shoal.connectors.files import SourceFile
-from shoal.connectors.folder_manifest import check_released
 from shoal.connectors.frames import Frame, table_of
-from shoal.connectors.outputs import certificate_path
+from shoal.connectors.location import Format, Location
+from shoal.connectors.parquet_parts import check_released
 from shoal.connectors.release_drafts import ReleaseDraft
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
@@ -33,6 +32,8 @@ from shoal.data.formulas import escaped, formula_sentences, unescaped
 from shoal.data.numbers import MOST_EXACT
 from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress
+from shoal.data.room import Room
+from shoal.data.shared_room import SharedRoom
 from shoal.data.table import Table, as_text
 from shoal.data.two_tables import sensitive_path
 from shoal.data.unpacking import unpacked
@@ -45,6 +46,7 @@ from shoal.policy.binding.notation import (
     with_derived,
     without_derived,
 )
+from shoal.policy.binding.past_memory import read_past_memory, require_people
 from shoal.policy.binding.people import frame_with_person
 from shoal.policy.loading import reading_beside, reading_of
 from shoal.policy.model import ReadOptions
@@ -54,15 +56,24 @@ from shoal.privacy.two_tables import joined
 _UTF8_WITH_MARK = "utf-8-sig"
 
 
-def read_original(path: str, policy: Policy, *, allow_empty: bool = False) -> files.SourceFile:
-    """The table that a policy is for, numbers with points and dates in ISO; raises InputError."""
+def read_original(
+    path: str, policy: Policy, room: Room | None = None, *, allow_empty: bool = False
+) -> SourceFile:
+    """The table that a policy is for, numbers with points and dates in ISO; raises InputError.
+
+    room: where it goes piece by piece, if it does not fit into memory.
+    """
+    if room is not None:
+        source = read_past_memory(path, policy, reading_of(policy.model.read), room)
+        require_people(source.table, policy)
+        return source
     reading = _reading(policy)
     source = files.read(path, _categorical(policy), allow_empty=allow_empty, reading=reading)
     frame, remarks = without_nobody(source.frame, policy.model.missing_values)
     if not frame.height and not allow_empty:
         raise InputError(f"file '{path}': holds no records, only empty rows; give it some")
-    frame = original_frame(frame, policy)
-    return replace(source, frame=frame, remarks=(*source.remarks, *remarks))
+    table = Table(original_frame(frame, policy))
+    return replace(source, table=table, remarks=(*source.remarks, *remarks))
 
 
 def _reading(policy: Policy) -> Reading:
@@ -85,8 +96,7 @@ def read_beside(path: str, policy: Policy, what: str) -> Table:
     Numbers with points and dates in ISO. what: its name in findings.
     """
     reading = reading_beside(policy.model.read)
-    table = Table(files.read(path, _categorical(policy), reading=reading).frame)
-    return table_beside(table, policy, what)
+    return table_beside(files.read(path, _categorical(policy), reading=reading).table, policy, what)
 
 
 def table_beside(table: Table, policy: Policy, what: str) -> Table:
@@ -120,50 +130,42 @@ def _same_or(table: Table, frame: pl.DataFrame) -> Table:
     return table if frame is table.frame else Table(frame)
 
 
-@dataclass(frozen=True)
-class ReleasedFile:
-    """A release that was read.
+def read_released(path: str, policy: Policy, room: Room | None = None) -> SourceFile:
+    """A release of a policy without its derived columns, numbers with points and dates in ISO.
 
-    frame: its columns without the derived ones, numbers with points and dates in ISO. names: all
-    columns of the file. contradicted: records whose derived numbers their cells contradict, None
-    where the policy asks for none. dialect: of delimited text. second: hash of the second table.
+    It is read as its certificate says that it is written, else as `write` or `read` say. Raises
+    InputError.
     """
-
-    frame: pl.DataFrame
-    sha256: str
-    names: list[str]
-    contradicted: int | None = None
-    dialect: Dialect | None = None
-    second: str | None = None
-
-
-def read_released(path: str, policy: Policy) -> ReleasedFile:
-    """A release of a policy, written as its certificate says, else as `write` or `read` say.
-
-    Raises InputError.
-    """
-    return _released(read_as_written(path, policy), policy)
+    return _released(read_as_written(path, policy, room), policy)
 
 
 def read_as_written(
-    path: str, policy: Policy, *, allow_empty: bool = False, stated: Reading | None = None
-) -> files.SourceFile:
+    path: str,
+    policy: Policy,
+    room: Room | None = None,
+    *,
+    allow_empty: bool = False,
+    stated: Reading | None = None,
+) -> SourceFile:
     """A release as it stands in its file, without the escapes of formulas.
 
     stated: how its certificate says that it is written; by default, the certificate beside it.
     """
-    check_released(path)
     reading = reading_of(policy.model.read, policy.model.write)
-    if policy.is_made_of_columns:
-        asked = policy.model.read  # of a release of any maker
-        reading = replace(reading, sheet=asked.sheet, header=asked.header)
-    if stated is None:
+    if room is None:
+        check_released(path)
+        if policy.is_made_of_columns:
+            asked = policy.model.read  # of a release of any maker
+            reading = replace(reading, sheet=asked.sheet, header=asked.header)
+    if stated is None and not isinstance(room, SharedRoom):
         stated = certified_reading(path, reading)
     reading = as_stated(reading, stated)
+    if room is not None:
+        return read_past_memory(path, policy, reading, room)
 
-    def read(name: str) -> files.SourceFile:
+    def read(name: str) -> SourceFile:
         source = files.read(name, _categorical(policy), allow_empty=allow_empty, reading=reading)
-        return _unescaped(source, policy, files.format_of(name))
+        return _unescaped(source, policy, Location(name).kind)
 
     return read_both(path, policy.hidden, read) if policy.is_in_two_tables else read(path)
 
@@ -177,19 +179,21 @@ def as_stated(reading: Reading, stated: Reading | Dialect | None) -> Reading:
 
 def read_draft(
     draft: ReleaseDraft,
-    kind: str,
     policy: Policy,
     dialect: Dialect,
     second: ReleaseDraft | None = None,
-) -> ReleasedFile:
+    room: Room | None = None,
+) -> SourceFile:
     """A release that was just written in a dialect and is not published yet.
 
     second: of two tables, the other.
     """
     reading = as_stated(reading_of(policy.model.read, policy.model.write), dialect)
+    if room is not None:
+        return read_past_memory(draft.path, policy, reading, room, draft.name.kind)
 
-    def read(draft: ReleaseDraft) -> files.SourceFile:
-        return _unescaped(draft.read(_categorical(policy), reading), policy, kind)
+    def read(draft: ReleaseDraft) -> SourceFile:
+        return _unescaped(draft.read(_categorical(policy), reading), policy, draft.name.kind)
 
     source = read(draft)
     if second is not None:
@@ -197,16 +201,15 @@ def read_draft(
     return _released(source, policy)
 
 
-def _released(source: files.SourceFile, policy: Policy) -> ReleasedFile:
-    frame, contradicted = published_frame(source.frame, policy)
-    names = source.frame.columns
-    return ReleasedFile(frame, source.sha256, names, contradicted, source.dialect, source.second)
+def _released(source: SourceFile, policy: Policy) -> SourceFile:
+    table, contradicted = published_table(source.table, policy)
+    return replace(source, table=table, contradicted=contradicted)
 
 
-def _unescaped(source: files.SourceFile, policy: Policy, kind: str) -> files.SourceFile:
+def _unescaped(source: SourceFile, policy: Policy, kind: Format) -> SourceFile:
     """What was written, where the policy has formulas escaped."""
-    escapes = policy.model.write.formulas == "escape" and kind in DELIMITED
-    return replace(source, frame=unescaped(source.frame)) if escapes else source
+    escapes = policy.model.write.formulas == "escape" and kind.is_delimited
+    return replace(source, table=Table(unescaped(source.frame))) if escapes else source
 
 
 def _without_formulas(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
@@ -218,31 +221,28 @@ def _without_formulas(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     return escaped(frame) if wanted == "escape" else frame
 
 
-def published_frame(frame: pl.DataFrame, policy: Policy) -> tuple[pl.DataFrame, int | None]:
-    """A release without its derived columns, and how many records its cells contradict."""
-    frame, findings = notation.read_published(frame, policy, _sources(policy))
-    InputError.raise_for(findings)
-    return without_derived(frame_with_person(frame, policy), policy)
-
-
 def published_table(table: Table, policy: Policy) -> tuple[Table, int | None]:
-    """A released table without its derived columns; one of codes alone was read as it is needed."""
+    """A released table without its derived columns, and how many records its cells contradict; one
+    of codes alone was read as it is needed.
+    """
     if isinstance(table, CodedTable):
         return table, None
-    frame, contradicted = published_frame(table.frame, policy)
+    frame, findings = notation.read_published(table.frame, policy, _sources(policy))
+    InputError.raise_for(findings)
+    frame, contradicted = without_derived(frame_with_person(frame, policy), policy)
     return _same_or(table, frame), contradicted
 
 
-def written_frame(frame: pl.DataFrame, policy: Policy, kind: str | None) -> pl.DataFrame:
+def written_frame(frame: pl.DataFrame, policy: Policy, kind: Format | None) -> pl.DataFrame:
     """A release as it is written: derived columns, types, decimal marks and forms of dates.
 
     kind: of the file; None for a frame.
     """
     frame = with_derived(frame, policy)
-    types = policy.model.write.types or ("typed" if kind in files.TYPED else "text")
+    types = policy.model.write.types or ("typed" if kind and kind.is_columnar else "text")
     if types == "typed":
         frame = typed(frame, policy)
-    if kind in DELIMITED:
+    if kind and kind.is_delimited:
         frame = _without_formulas(frame, policy)
     return notation.written(frame, policy, _sources(policy))
 
@@ -259,10 +259,10 @@ def output_dialect(
     found: the input's dialect. What parts the cells is taken over for the same suffix only.
     """
     read, write = policy.model.read, policy.model.write
-    kind = files.format_of(output_path)
+    kind = Location(output_path).kind
     base = default_dialect(kind)
-    if found is not None and kind in DELIMITED:
-        same = files.format_of(input_path) == kind
+    if found is not None and kind.is_delimited:
+        same = Location(input_path).kind == kind
         base = replace(found, delimiter=found.delimiter if same else base.delimiter)
     if read.delimiter is not None:
         base = replace(base, delimiter=read.delimiter)
@@ -356,12 +356,9 @@ def certified_reading(path: str, asked: Reading) -> Reading | None:
     asked: as the policy says. None where there is no certificate, or none that can be read, or it
     is another file's, or the file is not written in the encoding that it names.
     """
-    beside = Path(certificate_path(path))
-    if (
-        path == files.STANDARD
-        or files.format_to_read(path) not in DELIMITED
-        or not beside.is_file()
-    ):
+    place = Location(path)
+    beside = Path(place.certificate)
+    if place.is_standard or not place.kind_to_read.is_delimited or not beside.is_file():
         return None
     try:
         output = Certificate.load(beside).get("output") or {}
@@ -393,26 +390,25 @@ def _content(path: str, asked: Reading) -> bytes:
 # A release of two tables, read as one: each row with its group and a value of the group.
 
 
-def second_of(path: str) -> str:
-    """Where the second table is; raises InputError where there can be none, or is none."""
-    if path == files.STANDARD:
+def with_second(source: SourceFile, second: SourceFile, name: str) -> SourceFile:
+    """Both files as one table, `joined`. name: the sensitive attribute."""
+    table = Table(joined(source.frame, second.frame, name))
+    return replace(source, table=table, second=second.sha256)
+
+
+def read_both(path: str, name: str, read: Callable[[str], SourceFile]) -> SourceFile:
+    """Both files at a path as one table, read by the same function; raises InputError where there
+    can be no second one, or is none.
+    """
+    first = read(path)
+    if Location(path).is_standard:
         raise InputError("file '-': a release of two tables is two files; name the first")
     second = sensitive_path(path)
     if not Path(second).exists():
         raise InputError(
             f"file '{second}': is not there; the release has two tables, keep both in one folder"
         )
-    return second
-
-
-def with_second(source: SourceFile, second: SourceFile, name: str) -> SourceFile:
-    """Both files as one table, `joined`. name: the sensitive attribute."""
-    return replace(source, frame=joined(source.frame, second.frame, name), second=second.sha256)
-
-
-def read_both(path: str, name: str, read: Callable[[str], SourceFile]) -> SourceFile:
-    """Both files at a path as one table, read by the same function."""
-    return with_second(read(path), read(second_of(path)), name)
+    return with_second(first, read(second), name)
 
 
 def released_table(released: Frame | tuple[Frame, Frame], policy: Policy) -> Table:
@@ -449,12 +445,12 @@ def read_undeclared(
         return table_of(source) if policy is None else table_given(source, policy), None
     progress("reading the table")
     file = files.read(str(source), reading=reading_of(read))
-    return Table(file.frame), file.dialect
+    return file.table, file.dialect
 
 
 def read_source(source: Source, policy: Policy, progress: Progress) -> Table:
     """The table as the policy reads it; raises InputError."""
     if isinstance(source, (str, Path)):
         progress("reading the table")
-        return Table(read_original(str(source), policy).frame)
+        return read_original(str(source), policy).table
     return original_table(table_given(source, policy), policy)

@@ -6,17 +6,27 @@ A table that surely fits is done as without a limit. Any other is read as codes,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import ceil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from shoal.connectors import engines, files
-from shoal.connectors.database.address import is_address
+from shoal.connectors import engines
+from shoal.connectors.dialect import Reading
+from shoal.connectors.files import SourceFile
+from shoal.connectors.location import Location
 from shoal.data import room
-from shoal.data.room import Room, needs_whole, size_text
+from shoal.data.person_names import is_nobody
+from shoal.data.room import Room, blocks, needs_whole, size_text
+from shoal.data.shared_room import SharedRoom
+from shoal.data.table import Table
 from shoal.errors import InputError
+from shoal.policy.binding.notation import translated_columns
+from shoal.policy.binding.people import with_person
+from shoal.policy.policy import Policy
 
 BASE = 300_000_000
 """Bytes that a run needs whatever the table: libraries, kernels, a piece being parsed."""
@@ -44,7 +54,7 @@ def room_for(*paths: str | Path | None, beside: str | Path | None = None) -> Roo
     if limit is None:
         return None
     engine = engines.asked()
-    if beside is not None and is_address(str(beside)):
+    if beside is not None and Location(beside).is_table:
         raise needs_whole("a table of a database is written")
     given = [path for path in (beside, *paths) if path is not None]
     return Room(limit) if engine is None else engine.room(given[0])
@@ -63,7 +73,7 @@ def is_past_memory(*paths: str | Path | None) -> int | None:
         _require_spread(tables)
     if limit is None:
         return None
-    if any(is_address(str(path)) for path in tables):
+    if any(Location(path).is_table for path in tables):
         raise needs_whole("a table of a database is read")
     if engine is None and BASE + sum(map(memory_of, tables)) <= limit:
         return None
@@ -79,7 +89,7 @@ def _require_spread(tables: Sequence[str | Path]) -> None:
         f"engine: '{path}' is not made of Parquet files, which tasks read one by one; name a folder"
         " of them, or leave out --engine"
         for path in tables
-        if is_address(str(path)) or not is_readable(path)
+        if Location(path).is_table or not is_readable(path)
     ]
     InputError.raise_for(findings)
 
@@ -94,18 +104,19 @@ def refuse_whole(asked: Mapping[str, Any], *paths: str | Path | None) -> None:
 
 def memory_of(path: str | Path) -> float:
     """What a table takes in memory at its most, by its file."""
-    name = str(path)
-    if name == files.STANDARD or not Path(name).is_file():
+    name = Location(path)
+    if name.is_standard or not Path(name).is_file():
         return float("inf")  # read, or refused, as what can't be known to fit
     size = Path(name).stat().st_size
-    if files.format_of(name) == ".parquet":
+    kind = name.kind
+    if kind.is_parquet:
         try:
             columns = len(pl.read_parquet_schema(name))
             records = pl.scan_parquet(name, glob=False).select(pl.len()).collect().item()
         except pl.exceptions.PolarsError:
             return 0.0  # said by whoever reads it
         return max(IN_MEMORY * columns * CELL_BYTES * records, IN_MEMORY * size)
-    return IN_MEMORY * size * (PACKED if name.lower().endswith((".gz", ".xlsx")) else 1)
+    return IN_MEMORY * size * (PACKED if kind.is_workbook or name.lower().endswith(".gz") else 1)
 
 
 def require_memory(limit: int, needed: float) -> None:
@@ -125,3 +136,63 @@ def is_about_memory(refusal: InputError) -> bool:
 def floor(records: int, quasi: int, k: int, more: int = 0) -> float:
     """The bytes that publishing a table needs. more: of the method, for each record."""
     return BASE + (RECORD_BYTES + more) * records + 4 * quasi * records / max(k, 1)
+
+
+# Tables that do not fit, read as codes under a policy.
+
+
+def require_readable(policy: Policy, names: list[str]) -> None:
+    """Raises InputError with everything that a policy says of files that needs a whole table."""
+    model = policy.model
+    findings = [
+        f"attribute '{name}': its numbers or dates are not written as Shoal reads them"
+        for name in translated_columns(policy, names)
+    ]
+    if model.write.numbers:
+        findings.append("write: numbers adds columns")
+    if model.write.formulas != "keep":
+        findings.append(f"write: formulas {model.write.formulas} looks at every cell")
+    if policy.is_in_two_tables:
+        findings.append("two tables share their groups")
+    if policy.populations:
+        findings.append("a table of the population is compared with every class")
+    whole = "which needs the whole table in memory; leave out --memory"
+    InputError.raise_for([f"memory: {each}, {whole}" for each in findings])
+
+
+def read_past_memory(
+    path: str | Path, policy: Policy, reading: Reading, room: Room, kind: str | None = None
+) -> SourceFile:
+    """A table of a policy, piece by piece or by many processes; raises InputError.
+
+    kind: its format; by default, its name says it.
+    """
+    # few tables are so large, and most of a small publication's time goes into imports
+    if isinstance(room, SharedRoom):
+        from shoal.connectors.spread_files import read_spread
+
+        source = read_spread(path, room)
+    else:
+        from shoal.connectors.coded_files import read_coded
+
+        source = read_coded(path, kind, reading, room)
+    if not source.table.records:
+        raise InputError(f"file '{path}': holds no records; publish a table with at least k people")
+    require_readable(policy, source.table.names)
+    return replace(source, table=with_person(source.table, policy))
+
+
+def require_people(table: Table, policy: Policy) -> None:
+    """Raises InputError where a row has no value, since it is nobody."""
+    columns = []
+    for column in sorted(map(table.column, table.names), key=lambda c: len(c.cells)):
+        nobody = is_nobody(pl.Series(column.cells, dtype=pl.String), policy.model.missing_values)
+        if not nobody.any():
+            return
+        columns.append((nobody, column.codes))
+    for rows in blocks(table.records):
+        if np.logical_and.reduce([nobody[codes[rows]] for nobody, codes in columns]).any():
+            raise InputError(
+                "memory: some rows have no value at all and are nobody; take them out of the data,"
+                " or leave out --memory"
+            )

@@ -1,0 +1,197 @@
+"""Where a table is read or written: what kind of place a name means, and the format there."""
+
+from __future__ import annotations
+
+import glob
+from pathlib import Path
+
+from shoal.connectors.database import address as database
+from shoal.data.regular_files import require_name
+from shoal.errors import InputError
+
+PARQUET, ARROW, JSON_LINES, XLSX = ".parquet", ".arrow", ".jsonl", ".xlsx"
+DELIMITED = (".csv", ".tsv", ".txt", ".tab")
+TYPED = (PARQUET, ARROW)
+PACKED = ".gz"
+FORMATS = (
+    *(suffix + packed for suffix in DELIMITED for packed in ("", PACKED)),
+    *TYPED,
+    JSON_LINES,
+    JSON_LINES + PACKED,
+    XLSX,
+)
+DATABASES = (".db", ".sqlite", ".sqlite3")
+STANDARD = "-"
+TOPIC = "kafka://"
+MANIFEST = "_shoal.json"
+"""The certificate of a released folder, in the folder."""
+CERTIFICATE = ".certificate.json"
+STEPS = PARQUET
+"""Ends the name of a stream's folder, whose files are committed by its checkpoint."""
+
+
+class Format(str):
+    """A format by its suffix, without compression; of a table in a database, its kind."""
+
+    __slots__ = ()
+
+    @property
+    def is_delimited(self) -> bool:
+        """Whether it is delimited text."""
+        return self in DELIMITED
+
+    @property
+    def is_columnar(self) -> bool:
+        """Whether it is Parquet or Arrow."""
+        return self in TYPED
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether it keeps numbers and no value apart from text."""
+        return self.is_columnar or self.is_json
+
+    @property
+    def is_parquet(self) -> bool:
+        return self == PARQUET
+
+    @property
+    def is_json(self) -> bool:
+        """Whether it is JSON lines."""
+        return self == JSON_LINES
+
+    @property
+    def is_workbook(self) -> bool:
+        return self == XLSX
+
+    @property
+    def alike(self) -> tuple[str, ...]:
+        """The formats that differ from it by name alone, itself included."""
+        return DELIMITED if self.is_delimited else (self,)
+
+
+class Location(str):
+    """The name of a place: a file, a folder, several files, a table in a database, a topic, or
+    standard input or output. Nothing is opened to find out which.
+    """
+
+    @property
+    def is_standard(self) -> bool:
+        """Whether it is standard input or output."""
+        return self == STANDARD
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a table in a database."""
+        return database.is_address(self)
+
+    @property
+    def is_topic(self) -> bool:
+        return self.startswith(TOPIC)
+
+    @property
+    def is_path(self) -> bool:
+        """Whether it is a file or a folder."""
+        return not (self.is_standard or self.is_table or self.is_topic)
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether an output is a folder of Parquet files: its name ends with `/`, or it is a
+        release in one already.
+        """
+        if self.is_table:
+            return False
+        require_name(self)
+        return self.endswith("/") or (Path(self) / MANIFEST).is_file()
+
+    @property
+    def is_many(self) -> bool:
+        """Whether an input is a folder, or a pattern and no file of that very name."""
+        if self.is_table:
+            return False
+        return Path(self).is_dir() or (glob.has_magic(self) and not Path(self).exists())
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether what is written there is compressed."""
+        return self.endswith(PACKED)
+
+    @property
+    def address(self) -> database.TableAddress:
+        """The table in a database; raises InputError where the address names none."""
+        return database.parse(self)
+
+    @property
+    def kind(self) -> Format:
+        """The format by suffix, without compression; standard input and output are CSV.
+
+        Raises InputError where no format has that suffix.
+        """
+        if self.is_standard:
+            return Format(".csv")
+        if self.is_table:
+            return Format(f".{self.address.kind}")
+        require_name(self)
+        name = Path(self).name.lower()
+        for suffix in FORMATS:
+            if name.endswith(suffix):
+                return Format(suffix.removesuffix(PACKED))
+        if self.is_many or self.is_folder:
+            return Format(PARQUET)
+        if name.endswith((".xls", ".xlsb", ".xlsm", ".ods")):
+            raise InputError(
+                f"file '{self}': is a spreadsheet of a format that is neither read nor written; use"
+                " .xlsx or .csv"
+            )
+        if name.endswith(DATABASES):
+            raise InputError(
+                f"file '{self}': is named like a database; name a table in it, such as"
+                f" '{database.of_file(self)}'"
+            )
+        raise InputError(f"file '{self}': unknown format; use one of {', '.join(FORMATS)}")
+
+    @property
+    def kind_to_read(self) -> Format:
+        """The format of a table that is read; a file that is not there has none."""
+        if not self.is_table:
+            self.refuse_unknown_scheme("input", "read")
+            scheme, separator, rest = self.partition(":")
+            if separator and scheme.lower() == "sqlite" and not Path(self).exists():
+                raise InputError(
+                    f"file '{self}': is not there; name a table in SQLite with three slashes, such"
+                    f" as '{database.of_file(rest.partition('?')[0])}'"
+                )
+        try:
+            return self.kind
+        except InputError:
+            if self.is_table or Path(self).exists():
+                raise
+            raise InputError(f"file '{self}': is not there; check its name") from None
+
+    def refuse_unknown_scheme(self, what: str, done: str) -> None:
+        """Raises InputError for an address of what is not known here."""
+        scheme, separator, _ = self.partition("://")  # what follows may hold a password
+        if separator:
+            raise InputError(
+                f"{what} '{scheme}://...': is neither a file nor a database that can be {done};"
+                " name a file, or a table in SQLite or PostgreSQL"
+            )
+
+    @property
+    def certificate(self) -> str:
+        """Where the certificate of a release lies: in its database or its folder, else beside the
+        file. Raises InputError where a certificate itself is named.
+        """
+        if self.is_table:
+            return database.certificates_of(self)
+        bare = self.rstrip("/") or self
+        if bare.endswith((CERTIFICATE, f"/{MANIFEST}")):
+            released = bare.removesuffix(CERTIFICATE).removesuffix(MANIFEST)
+            raise InputError(
+                f"file '{bare}': is the certificate of '{released}'; name that instead"
+            )
+        require_name(bare)
+        beside = f"{bare}{CERTIFICATE}"
+        if (Path(self) / MANIFEST).is_file():
+            return f"{bare}/{MANIFEST}"
+        is_new = self.is_folder and not Path(beside).is_file()
+        return f"{bare}/{MANIFEST}" if is_new and Path(bare).suffix != STEPS else beside
