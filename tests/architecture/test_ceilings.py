@@ -19,21 +19,21 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 98_050,
-    "logical lines": 60_150,
-    "modules of more than 3 lines": 421,
-    "lines of imports": 6_720,
+    "lines": 96_600,
+    "logical lines": 59_550,
+    "modules of more than 3 lines": 411,
+    "lines of imports": 6_650,
     "percent of the biggest package": 11,
     "files that name a format or scheme": 30,
-    "parameters annotated with Policy": 311,
-    "dict[str, Any] and dict[str, object]": 468,
-    "functions of 8 or more parameters": 29,
+    "parameters annotated with Policy": 220,
+    "dict[str, Any] and dict[str, object]": 446,
+    "functions of 8 or more parameters": 27,
     "files above 500 lines": 5,
     "docstrings that begin 'The same' or 'As `x`'": 0,
-    "'so many' and 'so much'": 90,
+    "'so many' and 'so much'": 20,
     "files of changes": 20,
-    "words of docs": 88_000,
-    "lines of tests": 68_450,
+    "words of docs": 88_100,
+    "lines of tests": 68_950,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")
