@@ -16,6 +16,7 @@ from shoal.auditor.verify import verify
 from shoal.cli.main import status_of
 from shoal.connectors import files
 from shoal.web.job import COPIES
+from shoal.web.others import Overlap
 from shoal.web.routes_of_release import OWN_NAMES
 from shoal.web.sign_off import context_of
 from web.test_page import draft
@@ -253,6 +254,31 @@ def test_a_watched_ledger_of_the_same_people_has_to_be_accepted_in_words(
     assert "knows people by the same column" not in opened.get("/release").words
     opened.post("/watch", kind="ledger", path="led")
     assert "knows people by the same column" in opened.get("/release").words
+
+
+def test_an_answer_about_a_column_that_was_left_out_since_keeps_nothing_from_leaving(opened):
+    project = opened.server.project
+    opened.edit("k", k="4")
+    draft(opened)
+    opened.get("/release")
+    opened.send("answers", **{f"why-{number}": "needed" for number in range(1, 8)})
+    opened.edit("role", column=str(project.about["columns"].index("age") + 1), role="drop")
+    draft(opened)
+    answered(opened)
+    opened.send("sign-form", name="Ada", decision="accept")
+    opened.send("release-form")
+    opened.until("/release", "✓ Released:")
+    assert context_of(project)["attributes"]["age"]["why"]  # for when it comes back
+
+
+def test_a_draft_beside_an_earlier_release_stays_signed(opened, monkeypatch):
+    draft(opened)
+    place = opened.server.project.folder / "releases" / "2031-01-01"
+    earlier = Overlap("2031-01-01", place, 300, 300, "0" * 64)
+    monkeypatch.setattr("shoal.web.routes_of_release.others_of", lambda *_: [earlier])
+    opened.get("/release")
+    opened.send("sign-form", name="Ada", decision="accept")
+    assert gate(opened)["Signed off"]
 
 
 def test_every_answer_of_a_dossier_has_a_field(opened):

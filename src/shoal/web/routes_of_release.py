@@ -39,8 +39,8 @@ from shoal.web.sign_off import (
     hashes,
     is_accepted,
     is_copy,
-    sign_offs,
     signed,
+    with_sign_offs,
 )
 
 
@@ -112,14 +112,15 @@ def _asked(server: Server, run: Run) -> dict[str, Any]:
 
 
 def _decided(server: Server, run: Run) -> dict[str, Any]:
-    """The answers, and the decisions over them and this draft; none of an earlier draft."""
-    own = sign_offs(decisions(server.project, run))
-    given = context_of(server.project)
+    """What is answered and decided about this draft: its own columns, releases and sign-offs."""
+    given = with_sign_offs(server.project, run)
+    reasons = given.get("attributes") or {}
+    given["attributes"] = {name: reasons[name] for name in published(run) if name in reasons}
     known = [f"releases/{other.name}/data.csv.certificate.json" for other in others_of(server, run)]
     if known:
         named = given.get("other_releases")
         given["other_releases"] = [*known, *(named if isinstance(named, list) else [])]
-    return {**given, "sign_off": own}
+    return given
 
 
 def _require_open(server: Server, run: Run) -> None:
@@ -147,7 +148,7 @@ async def sign(request: Request) -> Response:
     kept = [*signed(run), {**entry, "at": when, "hashes": own}]
     policy_text.write(run.folder / SIGNED, json.dumps(kept, indent=1))
     word = gettext("accepted") if decision == ACCEPT else gettext("refused")
-    text = written(_decided(server, run))
+    text = written(with_sign_offs(server.project, run))
     server.project.edit(
         gettext("draft {number} {word}", number=run.number, word=word), {RELEASE: text}, None
     )

@@ -72,10 +72,12 @@ def _as_one(name: str) -> str:
     return " ".join(name.split()).casefold()
 
 
-def sign_offs(found: list[Context]) -> list[Context]:
-    """Decisions as a context of `shoal dossier` has them."""
+def with_sign_offs(project: Project, run: Run) -> Context:
+    """The answers, and the decisions over them and this draft; none of an earlier draft."""
     kept = ("name", "role", "decision", "comment")
-    return [{**{key: one[key] for key in kept}, "date": one["at"][:10]} for one in found]
+    found = decisions(project, run)
+    own = [{**{key: one[key] for key in kept}, "date": one["at"][:10]} for one in found]
+    return {**context_of(project), "sign_off": own}
 
 
 def is_copy(run: Run, released: Path) -> bool:
