@@ -35,8 +35,9 @@ ROLES = {
     "drop": Role(gettext("Leave out"), "L", gettext("left out")),
 }
 WORDS = {role: shown.words for role, shown in ROLES.items()}
-KEPT = ("type", "domain", "order", "hierarchy", "weight", "render", "round")
-VALUED = ("quasi", "sensitive")
+TYPED = ("type", "domain", "order", "hierarchy", "weight")
+KEPT = {"quasi": (*TYPED, "render", "round"), "sensitive": TYPED, "drop": TYPED}
+"""What a column keeps by its new role; one that is left out may come back."""
 ROWS = "rows"
 APART = "-"
 """What stands between the numbers of columns that name the person together."""
@@ -110,9 +111,7 @@ def with_role(policy: Content, name: str, role: str) -> Content:
         raise InputError("role: choose one of the list")
     attributes = dict(policy.get("attributes") or {})
     settings = dict(attributes.get(name) or {})
-    kept = {key: settings[key] for key in KEPT if key in settings} if role in VALUED else {}
-    if role == "sensitive":
-        kept = {key: value for key, value in kept.items() if key not in ("render", "round")}
+    kept = {key: settings[key] for key in KEPT.get(role, ()) if key in settings}
     if role == "identifier" and "pseudonym" in settings:
         kept["pseudonym"] = settings["pseudonym"]
     if role == "subject":
