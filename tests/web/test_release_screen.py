@@ -197,12 +197,17 @@ def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(o
     full = OSError(28, "No space left on device")
     with monkeypatch.context() as patched:  # what can't be judged together later does not leave
         patched.setattr("shoal.web.server.shutil.copyfile", mock.Mock(side_effect=full))
-        opened.send("release-form")
-        opened.until("/release", "Nothing was released: No space left")
+        opened.send("release-form", copy="data.xlsx")
+        page = opened.until("/release", "Nothing was released: No space left")
+        at_button = page.text.partition('id="release-form"')[2].partition("</form>")[0]
+        assert 'id="not-released" tabindex="-1" data-arrival' in at_button
+        assert 'value="data.xlsx" checked' in at_button
     assert not [*(opened.server.project.folder / "releases").iterdir()]
     opened.get("/release")
-    opened.send("release-form")
-    opened.until("/release", "✓ Released:")
+    page = opened.send("release-form", copy=[])
+    assert re.search("disabled>Releasing …</button>", page.text)
+    page = opened.until("/release", "✓ Released:")
+    assert "<button data-opens>Release it once more</button>" in page.text
     (kept,) = opened.server.released_people().iterdir()
     assert kept.stat().st_mode & 0o777 == 0o600
     opened.edit("k", k="3")

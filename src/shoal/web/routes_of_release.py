@@ -367,6 +367,8 @@ async def release_screen(server: Server) -> Context:
     columns = {c["name"]: c for c in run.certificate.get("columns") or ()}
     copies = (name for name in context["releases"] if is_copy(run, folder / name / "data.csv"))
     released = next(copies, None)
+    job = server.jobs.last("release")
+    tried = job if job and job.asked["run"] == run.name and job.state != "done" else None
     answered = read_context(_decided(server, run)).context
     return {
         **context,
@@ -398,6 +400,8 @@ async def release_screen(server: Server) -> Context:
             if field != "sign_off"  # the gate asks for it
         ],
         "released": released,
+        "tried": tried,
+        "is_releasing": tried is not None and not tried.is_over,
         "files": sorted(p.name for p in (folder / (released or "")).glob("*.*") if p.is_file()),
         "attacks": attacks_of(run),
         "to_accept": to_accept(server, run),
