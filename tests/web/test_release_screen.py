@@ -276,6 +276,19 @@ def test_an_answer_about_a_column_that_was_left_out_since_keeps_nothing_from_lea
     assert context_of(project)["attributes"]["age"]["why"]  # for when it comes back
 
 
+def test_answers_that_are_saved_by_the_same_click_are_signed_with_the_others(opened):
+    draft(opened)
+    before = opened.get("/release")
+    saved = opened.send("answers", purpose="Waiting times")
+    base = re.search(r'name="release_base" value="(\w+)"', saved.text)[1]
+    opened.last = before
+    asked = {"name": "Ada", "decision": "accept"}
+    assert opened.send("sign-form", **asked).status == 422  # changed in another window
+    opened.last = before
+    opened.send("sign-form", **asked, release_base=base)  # as the script sends it on
+    assert gate(opened)["Signed off"]
+
+
 def test_a_draft_beside_an_earlier_release_stays_signed(opened, monkeypatch):
     draft(opened)
     place = opened.server.project.folder / "releases" / "2031-01-01"

@@ -47,8 +47,8 @@ def hashes(project: Project, run: Run) -> Context:
 
 
 def digest(own: Context) -> str:
-    """All hashes in one, which a form carries."""
-    return sha256(json.dumps(own, sort_keys=True))
+    """All hashes in one, which a form carries, but for the answers: it has release.yaml's beside."""
+    return sha256(json.dumps({**own, "answers": None}, sort_keys=True))
 
 
 def decisions(project: Project, run: Run) -> list[Context]:
