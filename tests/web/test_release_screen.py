@@ -237,7 +237,8 @@ def test_grave_findings_keep_the_gate_shut_until_somebody_says_why(opened):
     project = opened.server.project
     accepted = yaml.safe_load((project.folder / "release.yaml").read_text())["accepted"]
     assert accepted
-    opened.send("answers", **{"accept-1": ""})
+    opened.send("answers", **{"accept-1": "ok"})
+    assert "in at least 15 characters" in opened.last.words
     assert "Grave findings accepted in words 1 open" in gate(opened)
 
 

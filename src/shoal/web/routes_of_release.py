@@ -261,7 +261,9 @@ def gate(server: Server, run: Run) -> list[Context]:
     words = given.get("accepted") or {}
     others = others_of(server, run)
     is_safe, beside = _together(run, others) if others else (bool(given.get("other_releases")), "")
-    not_accepted = [point for point in to_accept(server, run) if not words.get(point)]
+    not_accepted = [
+        point for point in to_accept(server, run) if len(words.get(point) or "") < FEWEST_SIGNS
+    ]
     rows = [
         (
             gettext("Every promise holds on the file"),
@@ -405,6 +407,7 @@ async def release_screen(server: Server) -> Context:
         "files": sorted(p.name for p in (folder / (released or "")).glob("*.*") if p.is_file()),
         "attacks": attacks_of(run),
         "to_accept": to_accept(server, run),
+        "fewest": FEWEST_SIGNS,
         "others": others_of(server, run),
         "decisions": signed(run),
         "asked_by": server.project.about.get("asked_by"),
@@ -430,6 +433,8 @@ PLACES = {"attributes": "#why", "purpose": "#who", "review_by": "#who", "other_r
 """Where the form asks for it; all else that the profile asks for stands under #asked."""
 RATINGS = ("replicable", "available", "distinguishing")
 GRADES = ("low", "medium", "high")
+FEWEST_SIGNS = 15
+"""Of the words that accept a grave finding: "ok" says nothing to who reads the dossier."""
 
 
 def further_fields(given: Context) -> list[Context]:
