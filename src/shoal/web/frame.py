@@ -18,6 +18,7 @@ from shoal.data.findings import some_named
 from shoal.data.language import gettext, ngettext
 from shoal.data.person.decision import asks_who
 from shoal.data.printable import printable
+from shoal.data.warnings import GRAVE
 from shoal.reports.pages import translate
 from shoal.web.edits import said_of, subject_of
 from shoal.web.pictures import rows_now
@@ -206,6 +207,9 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
     open_questions = questions(server)
     asked = ngettext("{count} question", "{count} questions", open_questions)
     columns = len(policy.get("attributes") or {})
+    remarks = (checked or {}).get("remarks") or ()
+    grave = sum(remark["severity"] == GRAVE for remark in remarks)
+    found = ngettext("{count} grave finding", "{count} grave findings", grave)
     hierarchies = hierarchy_note(server, checked)
     has_gaps = bool(hierarchies[0]) and not hierarchies[1]
     measured = len(rows_now(server)) if has_table else 0
@@ -223,8 +227,10 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
             if not has_table
             else asked
             if open_questions
+            else found
+            if grave
             else gettext("{columns} columns", columns=columns),
-            has_table and not open_questions,
+            has_table and not open_questions and checked is not None and not grave,
         ),
         ("hierarchies", gettext("Hierarchies"), *hierarchies),
         ("promises", gettext("Promises"), promise_note(policy), not open_questions + has_gaps),
