@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from shoal.data.language import gettext
 from shoal.data.person.decision import asks_who
 from shoal.errors import InputError
+from shoal.policy.proposal.roles import MEAN_NOTHING
 from shoal.web.policy_text import read
 
 Content = dict[str, Any]
@@ -204,6 +205,27 @@ def _value(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content
     return {**policy, "attributes": attributes, "missing_values": left}, gettext(
         "{name}: they are values", name=name
     )
+
+
+def with_missing(policy: Content, texts: Sequence[str], before: Sequence[str]) -> Content:
+    """The policy with these texts for no value, and the questions whether they are answered.
+
+    before: those that were shown when these were named; the others among them are values.
+    """
+    known = [text for text in policy.get("missing_values") or [""] if text not in before]
+    attributes = {name: _answered(own, texts) for name, own in policy["attributes"].items()}
+    missing = list(dict.fromkeys(["", *known, *texts]))
+    return {**policy, "attributes": attributes, "missing_values": missing}
+
+
+def _answered(settings: Content, texts: Sequence[str]) -> Content:
+    ask = settings.get("ask")
+    if not isinstance(ask, Mapping) or asks_who(ask) or not {*ask["values"]} <= {*texts}:
+        return settings
+    asked = MEAN_NOTHING.format(sum(ask["values"].values()))
+    others = str(ask.get("text", "")).removeprefix(asked).removeprefix("; ")
+    kept = {key: value for key, value in settings.items() if key != "ask"}
+    return kept | ({"ask": others} if others else {})
 
 
 # Hierarchies
