@@ -208,7 +208,7 @@ def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(o
     assert re.search("disabled>Releasing …</button>", page.text)
     page = opened.until("/release", "✓ Released:")
     assert "<button data-opens>Release it once more</button>" in page.text
-    assert len(re.findall("/(?:dossier|report)\" target=\"_blank\"", page.text)) >= 2
+    assert len(re.findall('/(?:dossier|report)" target="_blank"', page.text)) >= 2
     (kept,) = opened.server.released_people().iterdir()
     assert kept.stat().st_mode & 0o777 == 0o600
     opened.edit("k", k="3")

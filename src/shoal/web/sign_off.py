@@ -47,7 +47,7 @@ def hashes(project: Project, run: Run) -> Context:
 
 
 def digest(own: Context) -> str:
-    """All hashes in one, which a form carries, but for the answers: it has release.yaml's beside."""
+    """All hashes in one but the answers': the form that carries it carries release.yaml's, too."""
     return sha256(json.dumps({**own, "answers": None}, sort_keys=True))
 
 
