@@ -202,6 +202,7 @@ def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(o
         at_button = page.text.partition('id="release-form"')[2].partition("</form>")[0]
         assert 'id="not-released" tabindex="-1" data-arrival' in at_button
         assert 'value="data.xlsx" checked' in at_button
+        assert "Release nothing was released" in opened.get("/columns").words
     assert not [*(opened.server.project.folder / "releases").iterdir()]
     opened.get("/release")
     page = opened.send("release-form", copy=[])

@@ -23,7 +23,7 @@ from shoal.reports.pages import translate
 from shoal.web.edits import said_of, subject_of
 from shoal.web.pictures import rows_now
 from shoal.web.server import Server
-from shoal.web.work import Refused
+from shoal.web.work import Job, Refused
 
 Context = dict[str, Any]
 SHOWN_CHANGES = 12
@@ -241,7 +241,7 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
             bool(measured),
         ),
         ("result", gettext("Result"), *result_note(server)),
-        ("release", gettext("Release"), "", False),
+        ("release", gettext("Release"), release_note(server), False),
     ]
     looked = ["open", *project.looked_at]  # whoever has opened a table has looked there
     return [
@@ -259,6 +259,18 @@ def result_note(server: Server) -> tuple[str, bool]:
     if server.stale_parts(run):
         return gettext("draft {number}, older policy", number=run.number), False
     return gettext("draft {number} holds", number=run.number), True
+
+
+def release_tried(server: Server) -> Job | None:
+    """The last attempt to release the last draft, which runs or has failed."""
+    job, run = server.jobs.last("release"), server.last_draft()
+    is_own = job is not None and run is not None and job.asked["run"] == run.name
+    return job if job is not None and is_own and job.state != "done" else None
+
+
+def release_note(server: Server) -> str:
+    tried = release_tried(server)
+    return gettext("nothing was released") if tried is not None and tried.is_over else ""
 
 
 # Templates to pages: everything escaped, cells isolated, nothing fetched from elsewhere.

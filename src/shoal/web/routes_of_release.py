@@ -22,7 +22,7 @@ from shoal.errors import InputError
 from shoal.reports.attacks import MUCH, Finding, ranked, rows_of, verdict, worst_first
 from shoal.web import policy_text
 from shoal.web.edits import Form, lines_of, one
-from shoal.web.frame import frame, page, person_answered, shell
+from shoal.web.frame import frame, page, person_answered, release_tried, shell
 from shoal.web.job import COPIES
 from shoal.web.others import PEOPLE, Overlap, overlaps
 from shoal.web.policy_text import sha256, written
@@ -31,6 +31,7 @@ from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
 from shoal.web.sign_off import (
     ACCEPT,
+    FEWEST_SIGNS,
     REJECT,
     SIGNED,
     context_of,
@@ -261,9 +262,7 @@ def gate(server: Server, run: Run) -> list[Context]:
     words = given.get("accepted") or {}
     others = others_of(server, run)
     is_safe, beside = _together(run, others) if others else (bool(given.get("other_releases")), "")
-    not_accepted = [
-        point for point in to_accept(server, run) if len(words.get(point) or "") < FEWEST_SIGNS
-    ]
+    not_accepted = [p for p in to_accept(server, run) if len(words.get(p) or "") < FEWEST_SIGNS]
     rows = [
         (
             gettext("Every promise holds on the file"),
@@ -369,8 +368,6 @@ async def release_screen(server: Server) -> Context:
     columns = {c["name"]: c for c in run.certificate.get("columns") or ()}
     copies = (name for name in context["releases"] if is_copy(run, folder / name / "data.csv"))
     released = next(copies, None)
-    job = server.jobs.last("release")
-    tried = job if job and job.asked["run"] == run.name and job.state != "done" else None
     answered = read_context(_decided(server, run)).context
     return {
         **context,
@@ -402,8 +399,7 @@ async def release_screen(server: Server) -> Context:
             if field != "sign_off"  # the gate asks for it
         ],
         "released": released,
-        "tried": tried,
-        "is_releasing": tried is not None and not tried.is_over,
+        "tried": release_tried(server),
         "files": sorted(p.name for p in (folder / (released or "")).glob("*.*") if p.is_file()),
         "attacks": attacks_of(run),
         "to_accept": to_accept(server, run),
@@ -433,8 +429,6 @@ PLACES = {"attributes": "#why", "purpose": "#who", "review_by": "#who", "other_r
 """Where the form asks for it; all else that the profile asks for stands under #asked."""
 RATINGS = ("replicable", "available", "distinguishing")
 GRADES = ("low", "medium", "high")
-FEWEST_SIGNS = 15
-"""Of the words that accept a grave finding: "ok" says nothing to who reads the dossier."""
 
 
 def further_fields(given: Context) -> list[Context]:

@@ -17,6 +17,8 @@ from shoal.web.project import ASKED, CERTIFICATE, RELEASE, Project, Run
 Context = dict[str, Any]
 SIGNED = "signed.json"
 ACCEPT, REJECT = "accept", "reject"
+FEWEST_SIGNS = 15
+"""Of the words that accept a grave finding: "ok" tells readers of the dossier nothing."""
 TRACE = "trace.jsonl"
 """Whose row is whose in a draft; never part of a release."""
 
