@@ -28,3 +28,15 @@ def test_yes_keeps_the_proposed_reading(visitor, tables):
     policy = visitor.server.project.policy
     assert policy["attributes"]["age"]["type"] == "number"
     assert policy["missing_values"] == ["", "-99"]
+
+
+def test_what_was_named_when_the_table_was_opened_is_not_asked_again(visitor, tables):
+    ages = [str(20 + i % 40) for i in range(108)] + ["k.A."] * 6 + ["NA"] * 6
+    pl.DataFrame({"age": ages, "sex": ["f", "m"] * 60}).write_csv(tables / "odd.csv")
+    page = visitor.post("/table", path="odd.csv", missing="k.A.")
+    assert "stands in 6 cells" not in page.words
+    policy = visitor.server.project.policy
+    assert "ask" not in policy["attributes"]["age"]
+    assert policy["missing_values"] == ["", "NA", "k.A."]
+    visitor.post("/table", path="odd.csv", missing="k.A.")  # "NA" was taken away
+    assert visitor.server.project.policy["missing_values"] == ["", "k.A."]

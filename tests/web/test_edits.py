@@ -42,6 +42,15 @@ def test_a_column_that_is_no_longer_private_takes_its_promise_with_it():
     assert sentence == "disease: private → harmless"
 
 
+def test_a_column_that_was_left_out_comes_back_with_its_type():
+    policy, column = {**POLICY, "attributes": {**POLICY["attributes"]}}, [str(number("charge"))]
+    policy["attributes"]["charge"] = {"role": "quasi", "type": "number", "round": 50}
+    out, _ = edited("role", {"column": column, "role": ["drop"]}, policy, COLUMNS)
+    Policy.from_dict(out)
+    private, _ = edited("role", {"column": column, "role": ["sensitive"]}, out, COLUMNS)
+    assert private["attributes"]["charge"] == {"role": "sensitive", "type": "number"}
+
+
 def test_there_is_one_person_column_at_most():
     content, _ = after("person", person=number("name"))
     assert content["attributes"]["name"] == {"role": "subject"}

@@ -39,6 +39,8 @@ def test_a_wrong_edit_is_said_and_nothing_is_saved(opened):
 def test_a_kept_column_that_is_named_like_people_is_remarked(opened):
     opened.edit("role", column=column(opened, "name"), role="plain")
     opened.until("/columns", "names people or says")
+    page = opened.until("/columns", "Columns 1 grave finding")
+    assert re.search(r'href="/columns"[^>]*class="">', page.text)  # no tick
 
 
 def test_rows_stand_beside_their_own_by_the_trace_and_without_one_beside_nobody(tmp_path):

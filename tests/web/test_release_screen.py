@@ -16,6 +16,7 @@ from shoal.auditor.verify import verify
 from shoal.cli.main import status_of
 from shoal.connectors import files
 from shoal.web.job import COPIES
+from shoal.web.others import Overlap
 from shoal.web.routes_of_release import OWN_NAMES
 from shoal.web.sign_off import context_of
 from web.test_page import draft
@@ -196,12 +197,19 @@ def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(o
     full = OSError(28, "No space left on device")
     with monkeypatch.context() as patched:  # what can't be judged together later does not leave
         patched.setattr("shoal.web.server.shutil.copyfile", mock.Mock(side_effect=full))
-        opened.send("release-form")
-        opened.until("/release", "Nothing was released: No space left")
+        opened.send("release-form", copy="data.xlsx")
+        page = opened.until("/release", "Nothing was released: No space left")
+        at_button = page.text.partition('id="release-form"')[2].partition("</form>")[0]
+        assert 'id="not-released" tabindex="-1" data-arrival' in at_button
+        assert 'value="data.xlsx" checked' in at_button
+        assert "Release nothing was released" in opened.get("/columns").words
     assert not [*(opened.server.project.folder / "releases").iterdir()]
     opened.get("/release")
-    opened.send("release-form")
-    opened.until("/release", "✓ Released:")
+    page = opened.send("release-form", copy=[])
+    assert re.search("disabled>Releasing …</button>", page.text)
+    page = opened.until("/release", "✓ Released:")
+    assert "<button data-opens>Release it once more</button>" in page.text
+    assert len(re.findall('/(?:dossier|report)" target="_blank"', page.text)) >= 2
     (kept,) = opened.server.released_people().iterdir()
     assert kept.stat().st_mode & 0o777 == 0o600
     opened.edit("k", k="3")
@@ -231,7 +239,8 @@ def test_grave_findings_keep_the_gate_shut_until_somebody_says_why(opened):
     project = opened.server.project
     accepted = yaml.safe_load((project.folder / "release.yaml").read_text())["accepted"]
     assert accepted
-    opened.send("answers", **{"accept-1": ""})
+    opened.send("answers", **{"accept-1": "ok"})
+    assert "in at least 15 characters" in opened.last.words
     assert "Grave findings accepted in words 1 open" in gate(opened)
 
 
@@ -253,6 +262,44 @@ def test_a_watched_ledger_of_the_same_people_has_to_be_accepted_in_words(
     assert "knows people by the same column" not in opened.get("/release").words
     opened.post("/watch", kind="ledger", path="led")
     assert "knows people by the same column" in opened.get("/release").words
+
+
+def test_an_answer_about_a_column_that_was_left_out_since_keeps_nothing_from_leaving(opened):
+    project = opened.server.project
+    opened.edit("k", k="4")
+    draft(opened)
+    opened.get("/release")
+    opened.send("answers", **{f"why-{number}": "needed" for number in range(1, 8)})
+    opened.edit("role", column=str(project.about["columns"].index("age") + 1), role="drop")
+    draft(opened)
+    answered(opened)
+    opened.send("sign-form", name="Ada", decision="accept")
+    opened.send("release-form")
+    opened.until("/release", "✓ Released:")
+    assert context_of(project)["attributes"]["age"]["why"]  # for when it comes back
+
+
+def test_answers_that_are_saved_by_the_same_click_are_signed_with_the_others(opened):
+    draft(opened)
+    before = opened.get("/release")
+    saved = opened.send("answers", purpose="Waiting times")
+    base = re.search(r'name="release_base" value="(\w+)"', saved.text)[1]
+    opened.last = before
+    asked = {"name": "Ada", "decision": "accept"}
+    assert opened.send("sign-form", **asked).status == 422  # changed in another window
+    opened.last = before
+    opened.send("sign-form", **asked, release_base=base)  # as the script sends it on
+    assert gate(opened)["Signed off"]
+
+
+def test_a_draft_beside_an_earlier_release_stays_signed(opened, monkeypatch):
+    draft(opened)
+    place = opened.server.project.folder / "releases" / "2031-01-01"
+    earlier = Overlap("2031-01-01", place, 300, 300, "0" * 64)
+    monkeypatch.setattr("shoal.web.routes_of_release.others_of", lambda *_: [earlier])
+    opened.get("/release")
+    opened.send("sign-form", name="Ada", decision="accept")
+    assert gate(opened)["Signed off"]
 
 
 def test_every_answer_of_a_dossier_has_a_field(opened):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from shoal.data.language import gettext
 from shoal.data.person.decision import asks_who
 from shoal.errors import InputError
+from shoal.policy.proposal.roles import MEAN_NOTHING
 from shoal.web.policy_text import read
 
 Content = dict[str, Any]
@@ -35,8 +36,9 @@ ROLES = {
     "drop": Role(gettext("Leave out"), "L", gettext("left out")),
 }
 WORDS = {role: shown.words for role, shown in ROLES.items()}
-KEPT = ("type", "domain", "order", "hierarchy", "weight", "render", "round")
-VALUED = ("quasi", "sensitive")
+TYPED = ("type", "domain", "order", "hierarchy", "weight")
+KEPT = {"quasi": (*TYPED, "render", "round"), "sensitive": TYPED, "drop": TYPED}
+"""What a column keeps by its new role; one that is left out may come back."""
 ROWS = "rows"
 APART = "-"
 """What stands between the numbers of columns that name the person together."""
@@ -110,9 +112,7 @@ def with_role(policy: Content, name: str, role: str) -> Content:
         raise InputError("role: choose one of the list")
     attributes = dict(policy.get("attributes") or {})
     settings = dict(attributes.get(name) or {})
-    kept = {key: settings[key] for key in KEPT if key in settings} if role in VALUED else {}
-    if role == "sensitive":
-        kept = {key: value for key, value in kept.items() if key not in ("render", "round")}
+    kept = {key: settings[key] for key in KEPT.get(role, ()) if key in settings}
     if role == "identifier" and "pseudonym" in settings:
         kept["pseudonym"] = settings["pseudonym"]
     if role == "subject":
@@ -205,6 +205,27 @@ def _value(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content
     return {**policy, "attributes": attributes, "missing_values": left}, gettext(
         "{name}: they are values", name=name
     )
+
+
+def with_missing(policy: Content, texts: Sequence[str], before: Sequence[str]) -> Content:
+    """The policy with these texts for no value, and the questions whether they are answered.
+
+    before: those that were shown when these were named; the others among them are values.
+    """
+    known = [text for text in policy.get("missing_values") or [""] if text not in before]
+    attributes = {name: _answered(own, texts) for name, own in policy["attributes"].items()}
+    missing = list(dict.fromkeys(["", *known, *texts]))
+    return {**policy, "attributes": attributes, "missing_values": missing}
+
+
+def _answered(settings: Content, texts: Sequence[str]) -> Content:
+    ask = settings.get("ask")
+    if not isinstance(ask, Mapping) or asks_who(ask) or not {*ask["values"]} <= {*texts}:
+        return settings
+    asked = MEAN_NOTHING.format(sum(ask["values"].values()))
+    others = str(ask.get("text", "")).removeprefix(asked).removeprefix("; ")
+    kept = {key: value for key, value in settings.items() if key != "ask"}
+    return kept | ({"ask": others} if others else {})
 
 
 # Hierarchies

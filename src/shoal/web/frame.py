@@ -18,11 +18,12 @@ from shoal.data.findings import some_named
 from shoal.data.language import gettext, ngettext
 from shoal.data.person.decision import asks_who
 from shoal.data.printable import printable
+from shoal.data.warnings import GRAVE
 from shoal.reports.pages import translate
 from shoal.web.edits import said_of, subject_of
 from shoal.web.pictures import rows_now
 from shoal.web.server import Server
-from shoal.web.work import Refused
+from shoal.web.work import Job, Refused
 
 Context = dict[str, Any]
 SHOWN_CHANGES = 12
@@ -206,6 +207,9 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
     open_questions = questions(server)
     asked = ngettext("{count} question", "{count} questions", open_questions)
     columns = len(policy.get("attributes") or {})
+    remarks = (checked or {}).get("remarks") or ()
+    grave = sum(remark["severity"] == GRAVE for remark in remarks)
+    found = ngettext("{count} grave finding", "{count} grave findings", grave)
     hierarchies = hierarchy_note(server, checked)
     has_gaps = bool(hierarchies[0]) and not hierarchies[1]
     measured = len(rows_now(server)) if has_table else 0
@@ -223,8 +227,10 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
             if not has_table
             else asked
             if open_questions
+            else found
+            if grave
             else gettext("{columns} columns", columns=columns),
-            has_table and not open_questions,
+            has_table and not open_questions and checked is not None and not grave,
         ),
         ("hierarchies", gettext("Hierarchies"), *hierarchies),
         ("promises", gettext("Promises"), promise_note(policy), not open_questions + has_gaps),
@@ -235,7 +241,7 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
             bool(measured),
         ),
         ("result", gettext("Result"), *result_note(server)),
-        ("release", gettext("Release"), "", False),
+        ("release", gettext("Release"), release_note(server), False),
     ]
     looked = ["open", *project.looked_at]  # whoever has opened a table has looked there
     return [
@@ -253,6 +259,18 @@ def result_note(server: Server) -> tuple[str, bool]:
     if server.stale_parts(run):
         return gettext("draft {number}, older policy", number=run.number), False
     return gettext("draft {number} holds", number=run.number), True
+
+
+def release_tried(server: Server) -> Job | None:
+    """The last attempt to release the last draft, which runs or has failed."""
+    job, run = server.jobs.last("release"), server.last_draft()
+    is_own = job is not None and run is not None and job.asked["run"] == run.name
+    return job if job is not None and is_own and job.state != "done" else None
+
+
+def release_note(server: Server) -> str:
+    tried = release_tried(server)
+    return gettext("nothing was released") if tried is not None and tried.is_over else ""
 
 
 # Templates to pages: everything escaped, cells isolated, nothing fetched from elsewhere.

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from shoal.data.language import gettext
 from shoal.errors import InputError
 from shoal.web import policy_text
-from shoal.web.edits import Form, edited, lines_of, one, subject_of
+from shoal.web.edits import Form, edited, lines_of, one, subject_of, with_missing
 from shoal.web.frame import frame, page
 from shoal.web.policy_text import changed_lines, has_comments, read, touched_lines, written
 from shoal.web.project import POLICY, PROJECT, Stale
@@ -60,13 +60,14 @@ async def table(request: Request) -> Response:
     path = policy_text.within(named, server.project.start)
     if one(form, "look"):
         return await _looked_into(request, form, path)
+    before = server.project.policy.get("missing_values") or []
     try:
         await server.choose_table(path, _read_of(form))
     except Refused as refused:
         return await _looked_into(request, form, path, refused)
     if server.too_large:
         return RedirectResponse("/open", 303)
-    _set_missing(server, form)
+    _set_missing(server, form, before)
     return RedirectResponse("/columns", 303)
 
 
@@ -99,12 +100,11 @@ def _read_of(form: Form) -> dict[str, Any]:
     return found
 
 
-def _set_missing(server: Server, form: Form) -> None:
+def _set_missing(server: Server, form: Form, before: list[str]) -> None:
     """Texts for no value, where somebody named some."""
-    texts = lines_of(form, "missing")
-    policy = server.project.policy
-    if texts and ["", *texts] != policy.get("missing_values"):
-        content = {**policy, "missing_values": ["", *texts]}
+    texts, policy = lines_of(form, "missing"), server.project.policy
+    content = with_missing(policy, texts, before)
+    if texts and content != policy:
         server.project.edit_policy(
             gettext("{texts} texts mean no value", texts=len(texts)), content, None
         )

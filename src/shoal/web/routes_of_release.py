@@ -22,7 +22,7 @@ from shoal.errors import InputError
 from shoal.reports.attacks import MUCH, Finding, ranked, rows_of, verdict, worst_first
 from shoal.web import policy_text
 from shoal.web.edits import Form, lines_of, one
-from shoal.web.frame import frame, page, person_answered, shell
+from shoal.web.frame import frame, page, person_answered, release_tried, shell
 from shoal.web.job import COPIES
 from shoal.web.others import PEOPLE, Overlap, overlaps
 from shoal.web.policy_text import sha256, written
@@ -31,6 +31,7 @@ from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
 from shoal.web.sign_off import (
     ACCEPT,
+    FEWEST_SIGNS,
     REJECT,
     SIGNED,
     context_of,
@@ -39,8 +40,8 @@ from shoal.web.sign_off import (
     hashes,
     is_accepted,
     is_copy,
-    sign_offs,
     signed,
+    with_sign_offs,
 )
 
 
@@ -112,14 +113,15 @@ def _asked(server: Server, run: Run) -> dict[str, Any]:
 
 
 def _decided(server: Server, run: Run) -> dict[str, Any]:
-    """The answers, and the decisions over them and this draft; none of an earlier draft."""
-    own = sign_offs(decisions(server.project, run))
-    given = context_of(server.project)
+    """What is answered and decided about this draft: its own columns, releases and sign-offs."""
+    given = with_sign_offs(server.project, run)
+    reasons = given.get("attributes") or {}
+    given["attributes"] = {name: reasons[name] for name in published(run) if name in reasons}
     known = [f"releases/{other.name}/data.csv.certificate.json" for other in others_of(server, run)]
     if known:
         named = given.get("other_releases")
         given["other_releases"] = [*known, *(named if isinstance(named, list) else [])]
-    return {**given, "sign_off": own}
+    return given
 
 
 def _require_open(server: Server, run: Run) -> None:
@@ -147,7 +149,7 @@ async def sign(request: Request) -> Response:
     kept = [*signed(run), {**entry, "at": when, "hashes": own}]
     policy_text.write(run.folder / SIGNED, json.dumps(kept, indent=1))
     word = gettext("accepted") if decision == ACCEPT else gettext("refused")
-    text = written(_decided(server, run))
+    text = written(with_sign_offs(server.project, run))
     server.project.edit(
         gettext("draft {number} {word}", number=run.number, word=word), {RELEASE: text}, None
     )
@@ -260,7 +262,7 @@ def gate(server: Server, run: Run) -> list[Context]:
     words = given.get("accepted") or {}
     others = others_of(server, run)
     is_safe, beside = _together(run, others) if others else (bool(given.get("other_releases")), "")
-    not_accepted = [point for point in to_accept(server, run) if not words.get(point)]
+    not_accepted = [p for p in to_accept(server, run) if len(words.get(p) or "") < FEWEST_SIGNS]
     rows = [
         (
             gettext("Every promise holds on the file"),
@@ -397,9 +399,11 @@ async def release_screen(server: Server) -> Context:
             if field != "sign_off"  # the gate asks for it
         ],
         "released": released,
+        "tried": release_tried(server),
         "files": sorted(p.name for p in (folder / (released or "")).glob("*.*") if p.is_file()),
         "attacks": attacks_of(run),
         "to_accept": to_accept(server, run),
+        "fewest": FEWEST_SIGNS,
         "others": others_of(server, run),
         "decisions": signed(run),
         "asked_by": server.project.about.get("asked_by"),

@@ -221,13 +221,8 @@ class Server:
         is_same = is_copy(run, draft / "data.csv") and not self.stale_parts(run)
         if job.state != "done" or not is_same or not is_accepted(self.project, run):
             shutil.rmtree(draft, ignore_errors=True)
-            why = job.result.get("message") or gettext("something was changed meanwhile")
-            findings = " ".join(job.result.get("findings") or [])
-            self.notices.append(
-                gettext(
-                    "Nothing was released: {why} {findings}", why=why, findings=findings
-                ).strip()
-            )
+            if job.state == "done":
+                raise InputError(gettext("something was changed meanwhile"))
             return
         day = datetime.now().date().isoformat()
         places = [day, *(f"{day}-{number}" for number in range(2, 100))]
@@ -238,11 +233,10 @@ class Server:
             try:
                 shutil.copyfile(run.folder / PEOPLE, kept)
                 kept.chmod(policy_text.PRIVATE_FILE)
-            except OSError as failed:
+            except OSError:
                 kept.unlink(missing_ok=True)
                 shutil.rmtree(draft, ignore_errors=True)
-                self.notices.append(gettext("Nothing was released: {why}", why=failed.strerror))
-                return
+                raise
         draft.rename(draft.parent / name)
         self.project.note(
             gettext("Draft {number} released: releases/{name}", number=run.number, name=name)

@@ -17,6 +17,8 @@ from shoal.web.project import ASKED, CERTIFICATE, RELEASE, Project, Run
 Context = dict[str, Any]
 SIGNED = "signed.json"
 ACCEPT, REJECT = "accept", "reject"
+FEWEST_SIGNS = 15
+"""Of the words that accept a grave finding: "ok" tells readers of the dossier nothing."""
 TRACE = "trace.jsonl"
 """Whose row is whose in a draft; never part of a release."""
 
@@ -47,8 +49,8 @@ def hashes(project: Project, run: Run) -> Context:
 
 
 def digest(own: Context) -> str:
-    """All hashes in one, which a form carries."""
-    return sha256(json.dumps(own, sort_keys=True))
+    """All hashes in one but the answers': the form that carries it carries release.yaml's, too."""
+    return sha256(json.dumps({**own, "answers": None}, sort_keys=True))
 
 
 def decisions(project: Project, run: Run) -> list[Context]:
@@ -72,10 +74,12 @@ def _as_one(name: str) -> str:
     return " ".join(name.split()).casefold()
 
 
-def sign_offs(found: list[Context]) -> list[Context]:
-    """Decisions as a context of `shoal dossier` has them."""
+def with_sign_offs(project: Project, run: Run) -> Context:
+    """The answers, and the decisions over them and this draft; none of an earlier draft."""
     kept = ("name", "role", "decision", "comment")
-    return [{**{key: one[key] for key in kept}, "date": one["at"][:10]} for one in found]
+    found = decisions(project, run)
+    own = [{**{key: one[key] for key in kept}, "date": one["at"][:10]} for one in found]
+    return {**context_of(project), "sign_off": own}
 
 
 def is_copy(run: Run, released: Path) -> bool:

@@ -81,9 +81,10 @@ def test_then_it_is_signed_and_released(visit, place, released):
     assert {path.name for path in place.project.start.iterdir()} == {"patients.csv", "ward"}
     assert watch.said == []
     tab = visit[0]
-    tab.click("a:text-is('dossier')")
-    tab.wait_for_url(f"**/releases/{release.name}/dossier")
-    tab.go_back()
+    with tab.context.expect_page() as opened:
+        tab.click("a:text-is('dossier')")
+    opened.value.wait_for_url(f"**/releases/{release.name}/dossier")
+    opened.value.close()
     tab.wait_for_selector(f"code:text('releases/{release.name}')")
 
 

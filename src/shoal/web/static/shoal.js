@@ -150,7 +150,7 @@ document.addEventListener("input", event => {
 document.addEventListener("click", event => {
   const link = event.target.closest("a[href]");
   if (link && link.getAttribute("href")[0] !== "#") saveFirst(null);
-  if (link && waiting.length && !event.ctrlKey && !event.metaKey && !event.shiftKey) { event.preventDefault(); leaving = link.href; }
+  if (link && !link.target && waiting.length && !event.ctrlKey && !event.metaKey && !event.shiftKey) { event.preventDefault(); leaving = link.href; }
   const copy = event.target.closest("[data-copy]");
   if (copy) {
     const lines = [...document.querySelectorAll(`#${copy.dataset.copy} .line:not(.less)`)].map(line => line.textContent.replace(/^\+ /, ""));
