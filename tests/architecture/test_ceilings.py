@@ -24,7 +24,7 @@ CEILINGS = {
     "modules of more than 3 lines": 411,
     "lines of imports": 6_650,
     "percent of the biggest package": 11,
-    "files that name a format or scheme": 30,
+    "files that name a format or scheme": 31,
     "parameters annotated with Policy": 220,
     "dict[str, Any] and dict[str, object]": 446,
     "functions of 8 or more parameters": 27,
