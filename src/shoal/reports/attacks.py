@@ -528,15 +528,15 @@ def _cells(certificate: Certificate, row: Row) -> dict[str, Any]:
     }
 
 
-def _figure(number: Number) -> dict[str, str]:
+def _figure(number: Number) -> tuple[str, str]:
     """A share and, apart, its interval; empty where there is none."""
     share, ends = _parts(number)
-    return {
-        "share": "" if share is None else percent_text(share),
-        "ends": ""
-        if ends is None
-        else gettext("{least} to {most}", least=percent_text(ends[0]), most=percent_text(ends[1])),
-    }
+    if share is None:
+        return "", ""
+    if ends is None:
+        return percent_text(share), ""
+    least, most = map(percent_text, ends)
+    return percent_text(share), gettext("{least} to {most}", least=least, most=most)
 
 
 def bars(certificate: Certificate) -> list[tuple[str, list[tuple[float, float, float] | None]]]:
