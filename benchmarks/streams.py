@@ -144,10 +144,10 @@ def _space(policy: dict) -> tuple[Any, np.ndarray]:
     from shoal.policy.policy import Policy
 
     frame = adult.complete().select(*policy["attributes"]).with_columns(pl.all().cast(pl.String))
-    schema, findings = bind_stream(frame.columns, Policy.from_dict(policy))
-    if schema is None:
+    problem, findings = bind_stream(frame.columns, Policy.from_dict(policy))
+    if problem is None:
         raise SystemExit("\n".join(findings))
-    space = Space.of(schema)
+    space = Space.of(problem.schema)
     values, wrong = space.encode(frame)
     if wrong:
         raise SystemExit(f"{len(wrong)} records don't fit")

@@ -771,13 +771,11 @@ def test_an_audit_of_a_stream_without_its_trace_says_what_is_missing(workplace, 
     assert shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "-q").status == 0
     shuffled.write_csv("other.csv")
     told = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "other.csv")
-    assert (told.status, told.err.splitlines()[-1]) == (
-        1,
-        (
-            "most records differ: was the release made of that table, in that order? a stream needs"
-            " its --trace"
-        ),
-    )
+    assert told.status == 1
+    assert (
+        "most records differ: was the release made of that table, in that order? a stream needs"
+        " its --trace"
+    ) in told.err.splitlines()
 
 
 def test_a_fusion_that_is_interrupted_says_how_to_resume(owners, shoal, monkeypatch):

@@ -87,7 +87,7 @@ def test_a_policy_shows_roles_and_promises_and_no_label(sample_policy):
 def test_a_broken_certificate_says_so_and_what_is_wrong(release):
     audited = shoal.audit(release.data, quasi=["age", "sex", "education"], k=50)
     html = shown(audited)
-    assert "Not everything holds." in html
+    assert "<strong>Not everything holds; 1 grave finding.</strong>" in html
     assert "<td>NO</td>" in html
 
 
