@@ -135,6 +135,7 @@ def many(*cells: str, times: int = 10) -> list[str]:
             {"role": "quasi", "type": "ordinal", "order": ["[0-10)", "[10-20)"]},
         ),
         ("disease", many("flu", "hiv"), {"role": "sensitive"}),
+        ("illness", many("flu", "gout"), {"role": "sensitive"}),
         ("diag_2", [*"abcd", *"abcd"], {"role": "sensitive"}),
         ("num_medications", many("1", "2", "3"), {"role": "quasi", "type": "number",
                                                   "domain": [0, 4]}),
