@@ -16,6 +16,7 @@ from types import FrameType
 
 from shoal.policy.policy import Policy
 from shoal.tables.publish import publish_file
+from shoal.tables.request import PublishRequest
 
 made = 0
 
@@ -35,7 +36,7 @@ def main(output: str, calls: int, seconds: float, replace: bool) -> None:
             sys.setprofile(counted)
 
     policy = Policy.load("policy.yaml").with_k(20 if replace else 10)
-    publish_file("patients.csv", policy, output, replace=replace, progress=progress)
+    publish_file("patients.csv", policy, output, PublishRequest(replace=replace, progress=progress))
     sys.setprofile(None)
     print(made)
 

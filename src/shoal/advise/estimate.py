@@ -28,6 +28,7 @@ from shoal.errors import InputError
 from shoal.policy.binding.past_memory import floor
 from shoal.policy.policy import Policy
 from shoal.tables.publish import publish_file
+from shoal.tables.request import PublishRequest
 
 MOST_RECORDS = 2**31 - 1  # records are numbered in 32 bits
 MOST_COLUMNS = 100  # invented ones, so that measuring stays short
@@ -365,7 +366,7 @@ def measured_run(shape: Shape, records: int, less_records: int) -> MeasuredRun:
         for n in (less_records, records):
             files.write(shape.table(n), source)
             watch = _Watch()
-            publish_file(str(source), shape.policy, str(release), progress=watch)
+            publish_file(str(source), shape.policy, str(release), PublishRequest(progress=watch))
             memory.append(_most_memory())
         return MeasuredRun(
             records,

@@ -7,14 +7,16 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shoal.data.option import Option
 from shoal.errors import InputError
+from shoal.tables.request import TOGETHER
 
 if TYPE_CHECKING:
     from shoal.auditor.dossier.context import Heading
@@ -115,10 +117,21 @@ with_engine = _around("engine", Engine, _on_engine)
 # Options that belong together, as one parameter of a command.
 
 
+def _of_command_line(annotation: Any) -> Any:
+    """The annotation, with the option of Typer where a request's field says what it is."""
+    asked = annotation.__metadata__[0]
+    if not isinstance(asked, Option):
+        return annotation
+    return Annotated[annotation.__origin__, option(asked.form, asked.help, min=asked.low)]
+
+
 def grouped(name: str, group: type) -> Decorator:
     """Puts the fields of a dataclass, options each, in the place of a command's parameter."""
-    names = [field.name for field in fields(group)]
-    options = inspect.signature(group, eval_str=True).parameters.values()
+    options = [
+        option.replace(annotation=_of_command_line(option.annotation))
+        for option in inspect.signature(group, eval_str=True).parameters.values()
+    ]
+    names = [option.name for option in options]
 
     def with_options(command: Callable[..., None]) -> Callable[..., None]:
         parameters: list[inspect.Parameter] = []
@@ -165,13 +178,7 @@ About = Annotated[
     Path | None,
     option("--context FILE", "A context of 'shoal dossier': the report shows title and owner."),
 ]
-RequireTogether = Annotated[
-    bool,
-    option(
-        "--require-together",
-        "Fails unless the largest k holds over all quasi-identifiers together.",
-    ),
-]
+RequireTogether = Annotated[bool, option(TOGETHER.form, TOGETHER.help)]
 Quiet = Annotated[bool, option("-q, --quiet", "No progress, no summary.")]
 
 PAGES = (".html", ".htm")

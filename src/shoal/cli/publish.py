@@ -10,11 +10,14 @@ import typer
 from shoal.cli import options
 from shoal.cli.attacks import NO_ATTACKS, Attacks, OthersFile, others_in, with_attacks
 from shoal.cli.key import Sign, opened
-from shoal.cli.options import argument, option, with_engine, with_memory, with_threads
+from shoal.cli.options import argument, grouped, option, with_engine, with_memory, with_threads
 from shoal.cli.progress import listed, published_already, show_warnings, shown
 from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import summary
+from shoal.tables.request import PublishOptions, PublishRequest
+
+NO_OPTIONS = PublishOptions()
 
 
 @with_threads
@@ -22,6 +25,7 @@ from shoal.reports.text import summary
 @with_engine
 @with_attacks
 @options.with_overrides
+@grouped("given", PublishOptions)
 def publish(
     input_path: Annotated[
         str,
@@ -36,25 +40,7 @@ def publish(
         ),
     ],
     overrides: options.Overrides = options.NO_OVERRIDES,
-    plan: Annotated[
-        str | None,
-        option("--plan FILE", "Applies the plan in FILE if it exists, else saves it there."),
-    ] = None,
-    explain: Annotated[
-        bool,
-        option(
-            "--explain", "Says why records and columns were given up, and what would be cheaper."
-        ),
-    ] = False,
-    require_together: options.RequireTogether = False,
-    trace: Annotated[
-        str | None,
-        option("--trace FILE", "Whose row is whose (JSON lines); private. Audits count with it."),
-    ] = None,
-    replace: Annotated[
-        bool,
-        option("--replace", "Puts it in place of an earlier release of that folder or table."),
-    ] = False,
+    given: PublishOptions = NO_OPTIONS,
     metadata: Annotated[
         str | None,
         option(
@@ -102,29 +88,27 @@ def publish(
     if kinds:
         asked.refuse_two_tables("--metadata")
     beside = others_in(others)
-    inputs = [input_path, output, Location(output).certificate, str(policy), *asked.files]
+    inputs: list[str | None] = [
+        input_path,
+        output,
+        Location(output).certificate,
+        str(policy),
+        *asked.files,
+    ]
     if asked.is_in_two_tables:
         inputs.append(sensitive_path(output))
     inputs += [*attacks.files, *([] if beside is None else [str(others), *beside.files])]
-    options.check_outputs(report=report, inputs=[*inputs, plan])
-    options.check_outputs(plan, inputs=inputs)
-    options.check_outputs(trace, inputs=[*inputs, plan, str(report)])
-    options.check_outputs(*(metadata_path(output, kind) for kind in kinds), inputs=[*inputs, plan])
+    options.check_outputs(given.plan, inputs=inputs)
+    inputs.append(given.plan)
+    described_in = [metadata_path(output, kind) for kind in kinds]
+    options.check_outputs(*described_in, report=report, inputs=inputs)
+    options.check_outputs(given.trace, inputs=[*inputs, str(report)])
     refuse_whole({"--report": report}, input_path)
     with shown(quiet) as progress:
-        outcome = publish_file(
-            input_path,
-            asked,
-            output,
-            replace=replace,
-            plan=plan,
-            explain=explain,
-            require_together=require_together,
-            attack=attacks.request(asked),
-            others=beside,
-            trace=trace,
-            progress=progress,
+        request = PublishRequest(
+            **vars(given), attack=attacks.request(asked), others=beside, progress=progress
         )
+        outcome = publish_file(input_path, asked, output, request)
         with published_already("the release" if output == "-" else f"'{output}'"):
             signed = [] if signer is None else [signer.sign(Location(output).certificate)]
             described = write_metadata(outcome.certificate, output, kinds)
@@ -139,11 +123,11 @@ def publish(
     if as_json:
         typer.echo(outcome.certificate.to_json(), nl=False)
     elif not quiet:
-        saved = [plan] if plan and outcome.draft.plan is not None else []
+        saved = [given.plan] if given.plan and outcome.draft.plan is not None else []
         drawn = [str(report)] if report else []
         second = [sensitive_path(output)] if asked.is_in_two_tables else []
         released = [] if output == "-" else [output, *second, Location(output).certificate]
-        traced = [trace] if trace else []
+        traced = [given.trace] if given.trace else []
         written = [*released, *signed, *saved, *traced, *described, *drawn]
         typer.echo(summary(outcome.certificate, listed(written) or None), err=True)
     if not as_json and not quiet and "attacks" in outcome.certificate:
@@ -154,7 +138,7 @@ def publish(
         from shoal.reports.text import guard_lines
 
         print(printable_lines(guard_lines(outcome.certificate["beside"])), file=sys.stderr)
-    if explain and not as_json:
+    if given.explain and not as_json:
         from shoal.reports.text import explanation_sentences
 
         for line in explanation_sentences(outcome.certificate["explanation"]):

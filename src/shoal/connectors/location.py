@@ -22,6 +22,8 @@ FORMATS = (
 )
 DATABASES = (".db", ".sqlite", ".sqlite3")
 STANDARD = "-"
+FRAME = "\0frame"
+"""Names a frame, which no name of a file can."""
 TOPIC = "kafka://"
 MANIFEST = "_shoal.json"
 """The certificate of a released folder, in the folder."""
@@ -48,7 +50,7 @@ class Format(str):
     @property
     def is_typed(self) -> bool:
         """Whether it keeps numbers and no value apart from text."""
-        return self.is_columnar or self.is_json
+        return self.is_columnar or self.is_json or not self.is_file
 
     @property
     def is_parquet(self) -> bool:
@@ -62,6 +64,11 @@ class Format(str):
     @property
     def is_workbook(self) -> bool:
         return self == XLSX
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it has bytes; a frame has none."""
+        return self != FRAME
 
     @property
     def alike(self) -> tuple[str, ...]:
@@ -128,6 +135,8 @@ class Location(str):
         """
         if self.is_standard:
             return Format(".csv")
+        if self == FRAME:
+            return Format(FRAME)
         if self.is_table:
             return Format(f".{self.address.kind}")
         require_name(self)

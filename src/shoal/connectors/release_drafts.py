@@ -12,7 +12,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ import polars as pl
 from shoal.connectors import files, parquet_parts
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.files import SourceFile
-from shoal.connectors.location import MANIFEST, PARQUET, Location
+from shoal.connectors.location import FRAME, MANIFEST, PARQUET, Location
 from shoal.connectors.outputs import describe_file, remove_uncommitted_certificate
 from shoal.connectors.sweeping import draft_beside
 from shoal.data.notation import PLAIN, Notation
@@ -86,7 +86,9 @@ def release_draft(
     one can't be.
     """
     place = Location(output_path)
-    if place.is_table:
+    if place == FRAME:
+        yield FrameDraft(Path(), place)
+    elif place.is_table:
         from shoal.connectors.database.tables import table_draft
 
         with table_draft(place.address, replace) as table:
@@ -103,8 +105,11 @@ def release_draft(
 
 
 @contextmanager
-def second_draft(path: str) -> Iterator[FileDraft]:
+def second_draft(path: str) -> Iterator[ReleaseDraft]:
     """A draft of the second of two tables."""
+    if path == FRAME:
+        yield FrameDraft(Path(), Location(path))
+        return
     with files.atomic_write(path) as unfinished:
         yield FileDraft(unfinished, Location(path))
 
@@ -120,6 +125,22 @@ class FileDraft(ReleaseDraft):
         if not self.name.is_standard:
             with files.atomic_write(self.name.certificate) as proof:
                 proof.write_text(certificate)
+
+
+@dataclass(frozen=True)
+class FrameDraft(ReleaseDraft):
+    """A frame in memory, for whoever asked for it; it has no place for a certificate."""
+
+    held: list[pl.DataFrame] = field(default_factory=list)
+
+    def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
+        self.held.append(frame)
+
+    def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
+        return SourceFile(Table(self.held[0]), "")
+
+    def certify(self, certificate: str) -> None:
+        pass
 
 
 @dataclass(frozen=True)

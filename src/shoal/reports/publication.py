@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
-from shoal.attacks.run.request import Asked
+from shoal.attacks.run.request import Asked, AttackRequest, asked_attacks
 from shoal.auditor import publication
 from shoal.connectors.frames import FrameT, table_of
 from shoal.data import cores
@@ -19,6 +19,7 @@ from shoal.policy.policy import PolicyLike
 from shoal.reports.text import summary
 from shoal.tables import publish as job
 from shoal.tables.from_columns import Columns
+from shoal.tables.request import PublishRequest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -139,7 +140,14 @@ def publish(
     threads: how many may work at once; by default the process's cores. The release is the same for
         any number.
     """
-    request = job.Request(plan, explain, require_together, attack, progress, others)
+    request = PublishRequest(
+        plan=None if plan is None else str(plan),
+        explain=explain,
+        require_together=require_together,
+        attack=AttackRequest(asked_attacks(attack)),
+        others=others,
+        progress=progress,
+    )
     with cores.using(threads):
         done = job.publication(frame, policy, request, columns)
     return _warned(done)

@@ -341,11 +341,15 @@ def _counts(table: Classes, name: str, kept: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A published table: its certificate, and what a report needs to be drawn from it."""
+    """A published table: its certificate, and what a report needs to be drawn from it.
+
+    frames: the release where it stays in memory, of two tables both.
+    """
 
     certificate: Certificate
-    held: Release | None
-    made: RecodedDraft | None
+    held: Release | None = None
+    made: RecodedDraft | None = None
+    frames: Sequence[pl.DataFrame] = ()
 
     @property
     def release(self) -> Release:

@@ -13,6 +13,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables import publish as publish_job
+from shoal.tables.request import PublishRequest
 
 
 def publish_file(
@@ -44,14 +45,14 @@ def publish_file(
         any of them; what they can't do is refused by name.
     """
     with cores.using(threads), room.using(memory), engines.using(engine):
-        outcome = publish_job.publish_file(
-            path_text(table, "table"),
-            Policy.of(policy),
-            path_text(output, "output"),
-            replace=replace,
+        request = PublishRequest(
             require_together=require_together,
             trace=None if trace is None else path_text(trace, "trace"),
+            replace=replace,
             progress=progress,
+        )
+        outcome = publish_job.publish_file(
+            path_text(table, "table"), Policy.of(policy), path_text(output, "output"), request
         )
     for warning in outcome.certificate.warnings:
         warnings.warn(warning, stacklevel=2)

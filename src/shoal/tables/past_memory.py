@@ -61,6 +61,7 @@ from shoal.privacy.promises import BoundPromises, CountedRows, nearest_feasible
 from shoal.protocols import ColumnPartitioner
 from shoal.search.distinct_rows import WORTHWHILE, rows_within
 from shoal.tables.draft import WITHHELD, save_trace, with_bound
+from shoal.tables.request import PublishRequest
 
 ROWS_SHARE, ROW_BYTES = 4, 16
 """The part of the limit that distinct rows may take, and the bytes of each of their codes."""
@@ -68,22 +69,18 @@ ROWS_SHARE, ROW_BYTES = 4, 16
 
 @dataclass(frozen=True)
 class CodedTarget:
-    """Where a release goes. replace: whether an earlier one in a folder gives way. started: the CPU
-    seconds that were spent before. trace: where to write whose row is whose.
-    """
+    """Where a release goes, and what is asked. started: the CPU seconds that were spent before."""
 
     path: str
-    replace: bool
-    require_together: bool
-    progress: Progress
+    request: PublishRequest
     started: float
-    trace: str | None = None
 
 
 def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) -> Certificate:
     """Publishes a file past memory; the certificate of what was written."""
+    request, progress = target.request, target.request.progress
     _require_writable(target.path, room)
-    kind, progress = Location(target.path).kind, target.progress
+    kind = Location(target.path).kind
     if not (kind.is_delimited or kind.is_parquet):
         raise needs_whole(f"'{target.path}': files of the format {kind[1:]} are written")
     source = read_original(path, policy, room)
@@ -93,21 +90,23 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
         raise needs_whole(f"'{target.path}': text in {dialect.encoding} is written")
     draft = prepare_coded(source.table, policy, progress, kind.is_typed)
     remarks = input_warnings(source.table, policy)
-    with release_draft(target.path, target.replace) as place:
-        assert isinstance(place, FileDraft | FolderDraft)
+    with release_draft(target.path, request.replace) as draft_file:
+        assert isinstance(draft_file, FileDraft | FolderDraft)
         progress("writing the release")
         columns = _written(draft.columns, policy, kind)
         metadata = file_metadata([column.name for column in columns], draft.problem)
         if isinstance(room, SharedRoom):
-            write_spread(columns, draft.records, place.path, metadata, room)
+            write_spread(columns, draft.records, draft_file.path, metadata, room)
         else:
             frames = block_frames(columns, draft.records)
-            write_blocks(frames, place.path, kind, place.name.is_packed, dialect, metadata)
+            write_blocks(
+                frames, draft_file.path, kind, draft_file.name.is_packed, dialect, metadata
+            )
             del frames
         del columns
         draft.columns.clear()  # classes and cells are not needed to read what was written
         progress("reading the release back")
-        back = read_draft(place, policy, dialect, room=room)
+        back = read_draft(draft_file, policy, dialect, room=room)
         assert isinstance(back.table, CodedTable)
         measured = measure_in_parts(back.table, draft.problem, draft.truth, progress)
         certificate = measured.certificate.extended(
@@ -124,16 +123,16 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
         everyone = Classes(np.broadcast_to(np.int32(0), kept), 1)
         certificate = with_bound(certificate, draft.problem, everyone).extended(
             input={"sha256": source.sha256},
-            output=place.described(
+            output=draft_file.described(
                 back.sha256, draft.problem.schema.render, dialect, draft.problem.notation
             ),
         )
         formulas = formula_sentences_of(back.table) if kind.is_delimited else ()
         of_formulas = [ReleaseWarning(FORMULA_CELLS, sentence) for sentence in formulas]
         certificate = certificate.warned(*remarks, *of_formulas)
-        require_kept(certificate, WITHHELD, target.require_together)
-        save_trace(draft.truth, target.trace)
-        place.certify(certificate.to_json())
+        require_kept(certificate, WITHHELD, request.require_together)
+        save_trace(draft.truth, request.trace)
+        draft_file.certify(certificate.to_json())
     return certificate
 
 

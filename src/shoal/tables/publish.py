@@ -8,47 +8,38 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import polars as pl
 
-from shoal.attacks.run.request import NO_ATTACK, Asked, AttackRequest, asked_attacks, asked_of
+from shoal.attacks.run.request import NO_ATTACK, AttackRequest, asked_of
 from shoal.auditor.description import described, file_metadata
 from shoal.auditor.measure import measure, measure_two_tables
 from shoal.auditor.publication import Publication
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, FrameT, like, ordered_categories, table_of
-from shoal.connectors.location import Format, Location
+from shoal.connectors.location import FRAME, Format, Location
 from shoal.connectors.outputs import check_not_read, described_second, second_output
-from shoal.connectors.release_drafts import check_output, release_draft, second_draft
+from shoal.connectors.release_drafts import FrameDraft, check_output, release_draft, second_draft
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.faults import with_contradicted
 from shoal.data.formulas import formula_sentences
-from shoal.data.person_names import without_nobody
-from shoal.data.progress import Progress, no_progress
+from shoal.data.progress import Progress
 from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding.columns import input_warnings
-from shoal.policy.binding.files import (
-    original_table,
-    output_dialect,
-    published_table,
-    read_draft,
-    read_original,
-    table_given,
-    written_frame,
-)
+from shoal.policy.binding.files import output_dialect, read_draft, read_original, written_frame
 from shoal.policy.binding.past_memory import refuse_whole, room_for
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
-from shoal.privacy.two_tables import joined
 from shoal.tables.draft import WITHHELD, Outcome, RecodedDraft, prepare, save_trace, with_bound
+from shoal.tables.request import NOTHING_ELSE, PublishRequest
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.guard import BesideGuard
@@ -58,57 +49,21 @@ if TYPE_CHECKING:
 # what few publications ask for is imported where it is done
 
 
-@dataclass(frozen=True)
-class Request:
-    """The options of a publish beside its policy, as in `shoal.publish`."""
-
-    plan: str | Path | None = None
-    explain: bool = False
-    require_together: bool = False
-    attack: Asked = ()
-    progress: Progress = no_progress
-    others: OthersLike | None = None
-
-
 def publication(
-    frame: FrameT, policy: PolicyLike | None, request: Request, columns: Columns
+    frame: FrameT, policy: PolicyLike | None, request: PublishRequest, columns: Columns
 ) -> Publication[FrameT]:
     """A release of a frame; what there is to warn about stands in its certificate."""
-    started = time.process_time()
     if policy is None and columns:
         _refuse_without_method(request)
     policy = _policy_of(frame, policy, columns)
-    policy.require_answers()
-    progress = request.progress
-    attack = asked_of(policy, AttackRequest(asked_attacks(request.attack)))
-    guard, attack = _guarded(request.others, policy, attack, progress)
-    given = table_given(frame, policy)
-    table = original_table(given, policy)
-    plan = _existing(request.plan, policy, request.explain)
-    draft = prepare(table, policy, progress, plan, request.explain, beside=guard)
-    remarks = [
-        *without_nobody(given.frame, policy.model.missing_values)[1],
-        *input_warnings(table, policy),
-    ]
-    released = written_frame(draft.frame, policy, None)
-    sensitive, both = None, released
-    if draft.sensitive is not None:
-        sensitive = written_frame(draft.sensitive, policy, None)
-        both = joined(released, sensitive, policy.hidden)
-    published, contradicted = published_table(Table(both), policy)
-    certificate, release = _measured(published, draft, progress, started)
-    if attack.attacks:
-        certificate = attack_draft(certificate, published, release, draft, attack, progress)
-    certificate = with_contradicted(certificate, contradicted).warned(*remarks)
-    require_kept(certificate, WITHHELD, request.require_together)
-    _save_plan(draft.plan, request.plan)
-    outcome = Outcome(certificate, release, draft)
-    second = None if sensitive is None else like(frame, sensitive)
-    data, labels = like(frame, released), release.classes.labels
-    return Publication(data, certificate, labels, policy, outcome, second, draft.truth.trace)
+    outcome = publish_file(frame, policy, FRAME, request)
+    data, *second = (like(frame, released) for released in outcome.frames)
+    labels, trace = outcome.release.classes.labels, outcome.draft.truth.trace
+    certificate, sensitive = outcome.certificate, second[0] if second else None
+    return Publication(data, certificate, labels, policy, outcome, sensitive, trace)
 
 
-def _refuse_without_method(request: Request) -> None:
+def _refuse_without_method(request: PublishRequest) -> None:
     """Raises InputError for options that need a method, which columns alone can't name."""
     asked = [name for name in ("plan", "explain") if getattr(request, name)]
     if asked:
@@ -146,89 +101,90 @@ def _policy_of(frame: Frame, policy: PolicyLike | None, columns: Columns) -> Pol
 
 
 def publish_file(
-    input_path: str,
+    table: str | Frame,
     policy: Policy,
-    output_path: str,
-    *,
-    replace: bool = False,
-    plan: str | None = None,
-    explain: bool = False,
-    require_together: bool = False,
-    attack: AttackRequest = NO_ATTACK,
-    others: OthersLike | None = None,
-    trace: str | None = None,
-    progress: Progress = no_progress,
+    output: str,
+    request: PublishRequest = NOTHING_ELSE,
 ) -> Outcome:
-    """One release from file to file; writes the output and its certificate, both whole or neither.
+    """One release; writes the output and its certificate, both whole or neither.
 
-    The release is audited from the bytes that were written before they take their place. replace:
-    an earlier release in a folder or a database gives way. plan, explain, require_together, attack:
-    as in `publish`. others: releases that are out. trace: where to write whose row is whose.
+    The release is audited from the bytes that were written before they take their place. table: a
+    frame, or the name of a table. output: a name, or `FRAME` where the release stays in memory.
+    Raises InputError, InfeasibleError or PromiseError, and then nothing is released.
     """
     started = time.process_time()
+    progress = request.progress
     policy.require_answers()
-    request = asked_of(policy, attack)
-    check_not_read(output_path, input_path, policy.files)
-    check_output(output_path, replace)
-    second = None
-    if policy.is_in_two_tables:
-        second = second_output(output_path, input_path, policy.files)
-    known = _existing(plan, policy, explain)
-    kind = Location(output_path).kind
+    attack = asked_of(policy, request.attack or NO_ATTACK)
+    second = _checked(table, policy, output, request.replace)
+    plan = _existing(request.plan, policy, request.explain)
+    kind = Location(output).kind
     progress("reading the table")
-    room = room_for(input_path, beside=output_path)
-    if room is not None:
+    room = room_for(table, beside=output) if isinstance(table, str) else None
+    if room is not None and isinstance(table, str):
         from shoal.tables.past_memory import CodedTarget, publish_coded
 
-        asked_for = {"--plan": plan, "--explain": explain, "--attack": request.attacks}
-        refuse_whole({**asked_for, "--others": others}, input_path)
-        target = CodedTarget(output_path, replace, require_together, progress, started, trace)
-        return Outcome(publish_coded(input_path, policy, target, room), None, None)
-    guard, request = _guarded(others, policy, request, progress)
-    source = read_original(input_path, policy)
-    table, digest, source_remarks = source.table, source.sha256, source.remarks
-    dialect = output_dialect(policy, input_path, source.dialect, output_path)
-    del source
-    draft = prepare(table, policy, progress, known, explain, kind.is_typed, guard)
-    remarks = [*source_remarks, *input_warnings(table, policy)]
-    del table  # the quasi-identifiers' cells are no longer needed
+        _refuse_past_memory(table, request, attack)
+        return Outcome(publish_coded(table, policy, CodedTarget(output, request, started), room))
+    guard, attack = _guarded(request.others, policy, attack, progress)
+    source = read_original(table, policy)
+    draft = prepare(source.table, policy, progress, plan, request.explain, kind.is_typed, guard)
+    remarks = [*source.remarks, *input_warnings(source.table, policy)]
+    dialect, digest = output_dialect(policy, table, source.dialect, output), source.sha256
+    del source  # the quasi-identifiers' cells are no longer needed
     with ExitStack() as outputs:
-        place = outputs.enter_context(release_draft(output_path, replace, second))
+        place = outputs.enter_context(release_draft(output, request.replace, second))
         # moved into place first
         beside_it = None if second is None else outputs.enter_context(second_draft(second))
         progress("writing the release")
         for frame, draft_file in ((draft.frame, place), (draft.sensitive, beside_it)):
             if frame is not None and draft_file is not None:
-                released = written_frame(frame, policy, kind)
-                about = None  # a certificate describes the columns of two tables together
-                if second is None:
-                    about = file_metadata(frame.columns, draft.problem)
-                draft_file.write(released, dialect, about)
+                # a certificate describes the columns of two tables together
+                about = file_metadata(frame.columns, draft.problem) if second is None else None
+                draft_file.write(written_frame(frame, policy, kind), dialect, about)
         progress("reading the release back")
-        written = read_draft(place, policy, dialect, beside_it)
-        certificate, release = _measured(written.table, draft, progress, started)
-        if request.attacks:
-            certificate = attack_draft(
-                certificate, written.table, release, draft, request, progress
-            )
+        back = read_draft(place, policy, dialect, beside_it)
+        certificate, release = _measured(back.table, draft, progress, started)
+        if attack.attacks:
+            certificate = attack_draft(certificate, back.table, release, draft, attack, progress)
         notation, render = draft.problem.notation, draft.problem.schema.render
-        certificate = (
-            with_contradicted(certificate, written.contradicted)
-            .extended(
+        shown = draft.frame if second is None else back.frame
+        certificate = with_contradicted(certificate, back.contradicted)
+        if kind.is_file:
+            certificate = certificate.extended(
                 input={"sha256": digest},
-                output=place.described(written.sha256, render, dialect, notation)
-                | described_second(None if beside_it is None else beside_it.path, written.second),
+                output=place.described(back.sha256, render, dialect, notation)
+                | described_second(None if beside_it is None else beside_it.path, back.second),
             )
-            .warned(
-                *remarks,
-                *_formulas(draft.frame if second is None else written.frame, policy, kind),
-            )
-        )
-        require_kept(certificate, WITHHELD, require_together)
-        _save_plan(draft.plan, plan)
-        save_trace(draft.truth, trace)
+        certificate = certificate.warned(*remarks, *_formulas(shown, policy, kind))
+        require_kept(certificate, WITHHELD, request.require_together)
+        _save_plan(draft.plan, request.plan)
+        save_trace(draft.truth, request.trace)
         place.certify(certificate.to_json())
-    return Outcome(certificate, release, draft)
+    frames = [one.held[0] for one in (place, beside_it) if isinstance(one, FrameDraft)]
+    return Outcome(certificate, release, draft, frames)
+
+
+def _checked(table: str | Frame, policy: Policy, output: str, replace: bool) -> str | None:
+    """Where the second of two tables goes, if there are two; raises InputError, before any work,
+    where a release can't be put there.
+    """
+    if not isinstance(table, str):
+        return FRAME if policy.is_in_two_tables else None
+    check_not_read(output, table, policy.files)
+    check_output(output, replace)
+    return second_output(output, table, policy.files) if policy.is_in_two_tables else None
+
+
+def _refuse_past_memory(table: str, request: PublishRequest, attack: AttackRequest) -> None:
+    """Raises InputError for what needs the whole table."""
+    asked = {
+        "--plan": request.plan,
+        "--explain": request.explain,
+        "--attack": attack.attacks,
+        "--others": request.others,
+    }
+    refuse_whole(asked, table)
 
 
 def _guarded(

@@ -80,18 +80,13 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     from shoal.reports.pages import measured_of
     from shoal.reports.release import write_report
     from shoal.tables.publish import publish_file
+    from shoal.tables.request import PublishRequest
 
     folder = Path(asked["folder"])
     policy = Policy.from_dict(asked["policy"], asked["base"])
     explain = bool(asked.get("explain")) and policy.recodes_globally
-    outcome = publish_file(
-        asked["table"],
-        policy,
-        str(folder / "data.csv"),
-        explain=explain,
-        trace=str(folder / TRACE),
-        progress=tell,
-    )
+    request = PublishRequest(explain=explain, trace=str(folder / TRACE), progress=tell)
+    outcome = publish_file(asked["table"], policy, str(folder / "data.csv"), request)
     tell(gettext("drawing the report"))
     write_report(outcome, policy, folder / "report.html", _heading(folder))
     _keep_people(asked, outcome, policy)

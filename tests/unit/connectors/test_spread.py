@@ -217,11 +217,13 @@ def test_what_a_killed_driver_left_is_hidden_private_and_swept(stage: str, tmp_p
     folder(tmp_path / "in", rows())
     code = (
         "import os, signal, sys\n"
-        "from unit.connectors.test_spread import METHODS, spread, engines, publish_file\n"
+        "from unit.connectors.test_spread import METHODS, spread\n"
+        "from shoal.tables.request import PublishRequest\n"
+        "from unit.connectors.test_spread import engines, publish_file\n"
         "def stop(stage):\n"
         "    if sys.argv[1] in stage: os.kill(os.getpid(), signal.SIGKILL)\n"
         "with engines.using(spread()):\n"
-        "    publish_file('in', METHODS['mondrian'], 'out/', progress=stop)\n"
+        "    publish_file('in', METHODS['mondrian'], 'out/', PublishRequest(progress=stop))\n"
     )
     paths = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
     killed = subprocess.run(

@@ -27,6 +27,7 @@ from shoal.policy.binding import past_memory
 from shoal.policy.policy import Policy
 from shoal.search import subtrees
 from shoal.tables.publish import publish_file
+from shoal.tables.request import PublishRequest
 
 LIMITS = (20_000, 200_000, 10_000_000)
 UNLIKE = ("seconds", "scale", "date")
@@ -125,7 +126,9 @@ def certified(certificate: Any) -> dict[str, Any]:
 
 def published(table: Path, asked: Policy, out: Path, limit: int | None = None) -> tuple[bytes, Any]:
     with room.using(limit):
-        certificate = publish_file(str(table), asked, str(out), trace=f"{out}.trace").certificate
+        certificate = publish_file(
+            str(table), asked, str(out), PublishRequest(trace=f"{out}.trace")
+        ).certificate
     assert ("memory" in certificate["scale"]) == (limit is not None)
     return out.read_bytes(), certified(certificate)
 
@@ -295,7 +298,7 @@ def test_people_whom_several_columns_name_are_counted_within_a_limit(
     named = {"subject": ["person", "storey"], "promises": AUDITED[:1]}
     asked = _changed(named, person=identifier, storey=identifier, floor={"role": "drop"})
     source, out, trace = (str(tmp_path / name) for name in ("in.csv", "out.csv", "t.jsonl"))
-    released = publish_file(source, asked, out, trace=trace)
+    released = publish_file(source, asked, out, PublishRequest(trace=trace))
     people = frame.select("person", "floor").n_unique()
     assert released.certificate["subjects"] == people
     request.getfixturevalue("tiny")
@@ -430,13 +433,15 @@ def test_a_killed_run_leaves_nothing_to_read(stage: str, table: Path, tmp_path: 
         "from shoal.policy.binding import past_memory\n"
         "from shoal.data import room\n"
         "from shoal.tables.publish import publish_file\n"
+        "from shoal.tables.request import PublishRequest\n"
         "from shoal.policy.policy import Policy\n"
         "past_memory.BASE = past_memory.RECORD_BYTES = 0; past_memory.IN_MEMORY = 1e9\n"
         "def stop(stage):\n"
         "    if sys.argv[1] in stage:\n"
         "        print('here', flush=True); time.sleep(60)\n"
         "with room.using(8_000):\n"
-        "    publish_file('in.csv', Policy.of('policy.yaml'), 'out.csv', progress=stop)\n"
+        "    request = PublishRequest(progress=stop)\n"
+        "    publish_file('in.csv', Policy.of('policy.yaml'), 'out.csv', request)\n"
     )
     running = subprocess.Popen(
         [sys.executable, "-c", code, stage],

@@ -57,12 +57,16 @@ _UTF8_WITH_MARK = "utf-8-sig"
 
 
 def read_original(
-    path: str, policy: Policy, room: Room | None = None, *, allow_empty: bool = False
+    path: str | Frame, policy: Policy, room: Room | None = None, *, allow_empty: bool = False
 ) -> SourceFile:
     """The table that a policy is for, numbers with points and dates in ISO; raises InputError.
 
-    room: where it goes piece by piece, if it does not fit into memory.
+    path: its name, or a frame. room: where it goes piece by piece, if it does not fit into memory.
     """
+    if not isinstance(path, str):
+        given = table_given(path, policy, allow_empty)
+        remarks = without_nobody(given.frame, policy.model.missing_values)[1]
+        return SourceFile(original_table(given, policy), "", remarks=tuple(remarks))
     if room is not None:
         source = read_past_memory(path, policy, reading_of(policy.model.read), room)
         require_people(source.table, policy)
@@ -252,7 +256,7 @@ def _sources(policy: Policy) -> dict[str, str]:
 
 
 def output_dialect(
-    policy: Policy, input_path: str, found: Dialect | None, output_path: str
+    policy: Policy, input_path: object, found: Dialect | None, output_path: str
 ) -> Dialect:
     """How a release is written: as `write` says, else as `read` does, else as its input was.
 
