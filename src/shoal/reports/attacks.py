@@ -7,7 +7,7 @@ printed, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -171,9 +171,13 @@ class Finding(NamedTuple):
     remedy: str
 
 
-def ranked(certificate: Certificate) -> list[Finding]:
-    """The findings that matter most, at most ten: much, some, none, then what was not measured."""
-    return [_finding(certificate, row) for row in worst_first(certificate)[:MOST_RANKED]]
+def ranked(certificate: Certificate, accepted: Collection[str] = ()) -> list[Finding]:
+    """The findings that matter most, at most ten: much, some, none, then what was not measured.
+
+    accepted: sentences that are shown elsewhere, with the words that accept them.
+    """
+    rows = worst_first(certificate)[:MOST_RANKED]
+    return [_finding(certificate, row) for row in rows if row.says not in accepted]
 
 
 def much_found(certificate: Certificate) -> str | None:
@@ -562,15 +566,19 @@ def _bar(number: Number) -> tuple[float, float, float] | None:
 # What attacks found as a part of a page, the same in the report, the dossier and the history.
 
 
-def attack_section(certificate: Certificate, always: bool = False) -> dict[str, Any]:
-    """What `attacks.html.j2` takes. always: with its questions even where nothing was tried."""
+def attack_section(
+    certificate: Certificate, always: bool = False, accepted: Collection[str] = ()
+) -> dict[str, Any]:
+    """What `attacks.html.j2` takes. always: with its questions even where nothing was tried.
+    accepted: as of `ranked`.
+    """
     found = bars(certificate)
     tried = certificate.get("attacks") or {}
     return {
         "attacks": page_content(certificate, always),
         "attacks_opening": OPENING,
         "attacks_legend": LEGEND,
-        "ranked": ranked(certificate),
+        "ranked": ranked(certificate, accepted),
         "much_found": much_found(certificate),
         "attack_bars": charts.attacks_chart(found).svg("attacks") if found else None,
         "control": tried.get("control"),

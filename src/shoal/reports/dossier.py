@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.warnings import GRAVE
 from shoal.policy.policy import PolicyLike
 from shoal.reports import pages
-from shoal.reports.attacks import attack_section, worst_of
+from shoal.reports.attacks import MUCH, NOT_MEASURED, SOME, attack_section, rows_of, worst_of
 from shoal.reports.in_short import in_short
 from shoal.reports.pages import percent_text
 
@@ -111,7 +110,28 @@ def counted_open(found: Dossier) -> str:
     kinds = [one["kind"] for one in found.open]
     named = [words(kinds.count(kind)) for kind, words in KINDS.items() if kind in kinds]
     total = ngettext("{count} point is open", "{count} points are open", len(kinds))
-    return f"{total}: {', '.join(named)}" if kinds else gettext("nothing is open")
+    said = f"{total}: {', '.join(named)}" if kinds else gettext("nothing is open")
+    count = len(_accepted(found.content))
+    return f"{said}; {gettext('{count} accepted in words', count=count)}" if count else said
+
+
+def _accepted(content: Mapping[str, Any]) -> dict[str, str]:
+    """What is accepted, and in which words."""
+    return {point: words for point, words in content["context"]["accepted"].items() if words}
+
+
+def _accepted_by_words(found: Dossier, certificate: Certificate) -> dict[str, list[str]]:
+    """What each words accept, every point with how bad it is."""
+    how_bad = {row.says: gettext(row.word) for row in rows_of(certificate)}
+    how_bad |= {one.text: gettext(one.severity) for one in certificate.warnings}
+    accepted = _accepted(found.content)
+    points = {
+        point: f"{how_bad[point]}: {point}" if point in how_bad else point for point in accepted
+    }
+    return {
+        words: [points[point] for point, said in accepted.items() if said == words]
+        for words in dict.fromkeys(accepted.values())
+    }
 
 
 def _content(found: Dossier) -> dict[str, Any]:
@@ -128,7 +148,13 @@ def _content(found: Dossier) -> dict[str, Any]:
         "light": _light(found, certificate),
         "counted": f"{counted[0].upper()}{counted[1:]}.",
         "findings": findings[:MOST_SHOWN],
-        "accepted": Counter(filter(None, context["accepted"].values())).most_common(),
+        "accepted": _accepted_by_words(found, certificate),
+        "signers": ", ".join(
+            dict.fromkeys(str(s["name"]) for s in context["sign_off"] if s["decision"] == "accept")
+        ),
+        "agreed": [
+            (gettext(parts_of("controls")[key]), _at(context, f"controls.{key}")) for key in AGREED
+        ],
         "more": len(findings) - MOST_SHOWN,
         "questions": questions,
         "open": found.open,
@@ -145,12 +171,13 @@ def _content(found: Dossier) -> dict[str, Any]:
         "answers": list(_answers(context, {c["field"] for c in content["clauses"]})),
         "sign_off": context["sign_off"],
         "profiles": list(_profiles(found, certificate)),
-        **attack_section(certificate, always=True),
+        **attack_section(certificate, always=True, accepted=_accepted(content)),
     }
 
 
 MOST_SHOWN = 6  # findings before the appendix
 MOST_LETTERS = 150  # of an answer before the appendix
+AGREED = ("no_reidentification", "onward")
 FACTS = {
     "controller.name": gettext("controller"),
     "recipient.who": gettext("recipient"),
@@ -302,7 +329,7 @@ def _profiles(found: Dossier, certificate: Certificate) -> Iterator[dict[str, An
         fields = [one for one in found.content["clauses"] if one["profile"] == profile.name]
         words = {
             (clause.clause, state): [
-                f"{gettext(field_words(one['field']))}{_found(certificate, one['field'])}"
+                _answer(certificate, one["field"])
                 for one in fields
                 if (one["clause"], one["state"]) == (clause.clause, state)
             ]
@@ -316,10 +343,15 @@ def _profiles(found: Dossier, certificate: Certificate) -> Iterator[dict[str, An
         yield {"profile": profile, "clauses": clauses, "open": still}
 
 
-def _found(certificate: Certificate, field: str) -> str:
-    """The worst that an attack found, in a word behind its name."""
+COLOURS = {MUCH: "bad", SOME: "partly", NOT_MEASURED: "partly"}
+"""Of the worst that an attack found; of every other answer it is green."""
+
+
+def _answer(certificate: Certificate, field: str) -> tuple[str, str]:
+    """What answers a clause, of attacks with the worst that they found, and its colour."""
     word = worst_of(certificate, field.removeprefix(f"{ATTACKS}."))
-    return f" [{gettext(word)}]" if word else ""
+    found = f" [{gettext(word)}]" if word else ""
+    return f"{gettext(field_words(field))}{found}", COLOURS.get(word, "answered")
 
 
 def share(value: float | None) -> str:
