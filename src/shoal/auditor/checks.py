@@ -158,6 +158,8 @@ class Stated:
         """A key as a person reads it: of a promise or a column, whose it is."""
         first, *more = path
         about = str(first)
+        if first == "risk" and more:
+            about = f"{RISKS[more.pop()]} (a share)"
         if len(path) > 1 and isinstance(path[1], int):
             whose = self.at(*path[:2])
             about = whose["model"] if first == "promises" else f"column '{whose['name']}'"
@@ -288,6 +290,15 @@ def _sizes(name: str, groups: Mapping[str, Any], most: int) -> Iterator[str]:
         yield f"{name}: no whole number of people has this mean"
 
 
+RISKS = {
+    "prosecutor_max": "the prosecutor's greatest chance",
+    "prosecutor_mean": "the prosecutor's mean chance",
+    "journalist_max": "the journalist's greatest chance",
+    "marketer": "the marketer's mean chance",
+}
+"""What the risks of a certificate are called."""
+
+
 def _is_risk_of(size: Any, risk: Any) -> bool:
     """Whether this is the risk of somebody in a class of this size."""
     return is_close(risk, 1 / size if size else None)
@@ -296,14 +307,14 @@ def _is_risk_of(size: Any, risk: Any) -> bool:
 def _risk(stated: Stated) -> Iterator[str]:
     risk, groups = stated.at("risk"), stated.at("classes")
     if not _is_risk_of(groups["min"], risk["prosecutor_max"]):
-        yield "'risk.prosecutor_max' is not that of the smallest class"
+        yield f"{RISKS['prosecutor_max']} is not that of the smallest class"
     if not _is_risk_of(groups["mean"], risk["prosecutor_mean"]):
-        yield "'risk.prosecutor_mean' is not that of the mean class"
+        yield f"{RISKS['prosecutor_mean']} is not that of the mean class"
     if stated.at("attacks", "population") is not None:
         return  # then these are about a population that is known
     for name, same in (("journalist_max", "prosecutor_max"), ("marketer", "prosecutor_mean")):
         if not is_close(risk[name], risk[same]):
-            yield f"'risk.{name}' is not 'risk.{same}'"
+            yield f"{RISKS[name]} is not {RISKS[same]}, though no population is known"
 
 
 def _utility(stated: Stated) -> Iterator[str]:

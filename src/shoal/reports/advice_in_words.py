@@ -276,13 +276,13 @@ def risk_lines(risk: Risk) -> Iterator[str]:
     part = round(100 * risk.lone / risk.people) if risk.people else 0
     yield f"known together: {', '.join(risk.quasi)}"
     yield f"{risk.lone:,} of {risk.people:,} {risk.unit} ({part} %) are alone: nobody is like them"
-    rows = [("column", "alone by it", "alone without it")]
+    rows = [("column", f"{risk.unit} alone by it", f"{risk.unit} alone without it")]
     rows += [(name, f"{risk.alone[name]:,}", f"{risk.without[name]:,}") for name in risk.quasi]
     yield from table_lines(rows, left=1)
     for name, lone in risk.if_known.items():
         yield f"{name}: plain, so no promise covers it; {lone:,} would be alone if others knew it"
     ks = sorted({*USUAL_KS, *([] if risk.k is None else [risk.k])})
-    rows = [("k", f"{risk.unit} in groups of k or more", "classes, at most")]
+    rows = [("k", f"{risk.unit} in classes of k or more", "classes, at most")]
     rows += [(str(k), f"{risk.hidden(k):,}", f"{risk.most_classes(k):,}") for k in ks]
     yield ""
     yield from table_lines(rows, left=0)

@@ -444,7 +444,7 @@ def _method(found: Found) -> Iterator[Row]:
         return
     yield Row(
         QUESTIONS[5],
-        gettext("values implied"),
+        gettext("a true value worked out"),
         gettext(
             "From {share} of coarsened cells a true value can be worked out, though not whose.",
             share=_text(attack["implied"]),
