@@ -154,7 +154,8 @@ def test_what_open_columns_give_away_stands_first_and_beside_the_highest_risk(tm
 def test_a_report_says_which_rows_lose_most(sample):
     said = re.search(
         r"the tenth that loses most loses ([\d.]+) % of the detail, the half that loses least"
-        r" ([\d.]+) %. The class that loses most, of [\d,]+ rows, loses ([\d.]+) %",
+        r" ([\d.]+) %. Most of what that tenth loses is detail of [\w, ]+. The class that loses most,"
+        r" of [\d,]+ rows, loses ([\d.]+) %",
         sample.page.text,
     )
     tenth, half, worst = map(float, said.groups())
@@ -654,6 +655,25 @@ def test_a_report_names_its_file_its_day_its_title_and_its_owner(reported):
     assert "<h1>Waiting times</h1>" in head
     assert re.search(r"out\.csv, Ward &lt;5&gt;, 20\d\d-\d\d-\d\d\.", head)
     assert "<h1>Release report</h1>" in reported()
+
+
+def test_a_report_says_who_releases_it_to_whom_and_why_or_that_nobody_says_so(reported):
+    box = reported().partition('<div class="verdict')[2].partition("</div>")[0]
+    assert "Not stated: who releases this, to whom and for what purpose." in box
+    Path("r.yaml").write_text(yaml.safe_dump({"version": 1, "purpose": "Study.", "title": "x"}))
+    box = reported("--context", "r.yaml").partition('<div class="verdict')[2].partition("</div>")[0]
+    assert "Purpose: Study." in box
+    assert "Not stated: who releases this and to whom." in box
+
+
+def test_a_report_says_of_how_many_people_a_column_is_hidden_entirely(reported):
+    page = unescape(reported())
+    section = page.partition('<section id="columns">')[2].partition("</section>")[0]
+    published = pl.read_csv("out.csv", infer_schema=False)
+    (hidden,) = re.findall(r"Hidden entirely, at least once: ([^<]+)\.</p>", section) or [""]
+    for name in ("age", "sex", "zip", "education"):
+        assert (name in hidden) == bool((published[name] == "*").any())
+    assert ("No cell hides its value entirely." in section) != bool(hidden)
 
 
 def test_a_context_without_a_report_is_refused(reported, shoal):
