@@ -163,7 +163,7 @@ Json = Annotated[bool, option("--json", "Print the certificate on standard outpu
 Report = Annotated[Path | None, option("--report FILE.html", "Write a report to hand on.")]
 About = Annotated[
     Path | None,
-    option("--context FILE", "A context of 'shoal dossier': the report shows whose it is, and why."),
+    option("--context FILE", "A context of 'shoal dossier': the report shows who and why."),
 ]
 RequireTogether = Annotated[
     bool,

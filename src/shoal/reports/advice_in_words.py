@@ -342,7 +342,7 @@ def status_lines(status: StreamStatus) -> Iterator[str]:
     )
     yield f"loss {_percent(recent['loss'])} lately, {_percent(status['loss'])} since the start"
     yield f"longest wait {wait['longest']:,} records{allowed}"
-    yield f"joined an earlier group: {_percent(status['reuse'])}"
+    yield f"joined an earlier class: {_percent(status['reuse'])}"
     for alarm in status.alarms:
         since = "" if alarm.since is None else f", {_time(alarm.since)}"
         yield f"look at this: {alarm.kind}{since}: {alarm.text}"

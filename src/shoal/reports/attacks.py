@@ -220,7 +220,7 @@ def _singled_out(found: Found) -> Iterator[Row]:
     yield Row(QUESTIONS[0], label, sentence, values, chance=chance, gain=gain, helps="ends_gain")
     among = _also(gettext("; among people not in the release, in {}"), attack["control"])
     sentence = gettext(
-        "Looking in a group for an end of its range meets one person in {share} of tries{among}.",
+        "Looking in a class for an end of its range meets one person in {share} of tries{among}.",
         share=_text(attack["isolate"]),
         among=among,
     )
@@ -237,7 +237,7 @@ def _singled_out(found: Found) -> Iterator[Row]:
     )
     for name, share in attack["alone"].items():
         sentence = gettext(
-            "{share} of people are the only ones of their group with their {name}: whoever knows"
+            "{share} of people are the only ones of their class with their {name}: whoever knows"
             " that too finds them.",
             share=_text(share),
             name=name
@@ -273,7 +273,7 @@ def _linked(found: Found) -> Iterator[Row]:
             )
     order = found.get("order")
     if order is not None:
-        others = _also(gettext("; somebody else of their group, in {}"), order["others"])
+        others = _also(gettext("; somebody else of their class, in {}"), order["others"])
         yield Row(
             QUESTIONS[1],
             gettext("finding it by its place"),
@@ -336,7 +336,7 @@ def _inferred(found: Found) -> Iterator[Row]:
             one.get("why"),
         )
         sentence = gettext(
-            "For {share} of people, {name} is nearly certain: at least 90 % of their group share"
+            "For {share} of people, {name} is nearly certain: at least 90 % of their class share"
             " one{near}.",
             share=_text(one["certain"]),
             name=name,
@@ -359,7 +359,7 @@ def _by_class(found: Found) -> Iterator[Row]:
     """What the class of a person tells by itself."""
     for name, one in found.get("skewness", {}).items():
         sentence = gettext(
-            "{share} of people have a value of {name} at least ten times as frequent in their group"
+            "{share} of people have a value of {name} at least ten times as frequent in their class"
             " as in the table.",
             share=_text(one["lifted"]),
             name=name,
@@ -369,7 +369,7 @@ def _by_class(found: Found) -> Iterator[Row]:
         yield Row(QUESTIONS[2], label, sentence, share, measure="lifted", attribute=name, why=why)
     for name, one in found.get("homogeneity", {}).items():
         sentence = gettext(
-            "For {share} of people, all of their group have one {name}: whoever finds the group"
+            "For {share} of people, all of their class have one {name}: whoever finds the class"
             " knows it{chance}.",
             share=_text(one["people"]),
             name=name,
@@ -460,7 +460,7 @@ def _method(found: Found) -> Iterator[Row]:
                 QUESTIONS[5],
                 gettext("ways of {name}", name=name),
                 gettext(
-                    "Knowing the method rules out {share} of the ways {name} could lie in groups"
+                    "Knowing the method rules out {share} of the ways {name} could lie in classes"
                     " left whole.",
                     share=_text(one["excluded"]),
                     name=name,

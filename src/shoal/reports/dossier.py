@@ -25,7 +25,15 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.warnings import GRAVE
 from shoal.policy.policy import PolicyLike
 from shoal.reports import pages
-from shoal.reports.attacks import MUCH, NOT_MEASURED, SOME, attack_section, rows_of, worst_of
+from shoal.reports.attacks import (
+    MUCH,
+    NOT_MEASURED,
+    SOME,
+    attack_section,
+    much_found,
+    worst_first,
+    worst_of,
+)
 from shoal.reports.in_short import in_short
 from shoal.reports.pages import percent_text
 
@@ -112,7 +120,8 @@ def counted_open(found: Dossier) -> str:
     total = ngettext("{count} point is open", "{count} points are open", len(kinds))
     said = f"{total}: {', '.join(named)}" if kinds else gettext("nothing is open")
     count = len(_accepted(found.content))
-    return f"{said}; {gettext('{count} accepted in words', count=count)}" if count else said
+    accepted = gettext("{count} accepted in words", count=count)
+    return f"{said}; {accepted}" if count else said
 
 
 def _accepted(content: Mapping[str, Any]) -> dict[str, str]:
@@ -121,15 +130,14 @@ def _accepted(content: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _accepted_by_words(found: Dossier, certificate: Certificate) -> dict[str, list[str]]:
-    """What each words accept, every point with how bad it is."""
-    how_bad = {row.says: gettext(row.word) for row in rows_of(certificate)}
-    how_bad |= {one.text: gettext(one.severity) for one in certificate.warnings}
+    """By the words that accept them: the points, the worst first, each with how bad it is."""
+    how_bad = {one.text: gettext(one.severity) for one in certificate.warnings}
+    how_bad |= {row.says: gettext(row.word) for row in worst_first(certificate)}
     accepted = _accepted(found.content)
-    points = {
-        point: f"{how_bad[point]}: {point}" if point in how_bad else point for point in accepted
-    }
+    points = {point: f"{word}: {point}" for point, word in how_bad.items() if point in accepted}
+    points |= {point: point for point in accepted if point not in how_bad}
     return {
-        words: [points[point] for point, said in accepted.items() if said == words]
+        words: [text for point, text in points.items() if accepted[point] == words]
         for words in dict.fromkeys(accepted.values())
     }
 
@@ -232,14 +240,15 @@ def _at(context: Mapping[str, Any], field: str) -> str:
 
 def _light(found: Dossier, certificate: Certificate) -> str:
     """The colour of the box: red also for a risk above what is accepted or a rejection, amber also
-    while something is open.
+    while something is open and where an attack found much.
     """
     limits = found.content["threshold"]
     is_above = any(limits[name]["within"] is False for name in ("max", "mean"))
     is_rejected = any(one["decision"] == "reject" for one in found.content["context"]["sign_off"])
     if is_above or is_rejected:
         return "red"
-    return "amber" if found.open and certificate.is_kept else certificate.light
+    is_doubtful = bool(found.open) or much_found(certificate) is not None
+    return "amber" if is_doubtful and certificate.is_kept else certificate.light
 
 
 def _sentences(content: Mapping[str, Any]) -> Iterator[str]:

@@ -86,8 +86,8 @@ def limits(measured: Measured) -> Iterator[tuple[str, str]]:
         yield (
             gettext("Columns that are published as they are."),
             gettext(
-                "No promise is about {plain}: whoever knows them finds people in smaller groups, or"
-                " alone.",
+                "No promise is about {plain}: whoever knows them finds people in smaller classes,"
+                " or alone.",
                 plain=", ".join(plain),
             ),
         )

@@ -159,9 +159,9 @@ def _groups(promise: dict[str, Any]) -> str:
     if not promise["attributes"] or not risk or not classes or not classes["count"]:
         return ""
     return ngettext(
-        "On these columns: {count:,} group of {least} to {largest}; risk at most {highest}, on"
+        "On these columns: {count:,} class of {least} to {largest}; risk at most {highest}, on"
         " average {mean}.",
-        "On these columns: {count:,} groups of {least} to {largest}; risk at most {highest}, on"
+        "On these columns: {count:,} classes of {least} to {largest}; risk at most {highest}, on"
         " average {mean}.",
         classes["count"],
         least=number_text(classes["min"]),

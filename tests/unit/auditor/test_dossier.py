@@ -299,6 +299,7 @@ def test_a_point_stands_once_under_its_state_beside_what_is_agreed(attacked, tmp
     front = html.unescape((tmp_path / "d.html").read_text("utf-8").partition('id="appendix"')[0])
     assert [one["kind"] for one in found.open if one["kind"] == "grave"] == []
     assert "; 2 accepted in words." in front
+    assert '<div class="verdict amber">' in front
     assert [front.count(point) for point in (grave["text"], finding)] == [1, 1]
     section = front.partition('<section id="accepted">')[2].partition("</section>")[0]
     assert f"“{words}”, signed off by Ada:" in section
