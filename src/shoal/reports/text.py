@@ -84,8 +84,8 @@ def _panel_lines(panel: Mapping[str, Any] | None) -> list[str]:
     if panel is None:
         return []
     counted = (
-        ("rounds", "classes are published again"),
-        ("founded", "classes of newcomers"),
+        ("rounds", "groups are published again"),
+        ("founded", "groups of newcomers"),
         ("carried", "records are carried for people who are absent"),
         ("withheld", "records are left out: nothing can show them safely"),
     )
