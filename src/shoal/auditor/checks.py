@@ -159,7 +159,7 @@ class Stated:
         first, *more = path
         about = str(first)
         if first == "risk" and more:
-            about = f"{RISKS[more.pop()]} (a share)"
+            about = f"{RISKS[str(more.pop())]} (a share)"
         if len(path) > 1 and isinstance(path[1], int):
             whose = self.at(*path[:2])
             about = whose["model"] if first == "promises" else f"column '{whose['name']}'"
