@@ -93,7 +93,7 @@ def test_k_over_each_qid_is_not_k_over_all(fused, tmp_path):
     assert (found["min"], found["alone"]) == (1, (groups == 1).sum())
     assert certificate["people"] == "known"
     (warning,) = (one for one in certificate.warnings if one.code == "together-below-k")
-    assert f"groups of 1 to {groups.max()} people, {found['alone']} of {len(published)} alone" in (
+    assert f"classes of 1 to {groups.max()} people, {found['alone']} of {len(published)} alone" in (
         warning.text
     )
     agreement = str(folder / "demo" / "bank.parties.yaml")

@@ -173,7 +173,7 @@ class Comparison:
         """The recommendation and the main figures, for a notebook."""
         advice = self.recommendation
         nothing = f"No method keeps every promise at k = {self.advised_k}"
-        heads = ("k", "method", "loss (gcp)", "mean risk", "groups", "CPU s", "")
+        heads = ("k", "method", "loss (gcp)", "mean risk", "classes", "CPU s", "")
         return notebook.section(
             notebook.sentence(f"{nothing if advice is None else advice}."),
             notebook.table(heads, [_html_row(row) for row in self.rows]),

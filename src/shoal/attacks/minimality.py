@@ -54,7 +54,9 @@ def tightness(scene: AttackScene) -> dict[str, Any]:
             refuted += int((~_somebody(scene, j, labels, label, lo, hi)).sum())
     found: dict[str, Any] = {"implied": None, "false": refuted}
     if refuted:
-        found["why"] = "cells are not tight: the original refutes what they would imply"
+        found["why"] = (
+            "ranges are wider than the values in them, so their ends need not be anybody's value"
+        )
         return found
     return found | {"implied": counted(implied, cells)}
 

@@ -158,6 +158,8 @@ class Stated:
         """A key as a person reads it: of a promise or a column, whose it is."""
         first, *more = path
         about = str(first)
+        if first == "risk" and more:
+            about = f"{RISKS[str(more.pop())]} (a share)"
         if len(path) > 1 and isinstance(path[1], int):
             whose = self.at(*path[:2])
             about = whose["model"] if first == "promises" else f"column '{whose['name']}'"
@@ -275,7 +277,7 @@ def _sizes(name: str, groups: Mapping[str, Any], most: int) -> Iterator[str]:
         return
     known = [one is not None for one in (least, mean, largest)]
     if any(known) != bool(count) or all(known) != bool(count):
-        yield f"{name}: {count} groups without sizes, or sizes without groups"
+        yield f"{name}: {count} classes without sizes, or sizes without classes"
         return
     if not count:
         return
@@ -283,9 +285,18 @@ def _sizes(name: str, groups: Mapping[str, Any], most: int) -> Iterator[str]:
     if not least <= mean * (1 + CLOSE) or not mean <= largest * (1 + CLOSE):
         yield f"{name}: the mean is not between the smallest and the largest"
     if total > most * (1 + CLOSE):
-        yield f"{name}: {total:.0f} people in groups, of {most} records"
+        yield f"{name}: {total:.0f} people in classes, of {most} records"
     elif abs(total - round(total)) > 1e-6 * max(total, 1):
         yield f"{name}: no whole number of people has this mean"
+
+
+RISKS = {
+    "prosecutor_max": "the prosecutor's greatest chance",
+    "prosecutor_mean": "the prosecutor's mean chance",
+    "journalist_max": "the journalist's greatest chance",
+    "marketer": "the marketer's mean chance",
+}
+"""What the risks of a certificate are called."""
 
 
 def _is_risk_of(size: Any, risk: Any) -> bool:
@@ -296,14 +307,14 @@ def _is_risk_of(size: Any, risk: Any) -> bool:
 def _risk(stated: Stated) -> Iterator[str]:
     risk, groups = stated.at("risk"), stated.at("classes")
     if not _is_risk_of(groups["min"], risk["prosecutor_max"]):
-        yield "'risk.prosecutor_max' is not that of the smallest class"
+        yield f"{RISKS['prosecutor_max']} is not that of the smallest class"
     if not _is_risk_of(groups["mean"], risk["prosecutor_mean"]):
-        yield "'risk.prosecutor_mean' is not that of the mean class"
+        yield f"{RISKS['prosecutor_mean']} is not that of the mean class"
     if stated.at("attacks", "population") is not None:
         return  # then these are about a population that is known
     for name, same in (("journalist_max", "prosecutor_max"), ("marketer", "prosecutor_mean")):
         if not is_close(risk[name], risk[same]):
-            yield f"'risk.{name}' is not 'risk.{same}'"
+            yield f"{RISKS[name]} is not {RISKS[same]}, though no population is known"
 
 
 def _utility(stated: Stated) -> Iterator[str]:
@@ -352,18 +363,18 @@ def _of_groups(
     """What k-anonymity says of its own groups, against what was measured and all attributes."""
     groups, risk = promise["classes"], promise["risk"]
     if not is_close(promise["measured"], groups["min"]):
-        yield f"{model}: what is measured is not its smallest group"
+        yield f"{model}: what is measured is not its smallest class"
     if not all(
         _is_risk_of(groups[of], risk[key]) for of, key in (("min", "max"), ("mean", "mean"))
     ):
-        yield f"{model}: its risk is not that of its groups"
+        yield f"{model}: its risk is not that of its classes"
     whole = all_together["count"]
     if not promise["attributes"] and not all(
         is_close(groups[key], all_together[key]) for key in groups.keys() & all_together.keys()
     ):
-        yield f"{model}: over all quasi-identifiers, but its groups are not 'classes'"
+        yield f"{model}: over all quasi-identifiers, but its classes are not 'classes'"
     elif whole and groups["count"] and groups["count"] > whole:
-        yield f"{model}: more groups over some quasi-identifiers than over all"
+        yield f"{model}: more classes over some quasi-identifiers than over all"
 
 
 def _is_worse(promise: Mapping[str, Any]) -> bool:

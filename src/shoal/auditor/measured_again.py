@@ -188,7 +188,7 @@ def _by_file_alone(stated: Stated, table: Table) -> Check:
         denied = [*_denied_by_values(stated, result.release.classes)]
         if denied:
             return Check(NAME, False, listed(denied))
-    return Check(NAME, None, f"groups of rows agree; all else {needed}")
+    return Check(NAME, None, f"classes of rows agree; all else {needed}")
 
 
 def _denied_by_values(stated: Stated, classes: Classes) -> Iterator[str]:
@@ -375,8 +375,8 @@ WORDS = {
     "subjects": "how many people there are",
     "people": "who is one person",
     "counted": "whether people were counted",
-    "classes": "sizes of groups",
-    "together": "groups by all quasi-identifiers",
+    "classes": "sizes of classes",
+    "together": "classes by all quasi-identifiers",
     "groups": "sizes of the second table's groups",
     "utility": "losses",
     "risk": "risks to be found",

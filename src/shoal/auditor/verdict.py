@@ -119,10 +119,10 @@ def together_below(certificate: Mapping[str, Any], unit: Unit) -> ReleaseWarning
     found, sizes = certificate["together"], certificate["classes"]
     few, what = found["alone"], "alone"
     if not few:
-        few, what = found["below"], f"in groups of fewer than k = {found['asked']}"
+        few, what = found["below"], f"in classes of fewer than k = {found['asked']}"
     text = (
         "Every promise holds on its own columns. All quasi-identifiers together"
-        f" ({', '.join(found['attributes'])}): groups of {span_text(sizes)}"
+        f" ({', '.join(found['attributes'])}): classes of {span_text(sizes)}"
         f" {unit.of(sizes['max'])}, {few} of {found['people']} {what}; whoever knows them all can"
         " pick these out"
     )

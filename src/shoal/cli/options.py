@@ -176,7 +176,7 @@ Json = Annotated[bool, option("--json", "Print the certificate on standard outpu
 Report = Annotated[Path | None, option("--report FILE.html", "Write a report to hand on.")]
 About = Annotated[
     Path | None,
-    option("--context FILE", "A context of 'shoal dossier': the report shows title and owner."),
+    option("--context FILE", "A context of 'shoal dossier': the report shows who and why."),
 ]
 RequireTogether = Annotated[bool, option(TOGETHER.form, TOGETHER.help)]
 Quiet = Annotated[bool, option("-q, --quiet", "No progress, no summary.")]

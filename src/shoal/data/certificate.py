@@ -232,7 +232,7 @@ def _figures(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
             f"{_short(records.get('out'))}, {_short(records.get('suppressed'))} suppressed",
         ),
         (
-            f"groups of {many} who look alike" if many == "people" else f"groups of {many} alike",
+            f"classes of {many} who look alike" if many == "people" else f"classes of {many} alike",
             f"{_short(classes.get('count'))}, of {_short(classes.get('min'))} to"
             f" {_short(classes.get('max'))}",
         ),

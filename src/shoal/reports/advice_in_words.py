@@ -276,13 +276,13 @@ def risk_lines(risk: Risk) -> Iterator[str]:
     part = round(100 * risk.lone / risk.people) if risk.people else 0
     yield f"known together: {', '.join(risk.quasi)}"
     yield f"{risk.lone:,} of {risk.people:,} {risk.unit} ({part} %) are alone: nobody is like them"
-    rows = [("column", "alone by it", "alone without it")]
+    rows = [("column", f"{risk.unit} alone by it", f"{risk.unit} alone without it")]
     rows += [(name, f"{risk.alone[name]:,}", f"{risk.without[name]:,}") for name in risk.quasi]
     yield from table_lines(rows, left=1)
     for name, lone in risk.if_known.items():
         yield f"{name}: plain, so no promise covers it; {lone:,} would be alone if others knew it"
     ks = sorted({*USUAL_KS, *([] if risk.k is None else [risk.k])})
-    rows = [("k", f"{risk.unit} in groups of k or more", "classes, at most")]
+    rows = [("k", f"{risk.unit} in classes of k or more", "classes, at most")]
     rows += [(str(k), f"{risk.hidden(k):,}", f"{risk.most_classes(k):,}") for k in ks]
     yield ""
     yield from table_lines(rows, left=0)
@@ -342,7 +342,7 @@ def status_lines(status: StreamStatus) -> Iterator[str]:
     )
     yield f"loss {_percent(recent['loss'])} lately, {_percent(status['loss'])} since the start"
     yield f"longest wait {wait['longest']:,} records{allowed}"
-    yield f"joined an earlier group: {_percent(status['reuse'])}"
+    yield f"joined an earlier class: {_percent(status['reuse'])}"
     for alarm in status.alarms:
         since = "" if alarm.since is None else f", {_time(alarm.since)}"
         yield f"look at this: {alarm.kind}{since}: {alarm.text}"

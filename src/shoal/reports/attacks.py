@@ -7,7 +7,7 @@ printed, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -171,9 +171,13 @@ class Finding(NamedTuple):
     remedy: str
 
 
-def ranked(certificate: Certificate) -> list[Finding]:
-    """The findings that matter most, at most ten: much, some, none, then what was not measured."""
-    return [_finding(certificate, row) for row in worst_first(certificate)[:MOST_RANKED]]
+def ranked(certificate: Certificate, accepted: Collection[str] = ()) -> list[Finding]:
+    """The findings that matter most, at most ten: much, some, none, then what was not measured.
+
+    accepted: sentences that are shown elsewhere, with the words that accept them.
+    """
+    rows = worst_first(certificate)[:MOST_RANKED]
+    return [_finding(certificate, row) for row in rows if row.says not in accepted]
 
 
 def much_found(certificate: Certificate) -> str | None:
@@ -216,7 +220,7 @@ def _singled_out(found: Found) -> Iterator[Row]:
     yield Row(QUESTIONS[0], label, sentence, values, chance=chance, gain=gain, helps="ends_gain")
     among = _also(gettext("; among people not in the release, in {}"), attack["control"])
     sentence = gettext(
-        "Looking in a group for an end of its range meets one person in {share} of tries{among}.",
+        "Looking in a class for an end of its range meets one person in {share} of tries{among}.",
         share=_text(attack["isolate"]),
         among=among,
     )
@@ -233,7 +237,7 @@ def _singled_out(found: Found) -> Iterator[Row]:
     )
     for name, share in attack["alone"].items():
         sentence = gettext(
-            "{share} of people are the only ones of their group with their {name}: whoever knows"
+            "{share} of people are the only ones of their class with their {name}: whoever knows"
             " that too finds them.",
             share=_text(share),
             name=name
@@ -269,7 +273,7 @@ def _linked(found: Found) -> Iterator[Row]:
             )
     order = found.get("order")
     if order is not None:
-        others = _also(gettext("; somebody else of their group, in {}"), order["others"])
+        others = _also(gettext("; somebody else of their class, in {}"), order["others"])
         yield Row(
             QUESTIONS[1],
             gettext("finding it by its place"),
@@ -332,7 +336,7 @@ def _inferred(found: Found) -> Iterator[Row]:
             one.get("why"),
         )
         sentence = gettext(
-            "For {share} of people, {name} is nearly certain: at least 90 % of their group share"
+            "For {share} of people, {name} is nearly certain: at least 90 % of their class share"
             " one{near}.",
             share=_text(one["certain"]),
             name=name,
@@ -355,7 +359,7 @@ def _by_class(found: Found) -> Iterator[Row]:
     """What the class of a person tells by itself."""
     for name, one in found.get("skewness", {}).items():
         sentence = gettext(
-            "{share} of people have a value of {name} at least ten times as frequent in their group"
+            "{share} of people have a value of {name} at least ten times as frequent in their class"
             " as in the table.",
             share=_text(one["lifted"]),
             name=name,
@@ -365,7 +369,7 @@ def _by_class(found: Found) -> Iterator[Row]:
         yield Row(QUESTIONS[2], label, sentence, share, measure="lifted", attribute=name, why=why)
     for name, one in found.get("homogeneity", {}).items():
         sentence = gettext(
-            "For {share} of people, all of their group have one {name}: whoever finds the group"
+            "For {share} of people, all of their class have one {name}: whoever finds the class"
             " knows it{chance}.",
             share=_text(one["people"]),
             name=name,
@@ -440,7 +444,7 @@ def _method(found: Found) -> Iterator[Row]:
         return
     yield Row(
         QUESTIONS[5],
-        gettext("values implied"),
+        gettext("a true value worked out"),
         gettext(
             "From {share} of coarsened cells a true value can be worked out, though not whose.",
             share=_text(attack["implied"]),
@@ -456,7 +460,7 @@ def _method(found: Found) -> Iterator[Row]:
                 QUESTIONS[5],
                 gettext("ways of {name}", name=name),
                 gettext(
-                    "Knowing the method rules out {share} of the ways {name} could lie in groups"
+                    "Knowing the method rules out {share} of the ways {name} could lie in classes"
                     " left whole.",
                     share=_text(one["excluded"]),
                     name=name,
@@ -562,15 +566,19 @@ def _bar(number: Number) -> tuple[float, float, float] | None:
 # What attacks found as a part of a page, the same in the report, the dossier and the history.
 
 
-def attack_section(certificate: Certificate, always: bool = False) -> dict[str, Any]:
-    """What `attacks.html.j2` takes. always: with its questions even where nothing was tried."""
+def attack_section(
+    certificate: Certificate, always: bool = False, accepted: Collection[str] = ()
+) -> dict[str, Any]:
+    """What `attacks.html.j2` takes. always: with its questions even where nothing was tried.
+    accepted: as of `ranked`.
+    """
     found = bars(certificate)
     tried = certificate.get("attacks") or {}
     return {
         "attacks": page_content(certificate, always),
         "attacks_opening": OPENING,
         "attacks_legend": LEGEND,
-        "ranked": ranked(certificate),
+        "ranked": ranked(certificate, accepted),
         "much_found": much_found(certificate),
         "attack_bars": charts.attacks_chart(found).svg("attacks") if found else None,
         "control": tried.get("control"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,15 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.warnings import GRAVE
 from shoal.policy.policy import PolicyLike
 from shoal.reports import pages
-from shoal.reports.attacks import attack_section, worst_of
+from shoal.reports.attacks import (
+    MUCH,
+    NOT_MEASURED,
+    SOME,
+    attack_section,
+    much_found,
+    worst_first,
+    worst_of,
+)
 from shoal.reports.in_short import in_short
 from shoal.reports.pages import percent_text
 
@@ -111,7 +118,28 @@ def counted_open(found: Dossier) -> str:
     kinds = [one["kind"] for one in found.open]
     named = [words(kinds.count(kind)) for kind, words in KINDS.items() if kind in kinds]
     total = ngettext("{count} point is open", "{count} points are open", len(kinds))
-    return f"{total}: {', '.join(named)}" if kinds else gettext("nothing is open")
+    said = f"{total}: {', '.join(named)}" if kinds else gettext("nothing is open")
+    count = len(_accepted(found.content))
+    accepted = gettext("{count} accepted in words", count=count)
+    return f"{said}; {accepted}" if count else said
+
+
+def _accepted(content: Mapping[str, Any]) -> dict[str, str]:
+    """What is accepted, and in which words."""
+    return {point: words for point, words in content["context"]["accepted"].items() if words}
+
+
+def _accepted_by_words(found: Dossier, certificate: Certificate) -> dict[str, list[str]]:
+    """By the words that accept them: the points, the worst first, each with how bad it is."""
+    how_bad = {one.text: gettext(one.severity) for one in certificate.warnings}
+    how_bad |= {row.says: gettext(row.word) for row in worst_first(certificate)}
+    accepted = _accepted(found.content)
+    points = {point: f"{word}: {point}" for point, word in how_bad.items() if point in accepted}
+    points |= {point: point for point in accepted if point not in how_bad}
+    return {
+        words: [text for point, text in points.items() if accepted[point] == words]
+        for words in dict.fromkeys(accepted.values())
+    }
 
 
 def _content(found: Dossier) -> dict[str, Any]:
@@ -128,7 +156,13 @@ def _content(found: Dossier) -> dict[str, Any]:
         "light": _light(found, certificate),
         "counted": f"{counted[0].upper()}{counted[1:]}.",
         "findings": findings[:MOST_SHOWN],
-        "accepted": Counter(filter(None, context["accepted"].values())).most_common(),
+        "accepted": _accepted_by_words(found, certificate),
+        "signers": ", ".join(
+            dict.fromkeys(str(s["name"]) for s in context["sign_off"] if s["decision"] == "accept")
+        ),
+        "agreed": [
+            (gettext(parts_of("controls")[key]), _at(context, f"controls.{key}")) for key in AGREED
+        ],
         "more": len(findings) - MOST_SHOWN,
         "questions": questions,
         "open": found.open,
@@ -145,12 +179,13 @@ def _content(found: Dossier) -> dict[str, Any]:
         "answers": list(_answers(context, {c["field"] for c in content["clauses"]})),
         "sign_off": context["sign_off"],
         "profiles": list(_profiles(found, certificate)),
-        **attack_section(certificate, always=True),
+        **attack_section(certificate, always=True, accepted=_accepted(content)),
     }
 
 
 MOST_SHOWN = 6  # findings before the appendix
 MOST_LETTERS = 150  # of an answer before the appendix
+AGREED = ("no_reidentification", "onward")
 FACTS = {
     "controller.name": gettext("controller"),
     "recipient.who": gettext("recipient"),
@@ -205,14 +240,15 @@ def _at(context: Mapping[str, Any], field: str) -> str:
 
 def _light(found: Dossier, certificate: Certificate) -> str:
     """The colour of the box: red also for a risk above what is accepted or a rejection, amber also
-    while something is open.
+    while something is open and where an attack found much.
     """
     limits = found.content["threshold"]
     is_above = any(limits[name]["within"] is False for name in ("max", "mean"))
     is_rejected = any(one["decision"] == "reject" for one in found.content["context"]["sign_off"])
     if is_above or is_rejected:
         return "red"
-    return "amber" if found.open and certificate.is_kept else certificate.light
+    is_doubtful = bool(found.open) or much_found(certificate) is not None
+    return "amber" if is_doubtful and certificate.is_kept else certificate.light
 
 
 def _sentences(content: Mapping[str, Any]) -> Iterator[str]:
@@ -302,7 +338,7 @@ def _profiles(found: Dossier, certificate: Certificate) -> Iterator[dict[str, An
         fields = [one for one in found.content["clauses"] if one["profile"] == profile.name]
         words = {
             (clause.clause, state): [
-                f"{gettext(field_words(one['field']))}{_found(certificate, one['field'])}"
+                _answer(certificate, one["field"])
                 for one in fields
                 if (one["clause"], one["state"]) == (clause.clause, state)
             ]
@@ -316,10 +352,15 @@ def _profiles(found: Dossier, certificate: Certificate) -> Iterator[dict[str, An
         yield {"profile": profile, "clauses": clauses, "open": still}
 
 
-def _found(certificate: Certificate, field: str) -> str:
-    """The worst that an attack found, in a word behind its name."""
+COLOURS = {MUCH: "bad", SOME: "partly", NOT_MEASURED: "partly"}
+"""Of the worst that an attack found; of every other answer it is green."""
+
+
+def _answer(certificate: Certificate, field: str) -> tuple[str, str]:
+    """What answers a clause, of attacks with the worst that they found, and its colour."""
     word = worst_of(certificate, field.removeprefix(f"{ATTACKS}."))
-    return f" [{gettext(word)}]" if word else ""
+    found = f" [{gettext(word)}]" if word else ""
+    return f"{gettext(field_words(field))}{found}", COLOURS.get(word, "answered")
 
 
 def share(value: float | None) -> str:

@@ -89,7 +89,7 @@ def _all_together(found: Mapping[str, Any], counted: Unit) -> str:
     least, alone, people = (number_text(found[key]) for key in ("min", "alone", "people"))
     counted_as = gettext(counted.of(found["min"]))
     return gettext(
-        "By {attributes} together: groups of {least}, {alone}",
+        "By {attributes} together: classes of {least}, {alone}",
         attributes=listed(found["attributes"]),
         least=gettext("at least {least} {people}", least=least, people=counted_as),
         alone=gettext("{alone} of {people} alone", alone=alone, people=people),
@@ -130,8 +130,8 @@ def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence
         return gettext("Every record hides {known}", known=ALL)
     who = gettext("who") if counted.many == "people" else gettext("that")
     return gettext(
-        "Whoever knows {known} of a person finds at least {least} {people} {who} look alike,"
-        " and so picks the right one at most {share} of the time",
+        "Whoever knows {known} of a person finds a class of at least {least} {people} {who} look"
+        " alike, and so picks the right one at most {share} of the time",
         known=listed(known) or ALL,
         least=number_text(least),
         people=gettext(counted.of(least)),
@@ -226,7 +226,7 @@ def _not_promised(certificate: Certificate) -> Iterator[str]:
         "Whoever knows {more} or has another release of the same people may recognise somebody",
         more=more,
     )
-    yield gettext("What is true of a whole group is true of everybody in it")
+    yield gettext("What is true of a whole class is true of everybody in it")
 
 
 def _open(certificate: Certificate) -> Iterator[str]:
@@ -246,7 +246,7 @@ def _open(certificate: Certificate) -> Iterator[str]:
             waiting,
         )
     if certificate.get("measured") == BY_RELEASE:
-        yield gettext("Groups were measured as they appeared, not as they have grown since")
+        yield gettext("Classes were measured as they appeared, not as they have grown since")
     # grave ones stand above these lines
     yield from (one.text for one in certificate.warnings if one.severity != GRAVE)
     if "uncovered" not in (certificate.get("faults") or {}):
@@ -374,7 +374,7 @@ def _came_in(releases: Sequence[ReleaseAudit]) -> str:
     if not invented:
         return came
     return gettext(
-        "{came} Invented, so that groups are full: {invented} of the records.",
+        "{came} Invented, so that classes are full: {invented} of the records.",
         came=came,
         invented=number_text(invented),
     )
@@ -392,7 +392,7 @@ def _left_among_few(releases: Sequence[ReleaseAudit]) -> str:
         return ""
     most, counted = max(few), unit(releases[-1].certificate)
     return gettext(
-        "Whoever compares the releases leaves {most} {people} in a group that is smaller"
+        "Whoever compares the releases leaves {most} {people} in a class that is smaller"
         " than was asked.",
         most=number_text(most),
         people=gettext(counted.of(most)),

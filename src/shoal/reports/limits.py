@@ -86,8 +86,8 @@ def limits(measured: Measured) -> Iterator[tuple[str, str]]:
         yield (
             gettext("Columns that are published as they are."),
             gettext(
-                "No promise is about {plain}: whoever knows them finds people in smaller groups, or"
-                " alone.",
+                "No promise is about {plain}: whoever knows them finds people in smaller classes,"
+                " or alone.",
                 plain=", ".join(plain),
             ),
         )
@@ -171,12 +171,13 @@ NEARLY_ALL = 0.8  # of a column's domain: readers learn next to nothing
 class WhoPays:
     """Mean share of detail that rows lose; suppressed rows lose all of it.
 
-    tenth: of the tenth of the rows that lose most. half: of the half that loses least. worst: of
-    the group that loses most, suppressed rows aside. rows: in that group. columns: of which it
-    shows next to nothing.
+    tenth: of the tenth of the rows that lose most. mostly: the columns in which these lose more
+    than on average, worst first. half: of the half that loses least. worst: of the class that loses
+    most, suppressed rows aside. rows: in that class. columns: of which it shows next to nothing.
     """
 
     tenth: float
+    mostly: tuple[str, ...]
     half: float
     worst: float
     rows: int
@@ -188,12 +189,15 @@ def who_pays(release: Release) -> WhoPays | None:
     if not release.columns:
         return None
     widths = np.stack([column.widths[column.codes] for column in release.columns])
+    if release.starred is not None:
+        widths = np.where(release.starred, 1.0, widths)
     loss = widths.mean(axis=0)
     if not loss.size or np.isnan(loss).any():
         return None
-    if release.starred is not None:
-        loss = np.where(release.starred, 1.0, loss)
-    rising = np.sort(loss)
+    order = np.argsort(loss, kind="stable")
+    tenth, half = order[-max(loss.size // 10, 1) :], order[: max(loss.size // 2, 1)]
+    by_column = widths[:, tenth].mean(axis=1)
+    above = np.flatnonzero(by_column > by_column.mean() * (1 + 1e-9))
     shown = loss if release.starred is None else np.where(release.starred, -1.0, loss)
     at = int(np.argmax(shown))
     same = np.ones(loss.size, dtype=bool)
@@ -201,9 +205,23 @@ def who_pays(release: Release) -> WhoPays | None:
         same &= column.codes == column.codes[at]
     wide = zip(release.columns, widths[:, at], strict=True)
     return WhoPays(
-        tenth=float(rising[-max(loss.size // 10, 1) :].mean()),
-        half=float(rising[: max(loss.size // 2, 1)].mean()),
+        tenth=float(loss[tenth].mean()),
+        mostly=tuple(release.columns[j].name for j in above[np.argsort(-by_column[above])]),
+        half=float(loss[half].mean()),
         worst=float(max(shown[at], 0.0)),
         rows=int(same.sum()) if shown[at] >= 0 else 0,
         columns=tuple(column.name for column, width in wide if width >= NEARLY_ALL),
     )
+
+
+def hidden_from(release: Release) -> dict[str, int]:
+    """By column, how many people have a record that hides it entirely; records, where each is taken
+    to be a person. Suppressed records hide every column. Without columns that hide nothing.
+    """
+    whose = release.classes.subjects
+    marked = {column.name: np.isneginf(column.lo)[column.codes] for column in release.columns}
+    people = {
+        name: int(mark.sum()) if whose is None else len(np.unique(whose[mark]))
+        for name, mark in marked.items()
+    }
+    return {name: count for name, count in people.items() if count}

@@ -88,12 +88,12 @@ MEDIA_TYPES = {
 }
 DELIMITED = ("csv", "txt", "tsv", "tab")
 TECHNIQUES = {
-    "interval": "numbers as the interval of their group",
-    "mean": "numbers as the mean of their group",
-    "mean-and-interval": "numbers as the mean and the interval of their group",
-    "span": "ordered labels as the span of their group",
+    "interval": "numbers as the interval of their class",
+    "mean": "numbers as the mean of their class",
+    "mean-and-interval": "numbers as the mean and the interval of their class",
+    "span": "ordered labels as the span of their class",
     "node": "values as a node of their hierarchy",
-    "value-or-nothing": "the value where the whole group agrees on it",
+    "value-or-nothing": "the value where the whole class agrees on it",
     "pseudonym": "a keyed pseudonym",
     "as-is": "as in the original",
 }

@@ -37,7 +37,7 @@ from shoal.reports.distributions import (
     sizes_chart,
 )
 from shoal.reports.in_short import in_short, listed
-from shoal.reports.limits import limits, who_pays
+from shoal.reports.limits import hidden_from, limits, who_pays
 from shoal.reports.pages import (
     Measured,
     measured_of,
@@ -70,6 +70,7 @@ def _content(measured: Measured, heading: Heading) -> dict[str, Any]:
     downstream, explanation = certificate.get("downstream"), certificate.get("explanation")
     return {
         "heading": heading,
+        "not_stated": listed([words for key, words in ASKED.items() if not getattr(heading, key)]),
         "certificate": certificate,
         "schema": schema,
         "unit": unit(certificate),
@@ -85,6 +86,15 @@ def _content(measured: Measured, heading: Heading) -> dict[str, Any]:
             ]
         ),
         "who_pays": who_pays(measured.release),
+        "hidden_from": [
+            gettext(
+                "{name} of {count} {people}",
+                name=name,
+                count=number_text(count),
+                people=gettext(unit(certificate).of(count)),
+            )
+            for name, count in hidden_from(measured.release).items()
+        ],
         "sizes": None if sizes is None else sizes.svg("sizes"),
         "attackers": _attackers(certificate),
         **attack_section(certificate),
@@ -108,6 +118,14 @@ def _content(measured: Measured, heading: Heading) -> dict[str, Any]:
         "policy": as_yaml(measured.policy.model.model_dump(mode="json", exclude_unset=True)),
         "method": _method(certificate),
     }
+
+
+ASKED = {
+    "owner": gettext("who releases this"),
+    "recipient": gettext("to whom"),
+    "purpose": gettext("for what purpose"),
+}
+"""What the first box of a report says is not stated."""
 
 
 # Promises and risk
@@ -141,9 +159,9 @@ def _groups(promise: dict[str, Any]) -> str:
     if not promise["attributes"] or not risk or not classes or not classes["count"]:
         return ""
     return ngettext(
-        "On these columns: {count:,} group of {least} to {largest}; risk at most {highest}, on"
+        "On these columns: {count:,} class of {least} to {largest}; risk at most {highest}, on"
         " average {mean}.",
-        "On these columns: {count:,} groups of {least} to {largest}; risk at most {highest}, on"
+        "On these columns: {count:,} classes of {least} to {largest}; risk at most {highest}, on"
         " average {mean}.",
         classes["count"],
         least=number_text(classes["min"]),

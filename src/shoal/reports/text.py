@@ -39,7 +39,7 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
     groups = certificate.get("groups")
     if groups:
         lines.append(
-            f"two tables, {_groups(groups)} of {span_text(groups)} records;"
+            f"two tables, {counted_text(groups['count'], 'group')} of {span_text(groups)} records;"
             " quasi-identifiers as they are: who is in the table is disclosed"
         )
     if classes["count"]:
@@ -221,7 +221,8 @@ def fusion_summary(certificate: Certificate, written: str) -> str:
     sent = ", ".join(f"{kind} {size:,}" for kind, size in measured["bytes"].items())
     spent = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in measured["seconds"].items())
     lines = [
-        f"over {', '.join(qid['attributes'])}: {_groups(qid['groups'])} of"
+        f"over {', '.join(qid['attributes'])}:"
+        f" {counted_text(qid['groups']['count'], 'class', 'classes')} of"
         f" {span_text(qid['groups'])} people"
         for qid in measured["qids"]
     ]
@@ -331,10 +332,6 @@ def _saving(change: dict[str, Any]) -> str:
         for key, text in words.items()
         if None not in (change[key], now[key]) and change[key] != now[key]
     )
-
-
-def _groups(groups: Mapping[str, Any]) -> str:
-    return "1 group" if groups["count"] == 1 else f"{groups['count']} groups"
 
 
 def counted_text(number: int, one: str, many: str = "") -> str:

@@ -183,6 +183,6 @@ FIGURES = (
     (gettext("Detail lost"), lambda c: _percent((c.get("utility") or {}).get("gcp"))),
     (gettext("Named at most"), _largest_risk),
     (gettext("Groups"), lambda c: c["classes"]["count"]),
-    (gettext("Smallest group"), lambda c: c["classes"]["min"]),
+    (gettext("Smallest class"), lambda c: c["classes"]["min"]),
     (gettext("Rows suppressed"), lambda c: c["records"]["suppressed"]),
 )

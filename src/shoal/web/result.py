@@ -30,12 +30,12 @@ from shoal.web.work import Refused
 
 Context = dict[str, Any]
 MEASURED = {
-    "k-anonymity": gettext("groups of at least {measured} people (asked {asked})"),
+    "k-anonymity": gettext("classes of at least {measured} people (asked {asked})"),
     "l-diversity": gettext(
         "at least {measured} different values of {about} in each (asked {asked})"
     ),
     "t-closeness": gettext(
-        "no group farther than {measured} from the whole in {about} (asked {asked})"
+        "no class farther than {measured} from the whole in {about} (asked {asked})"
     ),
 }
 

@@ -347,12 +347,12 @@ def _about(promise: Context) -> list[str]:
 
 
 SETTINGS = {
-    "l": gettext("at least this many different ones in every group"),
-    "t": gettext("no group farther than this from the whole table (t-closeness)"),
-    "beta": gettext("no value more frequent in a group than beta allows (β-likeness)"),
-    "p": gettext("at least this many different ones in every group"),
+    "l": gettext("at least this many different ones in every class"),
+    "t": gettext("no class farther than this from the whole table (t-closeness)"),
+    "beta": gettext("no value more frequent in a class than beta allows (β-likeness)"),
+    "p": gettext("at least this many different ones in every class"),
     "delta": gettext("no value rarer or more frequent than delta allows (δ-disclosure)"),
-    "alpha": gettext("no value has more than this share of a group"),
+    "alpha": gettext("no value has more than this share of a class"),
 }
 
 

@@ -230,7 +230,7 @@ def test_findings_are_ranked_much_first_each_with_what_to_do():
     attacks = {"singling-out": ENDS, "skipped": {"population": "needs the population"}}
     found = ranked(found_by(**attacks))
     assert [one.word for one in found] == ["much", "some", "some", "not measured", "not measured"]
-    assert found[0].says.startswith("50.0 % of people are the only ones of their group")
+    assert found[0].says.startswith("50.0 % of people are the only ones of their class")
     assert found[0].remedy == "Drop the column, or make it a quasi-identifier."
     assert all(one.remedy for one in found if one.word in ("much", "some"))
     many = {"alone": {f"c{number}": SHARE for number in range(20)}}

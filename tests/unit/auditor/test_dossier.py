@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
@@ -27,7 +28,8 @@ from shoal.auditor.dossier.dossier import (
 )
 from shoal.cli.main import status_of
 from shoal.errors import InputError, PromiseError
-from shoal.reports.dossier import write_dossier
+from shoal.reports.attacks import MUCH, worst_first
+from shoal.reports.dossier import _answer, write_dossier
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)
@@ -248,12 +250,17 @@ def test_open_points_are_counted_and_named_first(released, tmp_path):
 
 
 def test_the_front_of_a_dossier_is_at_most_two_pages(attacked, tmp_path):
-    """However much was found and answered: with long answers, many findings, every attack."""
+    """However much was found and answered: with long answers, many findings, every attack, of
+    which all that found much are accepted.
+    """
     folder, certified = attacked
     long = dict.fromkeys(("purpose", "legal_basis"), "a long answer, " * 30)
     context = CONTEXT | long | {"controls": {"agreement": "signed by each of them, " * 30}}
     sign_off = {"name": "A", "role": "B", "date": "2026-01-01", "decision": "accept"}
     context |= {"sign_off": [sign_off | {"comment": "a comment, " * 30}] * 3}
+    certificate = shoal_package.Certificate.load(f"{certified}.certificate.json")
+    much = [row.says for row in worst_first(certificate) if row.word == MUCH]
+    context |= {"accepted": dict.fromkeys(much, "they may not match lists, " * 10)}
     asked = {"policy": _policy(folder), "context": context, "original": folder / "in.csv"}
     found = open_points(shoal_package.dossier(certified, **asked), *["a finding, " * 20] * 30)
     write_dossier(found, tmp_path / "d.html")
@@ -270,6 +277,42 @@ def test_the_front_of_a_dossier_is_at_most_two_pages(attacked, tmp_path):
         [*command, (tmp_path / "front.html").as_uri()], check=True, capture_output=True, timeout=120
     )
     assert len(re.findall(rb"/Type\s*/Page\b", (tmp_path / "front.pdf").read_bytes())) <= 2
+
+
+def test_a_point_stands_once_under_its_state_beside_what_is_agreed(attacked, tmp_path, monkeypatch):
+    folder, certified = attacked
+    asked = {"policy": _policy(folder), "context": CONTEXT}
+    certificate = shoal_package.Certificate.load(f"{certified}.certificate.json")
+    finding = next(row for row in worst_first(certificate) if row.word == MUCH).says
+    grave = {"code": "x", "severity": "grave", "text": "column 'ward' names people"}
+    path = tmp_path / "out.csv.certificate.json"
+    path.write_text(certificate.extended(warnings=[grave]).to_json())
+    monkeypatch.setattr("shoal.auditor.dossier.dossier.verify_by", lambda *_: [])
+    words = "they may match lists"
+    context = CONTEXT | {
+        "accepted": {grave["text"]: words, finding: words},
+        "controls": {"no_reidentification": "forbidden, section 4"},
+        "sign_off": [{"name": "Ada", "decision": "accept"}],
+    }
+    found = shoal_package.dossier(certified, path, **asked | {"context": context})
+    write_dossier(found, tmp_path / "d.html")
+    front = html.unescape((tmp_path / "d.html").read_text("utf-8").partition('id="appendix"')[0])
+    assert [one["kind"] for one in found.open if one["kind"] == "grave"] == []
+    assert "; 2 accepted in words." in front
+    assert '<div class="verdict amber">' in front
+    assert [front.count(point) for point in (grave["text"], finding)] == [1, 1]
+    section = front.partition('<section id="accepted">')[2].partition("</section>")[0]
+    assert f"“{words}”, signed off by Ada:" in section
+    assert "grave: column 'ward'" in section
+    assert "much: " in section
+    assert "forbidden, section 4" in section
+
+
+@pytest.mark.parametrize(("share", "colour"), [(0.5, "bad"), (0.05, "partly"), (0, "answered")])
+def test_a_criterion_has_the_colour_of_the_worst_that_was_found(share, colour):
+    linked = {"known": ["age"], "success": share, "baseline": 0.01}
+    certificate = shoal_package.Certificate({"attacks": {"seed": 1, "linkability": linked}})
+    assert _answer(certificate, "certificate.attacks.linkability")[1] == colour
 
 
 def test_complete_ends_with_status_1_while_something_is_open(released, shoal):

@@ -22,7 +22,7 @@ SETS = [
 ]
 PAIRS = pl.DataFrame({"sex": ["m", "m", "f", "f"], "job": ["a", "b", "a", "b"]})
 TEXT = (
-    "Every promise holds on its own columns. All quasi-identifiers together (sex, job): groups of"
+    "Every promise holds on its own columns. All quasi-identifiers together (sex, job): classes of"
     " 1 record, 4 of 4 alone; whoever knows them all can pick these out"
 )
 
@@ -73,7 +73,7 @@ def test_the_command_warns_draws_amber_and_fails_where_it_is_required(folder, sh
     assert f"Grave: {TEXT}." in verdict
     assert page.count(TEXT) == 2  # in the box, and in the certificate
     assert "4 of 4 alone" in page
-    assert "2 groups of 2" in page
+    assert "2 classes of 2" in page
     assert shoal(*told, "--require-together").status == 1
     (folder / "p.yaml").write_text(yaml.safe_dump(policy([SETS[0]], job={"role": "plain"})))
     done = shoal(*told, "--require-together", "--report", "r.html")
@@ -99,7 +99,7 @@ def test_nobody_alone_but_too_few():
     frame = pl.DataFrame({"sex": list("mmmmffff"), "job": list("aabbaabb")})
     threes = [promise | {"k": 3} for promise in SETS]
     (warning,) = library.audit(frame, policy(threes)).warnings
-    assert "groups of 2 records, 8 of 8 in groups of fewer than k = 3;" in warning.text
+    assert "classes of 2 records, 8 of 8 in classes of fewer than k = 3;" in warning.text
 
 
 def test_a_person_counts_once_however_many_records_are_alone():

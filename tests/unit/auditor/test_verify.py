@@ -764,6 +764,14 @@ def test_a_failed_check_gives_both_figures(folder):
     assert f"column '{name}', loss: 0.5 stated, {loss:.6g} measured" in found.text
 
 
+def test_a_risk_is_named_in_words_with_its_unit(folder):
+    change_certificate(folder, lambda content: content["risk"].update(journalist_max=0.5))
+    found = {check.name: check.text for check in everything(folder)}
+    assert "the journalist's greatest chance (a share): 0.5 stated" in found["measured again"]
+    assert "the journalist's greatest chance is not the prosecutor's" in found["figures"]
+    assert "journalist_max" not in "".join(found.values())
+
+
 def test_both_hashes_are_shown_of_another_file(folder):
     certified = json.loads((folder / "out.csv.certificate.json").read_text())["output"]["sha256"]
     with (folder / "out.csv").open("a") as file:

@@ -60,9 +60,9 @@ def test_the_lines_of_a_small_release(certificate):
     assert {line.about: line.says for line in in_short(certificate)} == {
         "Published": ("4 records, each taken to be a person, in 5 columns. Removed: name."),
         "Protected": (
-            "Whoever knows age and job of a person finds at least 2 records that look alike, and so"
-            " picks the right one at most 50.0 % of the time. Among them, ill has at least 2"
-            " values."
+            "Whoever knows age and job of a person finds a class of at least 2 records that look"
+            " alike, and so picks the right one at most 50.0 % of the time. Among them, ill has at"
+            " least 2 values."
         ),
         "Lost": (
             "7.5 % of the detail of age and job, on average; most of age (15.0 %). As in the"
@@ -71,7 +71,7 @@ def test_the_lines_of_a_small_release(certificate):
         "Not promised": (
             "No promise was asked for debt, so it may be learned about a person. Whoever knows"
             " more, such as note, or has another release of the same people may recognise somebody."
-            " What is true of a whole group is true of everybody in it."
+            " What is true of a whole class is true of everybody in it."
         ),
         "Open": (
             "Whether every record is a person of its own: the policy names no column for that."
@@ -157,14 +157,14 @@ def test_the_lines_of_a_ledger_are_about_its_whole_table(tmp_path):
     assert {line.about: line.says for line in ledger_in_short(found)} == {
         "Published": "8 records of 8 people, in 2 columns. Removed: who. Published in 2 releases.",
         "Protected": (
-            "Whoever knows age of a person finds at least 2 people who look alike, and so picks the"
-            " right one at most 50.0 % of the time. Among them, ill has at least 2 values. Every"
-            " check of the releases against one another holds."
+            "Whoever knows age of a person finds a class of at least 2 people who look alike, and"
+            " so picks the right one at most 50.0 % of the time. Among them, ill has at least 2"
+            " values. Every check of the releases against one another holds."
         ),
         "Lost": "8.0 % of the detail of age, on average. As in the original: ill.",
         "Not promised": (
             "Whoever knows more or has another release of the same people may recognise somebody."
-            " What is true of a whole group is true of everybody in it."
+            " What is true of a whole class is true of everybody in it."
         ),
         "Open": "The cells were not compared with an original.",
     }
@@ -201,7 +201,7 @@ def test_a_stream_says_what_was_not_published_and_how_it_was_measured(certificat
     lines = dict(in_short(stream))
     assert lines["Lost"].endswith("Not published: 2 held to the end and 1 set aside as bad.")
     assert "3 records still wait for a later release." in lines["Open"]
-    assert "Groups were measured as they appeared" in lines["Open"]
+    assert "Classes were measured as they appeared" in lines["Open"]
     assert "ill has at least 2 values" in lines["Protected"]
 
 
@@ -239,4 +239,4 @@ def test_invented_records_are_counted(tmp_path):
     assert done.certificate["counterfeits"]["records"] == 1
     lines = dict(ledger_in_short(shoal.audit_ledger(ledger)))
     assert lines["Published"].startswith("12 records of 11 people")
-    assert lines["Published"].endswith("Invented, so that groups are full: 1 of the records.")
+    assert lines["Published"].endswith("Invented, so that classes are full: 1 of the records.")

@@ -154,7 +154,8 @@ def test_what_open_columns_give_away_stands_first_and_beside_the_highest_risk(tm
 def test_a_report_says_which_rows_lose_most(sample):
     said = re.search(
         r"the tenth that loses most loses ([\d.]+) % of the detail, the half that loses least"
-        r" ([\d.]+) %. The class that loses most, of [\d,]+ rows, loses ([\d.]+) %",
+        r" ([\d.]+) %. Most of what that tenth loses is detail of [\w, ]+. The class that loses"
+        r" most, of [\d,]+ rows, loses ([\d.]+) %",
         sample.page.text,
     )
     tenth, half, worst = map(float, said.groups())
@@ -192,7 +193,7 @@ def test_the_figures_are_those_of_the_certificate(sample):
     certificate, text = sample.outcome.certificate, sample.page.text
     classes, risk, utility = certificate["classes"], certificate["risk"], certificate["utility"]
     assert "Every promise holds" in text
-    assert "of a person finds at least 10 people who look alike" in text
+    assert "of a person finds a class of at least 10 people who look alike" in text
     assert f"disease has at least {certificate['promises'][1]['measured']} values" in text
     assert f"1,000 records of {certificate['subjects']} people" in text
     assert f"Classes {classes['count']} Smallest, in people {classes['min']}" in text
@@ -284,7 +285,7 @@ def test_only_numbers(tmp_path):
 
 def test_one_class(tmp_path):
     release = Release(tmp_path, people(12), policy_of({"age": AGE, "city": CITY, "ill": ILL}, k=12))
-    assert "finds at least 12 records that look alike" in release.page.text
+    assert "finds a class of at least 12 records that look alike" in release.page.text
     assert "Classes 1 Smallest, in records 12" in release.page.text
 
 
@@ -656,6 +657,25 @@ def test_a_report_names_its_file_its_day_its_title_and_its_owner(reported):
     assert "<h1>Release report</h1>" in reported()
 
 
+def test_a_report_says_who_releases_it_to_whom_and_why_or_that_nobody_says_so(reported):
+    box = reported().partition('<div class="verdict')[2].partition("</div>")[0]
+    assert "Not stated: who releases this, to whom and for what purpose." in box
+    Path("r.yaml").write_text(yaml.safe_dump({"version": 1, "purpose": "Study.", "title": "x"}))
+    box = reported("--context", "r.yaml").partition('<div class="verdict')[2].partition("</div>")[0]
+    assert "Purpose: Study." in box
+    assert "Not stated: who releases this and to whom." in box
+
+
+def test_a_report_says_of_how_many_people_a_column_is_hidden_entirely(reported):
+    page = unescape(reported())
+    section = page.partition('<section id="columns">')[2].partition("</section>")[0]
+    published = pl.read_csv("out.csv", infer_schema=False)
+    (hidden,) = re.findall(r"Hidden entirely, at least once: ([^<]+)\.</p>", section) or [""]
+    for name in ("age", "sex", "zip", "education"):
+        assert (name in hidden) == bool((published[name] == "*").any())
+    assert ("No cell hides its value entirely." in section) != bool(hidden)
+
+
 def test_a_context_without_a_report_is_refused(reported, shoal):
     given = ("--context", "release.yaml")
     done = shoal("publish", "in.csv", "-p", "in.policy.yaml", "-o", "out.csv", *given)
@@ -682,5 +702,5 @@ def test_a_k_over_some_columns_stands_below_what_is_left_by_all(tmp_path, shoal,
     Path("p.yaml").write_text(yaml.safe_dump(policy))
     assert shoal("audit", "t.csv", "-p", "p.yaml", "-q", "--report", "r.html").status == 0
     page = Path("r.html").read_text("utf-8")
-    by_all = page.index("By sex and job together: groups of at least 1 record, 4 of 4 alone.")
-    assert by_all < page.index("Whoever knows sex of a person finds at least 2")
+    by_all = page.index("By sex and job together: classes of at least 1 record, 4 of 4 alone.")
+    assert by_all < page.index("Whoever knows sex of a person finds a class of at least 2")

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from shoal.reports.limits import WhoPays, who_pays
+from shoal.reports.limits import WhoPays, hidden_from, who_pays
 
 
 def column(name, codes, widths):
@@ -24,8 +24,8 @@ def test_the_tenth_that_pays_most_and_the_group_that_does():
     # rows lose .05 five times, .2 three times, .6 twice
     found = who_pays(release(age, sex))
     assert found == WhoPays(
-        tenth=pytest.approx(0.6), half=pytest.approx(0.05), worst=pytest.approx(0.6), rows=2,
-        columns=("age",),
+        tenth=pytest.approx(0.6), mostly=("age",), half=pytest.approx(0.05),
+        worst=pytest.approx(0.6), rows=2, columns=("age",),
     )  # fmt: skip
 
 
@@ -33,6 +33,16 @@ def test_a_suppressed_row_loses_all_and_is_no_group():
     age = column("age", [0, 0, 0, 1], [0.2, 1.0])
     found = who_pays(release(age, starred=np.array([False, False, False, True])))
     assert (found.tenth, found.worst, found.rows) == (1.0, pytest.approx(0.2), 3)
+
+
+def test_whom_a_column_is_hidden_from_is_counted_in_people():
+    age = SimpleNamespace(name="age", codes=np.array([0, 1, 1, 1]), lo=np.array([3, -np.inf]))
+    sex = SimpleNamespace(name="sex", codes=np.array([0, 0, 0, 0]), lo=np.array([1.0]))
+    whose = np.array([0, 1, 1, 2])
+    of_people = SimpleNamespace(columns=(age, sex), classes=SimpleNamespace(subjects=whose))
+    assert hidden_from(of_people) == {"age": 2}
+    of_records = SimpleNamespace(columns=(age, sex), classes=SimpleNamespace(subjects=None))
+    assert hidden_from(of_records) == {"age": 3}
 
 
 def test_where_a_width_is_not_known_nothing_is_said():

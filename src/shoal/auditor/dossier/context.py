@@ -222,18 +222,23 @@ def read_context(given: str | Path | dict[str, Any]) -> ContextFile:
 
 
 class Heading(NamedTuple):
-    """What a page is of: the name of the file, and the title and owner that its context states."""
+    """What a page is of: the name of the file, and what its context states of who releases it to
+    whom, and why.
+    """
 
     file: str = ""
     title: str = ""
     owner: str = ""
+    recipient: str = ""
+    purpose: str = ""
 
     @classmethod
     def of(cls, released: str, given: str | Path | None) -> Heading:
         """Raises InputError where the context can't be read."""
         name = "" if "://" in released or released == "-" else Path(released).name
         context = Context(version=1) if given is None else read_context(given).context
-        return cls(name, context.title or "", context.controller.name or "")
+        stated = (context.title, context.controller.name, context.recipient.who, context.purpose)
+        return cls(name, *(text or "" for text in stated))
 
 
 def _checked(content: dict[str, Any]) -> Context:

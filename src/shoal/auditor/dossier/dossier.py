@@ -270,7 +270,10 @@ def build_dossier(
         "residual_risk": residual,
         "threshold": answers.threshold(),
         "clauses": clauses,
-        "open": [*_open_findings(stated), *_open_questions(clauses, asked)],
+        "open": [
+            *_open_findings(stated, answered.context.accepted),
+            *_open_questions(clauses, asked),
+        ],
     }
     return Dossier(content, tuple(checks), tuple(asked))
 
@@ -321,10 +324,13 @@ def _clauses(profiles: Sequence[Profile], answers: Answers) -> list[dict[str, An
     ]
 
 
-def _open_findings(certificate: Certificate) -> Iterator[Mapping[str, Any]]:
+def _open_findings(
+    certificate: Certificate, accepted: Mapping[str, str | None]
+) -> Iterator[Mapping[str, Any]]:
+    """What was found and is not accepted in words."""
     for severity in (GRAVE, OPEN):
         for one in certificate.warnings:
-            if one.severity == severity:
+            if one.severity == severity and not accepted.get(one.text):
                 yield {"kind": severity, "about": one.code, "text": one.text, "clauses": []}
 
 
