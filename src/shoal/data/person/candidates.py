@@ -164,7 +164,7 @@ def within_groups(
             if evidence.is_of_people or (evidence.is_confirmed and is_named):
                 alone = Candidate(tuple(within), "group", _people_of(within))
                 if not alone.weigh(columns).is_confirmed:
-                    settled.add(number)
+                    settled.update([number] if is_named else [])
                     yield number, found
             elif is_named and not evidence.personal and _begins_anew(found):
                 yield number, found
