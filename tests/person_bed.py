@@ -140,6 +140,20 @@ def panel(rng):
     return {**made, "wave": np.repeat([1, 2, 3], size), "job": rng.choice(list("1234"), 3 * size)}
 
 
+def beds(rng, outer="hospital", inner="ward", number="bed_number", waves=3):
+    """Numbers that begin anew in every inner group, which begin anew in every outer one."""
+    made = {
+        outer: np.repeat([f"H{i}" for i in range(4)], 100),
+        inner: np.tile(np.repeat([f"W{i}" for i in range(5)], 20), 4),
+        number: np.tile(np.arange(1, 21), 20),
+        "sex": sexes(rng, 400),
+        "age": rng.integers(18, 95, 400),
+        "zip": rng.choice(["8001", "3000", "4051"], 400),
+    }
+    made = {name: np.tile(cells, waves) for name, cells in made.items()}
+    return {**made, "diagnosis": rng.choice(["flu", "hip", "lung"], 400 * waves)}
+
+
 def hospital(rng):
     doctor = rng.integers(0, 40, 1500)
     return {
@@ -260,6 +274,13 @@ BEDS = {
     "trial by site": Bed(trial_by_site, "ASK", ("SITEID", "SUBJID")),
     "households": Bed(households, "NONE"),
     "panel": Bed(panel, "ASK", ("HHID", "person")),
+    "beds": Bed(beds, "ASK", ("hospital", "ward", "bed_number")),
+    "pupils": Bed(
+        lambda rng: beds(rng, "school", "class", "pupil_number"),
+        "ASK",
+        ("school", "class", "pupil_number"),
+    ),
+    "beds of one record": Bed(lambda rng: beds(rng, waves=1), "NONE"),
     "hospital": Bed(hospital, "NONE"),
     "clerks": Bed(clerks, "NONE"),
     "few users": Bed(few_users, "ASK", ("user",)),

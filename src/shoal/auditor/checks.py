@@ -400,14 +400,17 @@ def _attacks(stated: Stated) -> Iterator[str]:
 
 
 def _together(stated: Stated) -> Iterator[str]:
-    found, subjects = stated.at("together"), stated.at("subjects")
+    found, subjects, groups = (stated.at(key) for key in ("together", "subjects", "classes"))
     least, people = found["min"], found["people"]
     if found["asked"] != max(stated.asked_k, default=None):
         yield "'together.asked' is not the largest k that a promise asks"
-    if least != stated.at("classes", "min"):
+    if least != groups["min"]:
         yield "'together.min' is not the smallest class"
     if subjects is not None and people > subjects:
         yield "'together.people' are more than 'subjects'"
+    total = groups["count"] * (groups["mean"] or 0)
+    if not (groups["max"] or 0) <= people <= total * (1 + CLOSE):
+        yield "'together.people' are fewer than the largest class has, or more than all classes"
     if found["alone"] > people or (found["below"] or 0) > people:
         yield "'together' counts more people alone, or below, than there are"
     if (found["alone"] > 0) != (least == 1):

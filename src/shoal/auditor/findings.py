@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.column_words import looks_like_data, mean, names_place
+from shoal.data.column_words import mean, named_by_a_record, names_place
 from shoal.data.numbers import parse_numbers
 from shoal.data.people import unit
 from shoal.data.person.names import PERSONAL, name_of
@@ -47,7 +47,7 @@ def not_promised(released: Table, policy: Policy) -> list[str]:
     """
     covered = {name for promise in policy.build_promises() for name in promise.attributes}
     named = policy.model.attributes
-    odd = looks_like_data(released, [name for name in released.names if name not in named])
+    odd = named_by_a_record(released, [name for name in released.names if name not in named])
     roles = {name: policy.role_of(name) for name in released.names if name not in odd}
     return [
         name

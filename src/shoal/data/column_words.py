@@ -79,19 +79,40 @@ def names_place(words: Sequence[str]) -> bool:
 # What the cells show about columns that nobody has described.
 
 
+DATE = re.compile(
+    r"(\d{4}[-/]N(T.*| .*)?|(\d\d)?\d\d[-/.]N[-/.]N([T ].*)?|N[./-]N[./-]\d\d(\d\d)?(\D.*)?"
+    r"|\d{1,2}:\d{2}(:\d{2})?)$".replace("N", r"(0?\d|[12]\d|3[01])")
+)
+"""A date or a time of day, or the month of a year, in any common form."""
+
+
 def looks_like_data(table: Table, names: list[str]) -> list[str]:
-    """Those columns whose name is a number or also stands in one of their cells."""
+    """Those columns whose name is a number, a date above dates, or also stands in one of their
+    cells.
+    """
     numeric = np.isfinite(parse_numbers(tuple(names))) if names else []
     return [
         name
         for name, is_number in zip(names, numeric, strict=True)
-        if is_number or table.holds(name, name)
+        if is_number or (DATE.match(name) and _are_dates(table, name)) or table.holds(name, name)
     ]
+
+
+def _are_dates(table: Table, name: str) -> bool:
+    """Whether all cells are dates, of which some are empty."""
+    cells = [cell for cell in table.column(name).cells if cell.strip()]
+    return bool(cells) and all(map(DATE.match, cells))
 
 
 def is_no_header(odd: Sequence[str], names: Sequence[str]) -> bool:
     """Whether so large a share of the names looks like data that the first line is a record."""
     return 3 * len(odd) > 2 * len(names)
+
+
+def named_by_a_record(table: Table, names: list[str]) -> list[str]:
+    """Those of these columns whose name may be a cell: it looks like data, or most names do."""
+    odd = looks_like_data(table, table.names) if names else []
+    return names if is_no_header(odd, table.names) else [name for name in names if name in odd]
 
 
 def copied_columns(table: Table, names: Iterable[str], others: Sequence[str]) -> dict[str, str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce
-from itertools import product
+from operator import add
 
 import numpy as np
 import polars as pl
@@ -185,38 +185,73 @@ def refuse_spelling(first: str, second: str, taken: int, allowed: int) -> None:
         )
 
 
-def taken_for_others(names: Collection[str], is_known: Callable[[str], bool]) -> tuple[int, int]:
+def taken_for_others(
+    names: pl.Series, are_known: Callable[[pl.Series], np.ndarray]
+) -> tuple[int, int]:
     """How many are known under another spelling alone, and for how many of all that is no sign.
 
-    is_known: whether somebody of exactly this name is known.
+    names: distinct. are_known: (n,) bool, whether somebody of exactly each name is known.
     """
-    strange = [name for name in names if not is_known(name)]
-    taken = sum(any(map(is_known, _spellings(name))) for name in strange)
-    return taken, len(names) - len(strange) if are_spelled_apart(names) else 0
+    known = are_known(names)
+    strange = names.filter(pl.Series(~known))
+    taken = np.zeros(len(strange), dtype=bool)
+    for spelled in _spellings(strange):
+        rows = np.flatnonzero((spelled != strange).to_numpy() & ~taken)
+        taken[rows] = are_known(spelled.gather(rows))
+    return int(taken.sum()), int(known.sum()) if are_spelled_apart(names) else 0
 
 
-def are_spelled_apart(names: Collection[str]) -> bool:
-    """Whether several people have ids that differ in nothing but their spelling."""
-    return len({bare_name(name) for name in names}) < len(names)
+def are_spelled_apart(names: pl.Series) -> bool:
+    """Whether several of these distinct people have ids that differ in nothing but their
+    spelling.
+    """
+    return bare_names(names).n_unique() < len(names)
 
 
-def bare_name(name: str) -> str:
-    """A name without capitals, zeros in front and `.0`; of several columns, of each."""
-    if parts := parted(name):
-        return joined(map(bare_name, parts))
-    return re.sub(r"(?<=\d)\.0+$", "", name.casefold()).lstrip("0") or "0"
+def bare_names(names: pl.Series) -> pl.Series:
+    """Names without capitals, zeros in front and `.0`; of several columns, of each."""
+    return _joined_columns([_bare(part) for part in _columns_of(names)])
 
 
-def _spellings(name: str) -> Iterator[str]:
-    """Ways to write an id; of several columns, of each."""
-    if parts := parted(name):
-        yield from map(joined, product(*(_spellings(part) for part in parts)))
-        return
-    bare = bare_name(name)
-    yield name
-    yield from (bare, bare.upper(), bare.capitalize(), f"{bare}.0", name.lower(), name.upper())
-    if bare.isdigit():
-        yield from (bare.zfill(width) for width in range(len(bare) + 1, WIDEST + 1))
+def _bare(names: pl.Series) -> pl.Series:
+    bare = names.str.to_lowercase().str.replace(r"(\d)\.0+$", "${1}").str.strip_chars_start("0")
+    return bare.replace("", "0")
+
+
+def _columns_of(names: pl.Series) -> list[pl.Series]:
+    """The columns whose names are `joined` in each of these; the names themselves where none is."""
+    if names.str.contains(f"^{_LENGTH.pattern}").all():
+        rows = [parted(name) for name in names.to_list()]
+        if len({len(row) for row in rows}) == 1:
+            return [pl.Series(part, dtype=pl.String) for part in zip(*rows, strict=True)] or [names]
+    return [names]
+
+
+def _joined_columns(columns: Sequence[pl.Series]) -> pl.Series:
+    """Each record's names as they are `joined`; a column by itself as it is."""
+    if len(columns) == 1:
+        return columns[0]
+    sized = [column.str.len_chars().cast(pl.String) + ":" + column for column in columns]
+    return reduce(add, sized)
+
+
+def _spellings(names: pl.Series) -> Iterator[pl.Series]:
+    """Ways to write all ids; of several columns, of all of them, and of each by itself."""
+    columns = _columns_of(names)
+    for spelled in zip(*map(_spellings_of_one, columns), strict=True):
+        yield _joined_columns(spelled)
+        for place in range(len(columns) if len(columns) > 1 else 0):
+            yield _joined_columns([*columns[:place], spelled[place], *columns[place + 1 :]])
+
+
+def _spellings_of_one(names: pl.Series) -> Iterator[pl.Series]:
+    bare = _bare(names)
+    upper = bare.str.to_uppercase()
+    yield from (bare, upper, upper.str.head(1) + bare.str.slice(1), bare + ".0")
+    yield from (names.str.to_lowercase(), names.str.to_uppercase())
+    is_number = bare.str.contains(r"^\d+$")
+    for width in range(2, WIDEST + 1):
+        yield bare.str.zfill(width).zip_with(is_number, names)
 
 
 # Rows without any value.

@@ -36,8 +36,6 @@ from shoal.errors import InfeasibleError, InputError, PromiseError
 from shoal.ledgers.methods.waiting import PRICED
 from shoal.policy.policy import Policy
 
-LOOKED_AT = 200
-"""Names of an increment that are looked for under other spellings."""
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 NO_ROOM = "no class has room for them yet"
 
@@ -317,19 +315,16 @@ def with_tokens(frame: pl.DataFrame, terms: Terms) -> pl.DataFrame:
 
 
 def _refuse_other_spellings(names: pl.Series, ledger: Ledger) -> None:
-    """Raises InputError where people come again under ids that are spelled otherwise.
-
-    A few names are looked at: a program that writes ids otherwise does so in all of them.
-    """
+    """Raises InputError where people come again under ids that are spelled otherwise."""
     known = KnownPeople(ledger)
 
-    def is_known(name: str) -> bool:
-        token = int(token_of(name, ledger.key), 16)
-        return bool(known.holds(np.array([token], dtype=np.uint64))[0])
+    def are_known(names: pl.Series) -> np.ndarray:
+        tokens = [token_of(name, ledger.key) for name in names.to_list()]
+        return known.holds(as_numbers(pl.Series(tokens, dtype=pl.String)))
 
-    people = names_of(names).unique().sort()
-    some = people.filter(people != "")[:LOOKED_AT].to_list()
-    refuse_spelling("earlier releases", "increment", *taken_for_others(some, is_known))
+    people = names_of(names).unique()
+    spelled = taken_for_others(people.filter(people != ""), are_known)
+    refuse_spelling("earlier releases", "increment", *spelled)
 
 
 def tokens_of(frame: pl.DataFrame, policy: Policy, key: bytes) -> pl.DataFrame:

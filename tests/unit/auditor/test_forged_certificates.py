@@ -315,6 +315,8 @@ CONTRADICTIONS = {
     "together asks another k": setting("together", "asked", 2),
     "together has another least": setting("together", "min", 40),
     "more people together than there are": setting("together", "people", 5000),
+    "nobody together": setting("together", "people", 0),
+    "fewer people together than in one group": setting("together", "people", 3),
     "alone, but groups are large": setting("together", "alone", 3),
     "below, but groups are large": setting("together", "below", 3),
     "discernibility of one group": setting("utility", "discernibility", 1),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
-from shoal.data.column_words import mean, names_place, words_of
+from shoal.data.column_words import looks_like_data, mean, names_place, words_of
+from shoal.data.table import Table
 
 
 @pytest.mark.parametrize(
@@ -71,3 +73,17 @@ def test_words_and_compounds_of_other_languages_are_known(name, meant):
 )  # fmt: skip
 def test_places(name, is_place):
     assert names_place(words_of(name)) is is_place
+
+
+@pytest.mark.parametrize(
+    "name", ["1945-08-17", "17.8.1945", "8/17/45", "2020-03", "1945-08-17 08:30"]
+)
+def test_a_date_above_dates_looks_like_data_and_one_above_counts_does_not(name):
+    days = [f"{name[:-1]}{digit}" for digit in range(1, 4)]
+    for table in (Table(pl.DataFrame({"a": days, name: days})), Table(pl.DataFrame({name: days}))):
+        assert looks_like_data(table, table.names) == [name]
+        table.encode(table.names)
+        table.column(name)
+        assert looks_like_data(table, table.names) == [name]
+    counts = Table(pl.DataFrame({name: ["1", "20", ""]}))
+    assert looks_like_data(counts, [name]) == []

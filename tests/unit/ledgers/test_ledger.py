@@ -366,6 +366,16 @@ def test_people_who_come_again_under_ids_that_are_spelled_otherwise_are_refused(
         append(tmp_path / "L", again, policy(method))
 
 
+@pytest.mark.parametrize("spelled", ["00{}", "{}.0"])
+def test_a_few_people_of_a_large_increment_are_not_taken_for_others(tmp_path, spelled):
+    people, form = wearers(30, 1), "9{}".format
+    append(tmp_path / "L", people.with_columns(who=pl.Series([form(i) for i in range(100, 130)])))
+    names = [str(i) for i in range(1000, 1300)] + [spelled.format(form(i)) for i in range(100, 103)]
+    again = wearers(len(names), 2).with_columns(who=pl.Series(names))
+    with pytest.raises(InputError, match="increment: 3 of its people are those of earlier"):
+        append(tmp_path / "L", again)
+
+
 def test_people_ever_published_are_kept_in_few_runs(tmp_path):
     ledger = grown(tmp_path / "L", releases=9, n=12)
     runs = [

@@ -329,6 +329,16 @@ def test_names_that_are_numbers_are_said_and_not_refused():
         shoal.publish(frame, asked | {"other": "drop"})
 
 
+def test_a_first_record_is_said_and_not_shown_where_the_policy_names_most_of_its_cells():
+    cells = {"39": ["39", "50"] * 10, "m": ["m", "f"] * 10, "1945-08-17": ["1961-01-05"] * 20}
+    frame = pl.DataFrame({**cells, "Ann Kay": [f"Ann {i}" for i in range(20)]})
+    asked = {"version": 1, "attributes": {name: {"role": "quasi"} for name in cells}}
+    asked |= {"other": "plain", "promises": [{"model": "k-anonymity", "k": 2}]}
+    with pytest.warns(UserWarning, match="columns: 1 that the policy does not name") as caught:
+        shoal.publish(frame, asked)
+    assert not any("Ann" in str(one.message) for one in caught)
+
+
 def test_a_first_column_without_a_name_is_that_of_names_of_rows(tmp_path):
     """As R and pandas write them; commas behind all names are columns without a value."""
     path = tmp_path / "t.csv"

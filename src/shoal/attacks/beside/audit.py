@@ -12,6 +12,7 @@ from itertools import combinations
 from typing import Any, Final, Literal
 
 import numpy as np
+import polars as pl
 from pydantic import Field
 
 from shoal.attacks.beside.sharing import (
@@ -23,7 +24,7 @@ from shoal.attacks.beside.sharing import (
 from shoal.auditor.audit import AuditResult
 from shoal.data.person_names import (
     are_spelled_apart,
-    bare_name,
+    bare_names,
     person_name,
     refuse_spelling,
     taken_for_others,
@@ -427,12 +428,21 @@ def check_spelling(releases: Sequence[ReleaseBeside]) -> None:
 def _of_tables(ours: set[str], theirs: set[str]) -> tuple[int, int]:
     """How many are taken for others, and for how many of them the spelling is not the cause."""
     alike = ours & theirs
-    bare = {bare_name(name) for name in ours - alike} & {bare_name(name) for name in theirs - alike}
-    return len(bare), len(alike) if are_spelled_apart(ours) or are_spelled_apart(theirs) else 0
+    one, other = (set(bare_names(_column(names - alike)).to_list()) for names in (ours, theirs))
+    are_apart = any(are_spelled_apart(_column(names)) for names in (ours, theirs))
+    return len(one & other), len(alike) if are_apart else 0
 
 
 def _of_ledger(ledger: ReleaseBeside, names: set[str]) -> tuple[int, int]:
     """How many of a table are taken for others, beside a ledger, whose names are hidden."""
     assert ledger.token is not None
     token, known = ledger.token, set(ledger.subjects)
-    return taken_for_others(names, lambda name: token(name) in known)
+
+    def are_known(names: pl.Series) -> np.ndarray:
+        return np.array([token(name) in known for name in names.to_list()], dtype=bool)
+
+    return taken_for_others(_column(names), are_known)
+
+
+def _column(names: set[str]) -> pl.Series:
+    return pl.Series(list(names), dtype=pl.String)

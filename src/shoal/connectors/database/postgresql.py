@@ -36,6 +36,12 @@ _SAME_TEXT = (
     # rather an error than a part of the table, where a policy of the server hides rows
     "SET LOCAL row_security = off",
 )
+_ONE_TEXT = {
+    "numeric": "trim_scale(NULLIF({}, 'NaN'))",
+    "float4": "(NULLIF({}, 'NaN') + 0::float4)",
+    "float8": "(NULLIF({}, 'NaN') + 0::float8)",
+}
+"""Of numbers that have several texts, as 1.1 and 1.10, or 0 and -0; what is no number is none."""
 _STATE = re.compile(r"SQLSTATE:? (\w{5})")
 _CONNECTING = {
     "password authentication failed": "the password is not accepted; set PGPASSWORD or ~/.pgpass",
@@ -67,11 +73,14 @@ _STATES = {
 _LOST = ("08", "57P")
 
 _COLUMNS = """
-SELECT a.attname::text, t.typcategory::text, t.typname::text, pg_catalog.format_type(t.oid, NULL)
+SELECT a.attname::text, b.typcategory::text,
+b.typname::text || CASE WHEN a.atttypmod = -1 THEN '' ELSE ' by form' END,
+pg_catalog.format_type(t.oid, NULL)
 FROM pg_catalog.pg_attribute a
 JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+JOIN pg_catalog.pg_type b ON b.oid = coalesce(nullif(t.typbasetype, 0), t.oid)
 WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
 AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
@@ -196,12 +205,13 @@ class PostgresSession:
 def _column(name: str, category: str, base: str, kind: str) -> SqlColumn:
     fits = (category in _PLAIN and base not in _ODD) or base == "uuid"
     text = f"{cell_of(name)}::text"
+    shown = f"{_ONE_TEXT.get(base, '{}').format(cell_of(name))}::text"
     # by bytes, not by the language of the server; the text also parts what is equal otherwise, as
-    # 0 and -0
+    # 0 and -0 of a domain of a domain
     in_order = f'{text} COLLATE "C"'
     if category != "S":
         in_order = f"{cell_of(name)}, {in_order}"
-    return SqlColumn(name, text, in_order, "" if fits else kind)
+    return SqlColumn(name, shown, in_order, "" if fits else kind)
 
 
 def _texts(frame: pl.DataFrame) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
 
@@ -19,6 +20,7 @@ FEWEST = 10  # distinct values, and repeats, below which a name must say more
 MANY = 20  # distinct values of a column that nothing else speaks for
 MOST_KEYS = 4 * MOST_ROWS  # pairs of a group and a number that are looked at
 MOST_TRIED = 12  # numbers within groups
+MOST_NESTED = 6  # numbers within groups of groups
 LARGEST_WITHIN = 30  # distinct numbers that members of a group have
 ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
 NAMESAKES = 2  # times as many pairs of rows as chance makes
@@ -44,7 +46,7 @@ class Candidate:
     @classmethod
     def together(cls, *parts: PersonColumn) -> Candidate:
         """Several columns, which only together number people."""
-        return cls(parts, "pair", People.together([part.people for part in parts]))
+        return cls(parts, "pair", _people_of(parts))
 
     def weigh(self, columns: Sequence[PersonColumn], goes_on: bool = False) -> Evidence:
         """Takes up what the columns say of it."""
@@ -135,32 +137,50 @@ def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
 def within_groups(
     columns: Sequence[PersonColumn], kept: Sequence[Candidate], rejected: Sequence[Candidate]
 ) -> Iterator[tuple[PersonColumn, Candidate | None]]:
-    """Each number that begins anew in a group, with the two together; with None where every record
-    is another one by them, so that rows are people.
+    """Each number that begins anew in a group, or in the groups of larger ones, with all of them
+    together; with None where every record is another one by them, so that rows are people.
     """
     groups = [column for column in columns if _is_group(column, rejected)]
     sure = [one.parts for one in kept if one.evidence.is_confirmed]
     judged = [*rejected, *kept]
     numbers = [c for c in columns if (c,) not in sure and _may_be_within(c, judged)]
     couples = [(n, g) for n in numbers for g in groups if n is not g]
-    named = set(couples)
+    nested = [(n, *two) for n in numbers for two in combinations(groups, 2) if n not in two]
+    named = {*couples, *nested}
     if not sure and any(column.name.is_personal for column in columns):
         couples += _unnamed_couples(columns, numbers)
-    for number, group in list(dict.fromkeys(couples))[:MOST_TRIED]:
-        found = Candidate.together(group, number)
-        coarser = max(number.people.distinct, group.people.distinct)
-        is_named = (number, group) in named
+    settled: set[PersonColumn] = set()
+    for number, *within in [*list(dict.fromkeys(couples))[:MOST_TRIED], *nested[:MOST_NESTED]]:
+        if number in settled and len(within) > 1:
+            continue
+        found = Candidate.together(*within, number)
+        is_named = (number, *within) in named
         if not found.people.repeated:
             if is_named and _begins_anew(found):
+                settled.add(number)
                 yield number, None
-        elif found.people.distinct >= CROSSING * coarser and found.people.repeated >= FEWEST:
+        elif found.people.repeated >= FEWEST and _is_finer(found):
             evidence = found.weigh(columns)
             if evidence.is_of_people or (evidence.is_confirmed and is_named):
-                alone = Candidate((group,), "group", group.people)
+                alone = Candidate(tuple(within), "group", _people_of(within))
                 if not alone.weigh(columns).is_confirmed:
+                    settled.update([number] if is_named else [])
                     yield number, found
             elif is_named and not evidence.personal and _begins_anew(found):
                 yield number, found
+
+
+def _is_finer(together: Candidate) -> bool:
+    """Whether it tells far more apart than without any one of its columns."""
+    least = together.people.distinct / CROSSING
+    fewer = combinations(together.parts, len(together.parts) - 1)
+    return all(_people_of(parts).distinct <= least for parts in fewer)
+
+
+def _people_of(parts: Sequence[PersonColumn]) -> People:
+    if len(parts) == 1:
+        return parts[0].people
+    return People.together([part.people for part in parts])
 
 
 def _unnamed_couples(
@@ -193,12 +213,12 @@ def _may_be_within(column: PersonColumn, judged: Sequence[Candidate]) -> bool:
 
 def _begins_anew(together: Candidate) -> bool:
     """Whether a number counts 1, 2, 3 within most values of a group."""
-    group, number = together.parts
+    *within, number = together.parts
     if number.look.kind != "int":
         return False
-    rows = together.people.first
-    rows = rows[group.people.some(-(-len(rows) // MOST_KEYS))[rows]]
-    groups = np.unique(group.people.keys[rows], return_inverse=True)[1]
+    rows, group = together.people.first, _people_of(within)
+    rows = rows[group.some(-(-len(rows) // MOST_KEYS))[rows]]
+    groups = np.unique(group.keys[rows], return_inverse=True)[1]
     greatest = np.zeros(int(groups.max(initial=0)) + 1)
     np.maximum.at(greatest, groups, np.nan_to_num(number.numbers_among(rows), nan=-1))
     return bool(len(rows) >= ANEW * greatest.sum())

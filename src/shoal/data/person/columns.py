@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from shoal.data.column_words import DATE
 from shoal.data.person.names import PERSONAL, ColumnName, name_of
 from shoal.data.table import Table, as_text, encode_text
 
@@ -28,10 +29,6 @@ STRONG = ("mail", "mac", "uuid", "hex", "digits")
 NO_NUMBERS = ("time", "fraction", "span", "negative", "empty")
 """Kinds that number nobody."""
 
-_DATE = re.compile(
-    r"(\d{4}[-/]N(T.*| .*)?|(\d\d)?\d\d[-/.]N[-/.]N([T ].*)?|N[./-]N[./-]\d\d(\d\d)?(\D.*)?"
-    r"|\d{1,2}:\d{2}(:\d{2})?)$".replace("N", r"(0?\d|[12]\d|3[01])")
-)
 _DAY = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])$")
 _FRACTION = re.compile(r"[+-]?\d*[.,]\d+([eE][+-]?\d+)?$")
 _WHOLE = re.compile(r"-?\d+([.,]0+)?$")
@@ -67,7 +64,7 @@ def look_of(cells: Sequence[str], name: ColumnName, distinct: int) -> Look:
         return Look("empty")
     ints = [cell for cell in cells if _INT.match(cell)]
     fractions = _share(_FRACTION, cells)
-    if _share(_DATE, cells) >= NEARLY_ALL:
+    if _share(DATE, cells) >= NEARLY_ALL:
         return Look("time")
     if fractions >= 0.02 and fractions + len(ints) / len(cells) > NEARLY_ALL:
         return Look("whole" if all(map(_WHOLE.match, cells)) else "fraction")

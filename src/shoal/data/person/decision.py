@@ -255,6 +255,7 @@ def _with_pairs(
     for number, pair in within_groups(telling, kept, rejected):
         if pair is None:
             kept = [c for c in kept if c.columns != (number.title,) or c.evidence.is_confirmed]
+            pairs = [one for one in pairs if one.parts[-1] is not number]
         else:
             pairs.append(pair)
     parts = {(part,) for pair in [*kept, *pairs] for part in pair.parts if len(pair.parts) > 1}

@@ -7,7 +7,12 @@ from collections.abc import Container, Mapping
 
 import polars as pl
 
-from shoal.data.column_words import copied_columns, is_no_header, looks_like_data
+from shoal.data.column_words import (
+    copied_columns,
+    is_no_header,
+    looks_like_data,
+    named_by_a_record,
+)
 from shoal.data.derived import PARTS
 from shoal.data.person.decision import who_is_a_person
 from shoal.data.person_names import alike_texts, names_of
@@ -266,7 +271,7 @@ def named_like_data(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     as such a name may be somebody's value.
     """
     unnamed = [name for name in table.names if name not in model.attributes]
-    odd = looks_like_data(table, unnamed) if model.other == "plain" else []
+    odd = named_by_a_record(table, unnamed) if model.other == "plain" else []
     if not odd:
         return []
     text = (
