@@ -262,6 +262,7 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
         context=asked["context"],
         output=draft / "dossier.html",
         policy=policy,
+        profiles=asked["profiles"],
         original=asked["table"],
         trace=trace_of(run),
         progress=tell,
