@@ -360,8 +360,8 @@ def test_one_reason_serves_several_columns_and_what_the_table_tells_is_filled_in
     given = context_of(opened.server.project)["attributes"]
     assert len(given) == 7
     assert {(one["why"], one["replicable"]) for one in given.values()} == {("needed", "low")}
-    part = opened.get("/release").text.partition('<details class="card" id="why"')[2]
-    assert part.startswith(">")  # answered, so folded
+    before = opened.get("/release").text.partition('<div id="why">')[0]
+    assert before.rpartition("<details")[2].startswith(' class="card">')  # answered, so folded
     assert gate(opened)["A reason for every column"]
 
 
