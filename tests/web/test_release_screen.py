@@ -349,7 +349,7 @@ def test_a_release_is_signed_with_a_key_and_its_signature_checked_on_the_page(op
     assert "Signature by the key in" in page.words
 
 
-def test_one_reason_serves_several_columns_and_what_the_table_tells_is_filled_in(opened):
+def test_one_reason_serves_several_columns_and_what_the_table_shows_is_filled_in(opened):
     opened.edit("k", k="4")
     draft(opened)
     page = opened.get("/release")

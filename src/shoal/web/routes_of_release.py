@@ -397,7 +397,8 @@ async def release_screen(server: Server) -> Context:
     data = f"runs/{run.name}/data.csv" if run else "draft.csv"
     certificate = f"runs/{run.name}/certificate.json" if run else ""
     words = ["shoal", "dossier", data, certificate, "--context", RELEASE, "-o", "dossier.html"]
-    words += ["--profile", profile] if (profile := profile_of(server)) != DEFAULT else []
+    profile = profile_of(server)
+    words += ["--profile", profile] if profile != DEFAULT else []
     folder = server.project.folder / "releases"
     context = {
         **await frame(server, "release"),
@@ -441,7 +442,7 @@ async def release_screen(server: Server) -> Context:
                 "done": gettext(
                     SHOWN.get(str((columns.get(name) or {}).get("technique")), "as it is")
                 ),
-                "rated": _told(columns.get(name) or {}, context["risk"] or {})
+                "rated": _first_rating(columns.get(name) or {}, context["risk"] or {})
                 | ((given.get("attributes") or {}).get(name) or {}),
                 "number": number,
             }
@@ -495,13 +496,13 @@ RATINGS = ("replicable", "available", "distinguishing")
 GRADES = ("low", "medium", "high")
 
 
-def _told(column: Context, risk: Context) -> Context:
-    """How a column could single somebody out, as far as its role and the table tell."""
+def _first_rating(column: Context, risk: Context) -> Context:
+    """How a column could single somebody out, as far as its role and the table show."""
     name, people = column.get("name"), risk.get("people") or 0
     alone = ((risk.get("columns") or {}).get(name) or {}).get("alone")
     alone = (risk.get("if_known") or {}).get(name) if alone is None else alone
-    told = {"quasi": {"available": "high"}, "sensitive": {"available": "low"}}
-    found: Context = {**told.get(str(column.get("role")), {})}
+    available = {"quasi": "high", "sensitive": "low"}.get(str(column.get("role")))
+    found: Context = {"available": available}
     if alone is not None and people:
         grade = (alone > TOLERATED * people) + (alone > GRAVE_ABOVE * people)
         found["distinguishing"] = GRADES[grade]

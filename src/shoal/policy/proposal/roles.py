@@ -219,7 +219,7 @@ def _free_text(column: ColumnCells) -> Guess | None:
     share = OFTEN_NEW if column.are_phrases and column.distinct > MANY else 1 / 2
     if column.distinct <= max(fewest, share * column.filled):
         return None
-    return Guess({"role": "drop"}, "free text, which may name people and tell anything: dropped")
+    return Guess({"role": "drop"}, "free text, which may name people: dropped")
 
 
 def _category(column: ColumnCells) -> Guess:
