@@ -554,7 +554,7 @@ def with_answers(
             content[key] = value
             said.append(gettext(key.replace("_", " ")))
     reasons = dict(given.get("attributes") or {})
-    above: dict[str, Any] = {}
+    above: Context = {}
     for number, name in enumerate(names, 1):
         rated = reasons.get(name) or {}
         asked = {key: f"{key}-{number}" for key in ("why", *RATINGS)}
