@@ -38,7 +38,7 @@ def test_a_role_keeps_how_values_are_made_coarser_and_answers_the_question():
 def test_a_column_that_is_no_longer_private_takes_its_promise_with_it():
     content, sentence = after("role", column=number("disease"), role="plain")
     assert [promise["model"] for promise in content["promises"]] == ["k-anonymity"]
-    assert content["attributes"]["disease"] == {"role": "plain"}
+    assert content["attributes"]["disease"] == {**POLICY["attributes"]["disease"], "role": "plain"}
     assert sentence == "disease: private → harmless"
 
 

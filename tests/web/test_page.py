@@ -281,4 +281,53 @@ def test_a_finding_about_a_column_has_its_cure_beside_it(opened):
     opened.edit("role", column=number, role="plain")
     opened.until("/columns", "recode it, or drop it")
     opened.send(f"leave-{number}-1")
-    assert opened.server.project.policy["attributes"]["age"] == {"role": "drop"}
+    assert opened.server.project.policy["attributes"]["age"]["role"] == "drop"
+
+
+def test_no_way_between_roles_loses_how_amounts_are_rounded_or_repeats_a_finding(visitor, tables):
+    amounts = [f"1.{i:03d},{i % 90 + 10}" for i in range(0, 990, 4)] + ["k.A."] * 20
+    ages = [str(20 + i % 9) for i in range(len(amounts))]
+    frame = pl.DataFrame({"Erlös": amounts, "age": ages})
+    frame.write_csv(tables / "amounts.csv", separator=";")
+    visitor.post("/table", path="amounts.csv", missing="k.A.")
+    visitor.edit("person", person="rows")
+    first = dict(visitor.server.project.policy["attributes"]["Erlös"])
+    assert first["round"] > 1
+    for role in ("sensitive", "drop", "plain", "sensitive", "plain", "drop"):
+        visitor.until("/columns", "are the only one")
+        visitor.send("role-form-1", role=role)
+        page = visitor.until("/columns", "are the only one")
+        assert "may name people" not in page.words
+        assert ("Publish ranges" in page.words) == (role != "drop")
+        visitor.send("role-form-1", role="quasi")
+        assert visitor.server.project.policy["attributes"]["Erlös"] == first
+        assert "Publish ranges" not in visitor.until("/columns", "are the only one").words
+    visitor.send("role-form-1", round="25")  # of a column that others could know, too
+    assert visitor.server.project.policy["attributes"]["Erlös"] == {**first, "round": 25}
+    assert visitor.server.project.policy["promises"] == [{"model": "k-anonymity", "k": 10}]
+
+
+def test_rows_of_columns_stay_where_they_are_when_a_role_is_chosen(opened):
+    def rows():
+        return re.findall(r'id="column-(\d+)"', opened.until("/columns", "are the only one").text)
+
+    before, number = rows(), column(opened, "age")
+    opened.edit("role", column=number, role="plain")
+    page = opened.until("/columns", "recode it, or drop it")
+    assert rows() == before
+    assert f'p=1#column-{number}">age</a>' in page.text.partition('id="doubts"')[2]
+
+
+def test_a_tile_of_the_result_says_for_whom_it_does_not_hold(opened):
+    opened.edit("role", column=column(opened, "name"), role="plain")
+    run = opened.server.project.run(draft(opened))
+    alone = run.certificate["together"]["alone_if_known"]
+    tile = opened.get(f"/result/{run.name}").words.partition("named at most")[2]
+    assert alone
+    assert f"with it, {alone} people are alone" in tile[:200]
+
+
+def test_a_change_leads_to_its_place_in_the_history(opened):
+    opened.edit("k", k="7")
+    number = re.search(r'href="/history#entry-(\d+)">k: ', opened.get("/release").text)[1]
+    assert f'<tr id="entry-{number}"' in opened.get("/history").text

@@ -220,9 +220,17 @@ def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(o
     state = next(text for text in gate(opened) if text.startswith("Other releases"))
     assert "try attacks to judge them together" in state
     opened.send("attack-form")
-    opened.until("/release", "Other releases of these people together they break a promise")
+    page = opened.until("/release", "people in both")
+    shown = re.search(
+        r"this draft, releases/[\d-]+ together: of (\d+) people in both, (\d+) hide"
+        r" among fewer than k = 3",
+        page.words,
+    )
+    assert "make the draft by the policy of that release" in page.words
     project = opened.server.project
     stated = project.runs[0].certificate["beside"]
+    assert shown
+    assert [int(n) for n in shown.groups()] == [stated["people"], stated["below_k"]]
     assert stated["below_k"] > 0
     # names of people stay in their table, hashed or not
     names = (project.folder.parent / "patients.csv").read_text().splitlines()[1].split(",")[0]
@@ -339,3 +347,31 @@ def test_a_release_is_signed_with_a_key_and_its_signature_checked_on_the_page(op
     opened.send("check-form", path=name, trust="ward.pub.pem")
     page = opened.until("/check", "No check fails")
     assert "Signature by the key in" in page.words
+
+
+def test_one_reason_serves_several_columns_and_what_the_table_shows_is_filled_in(opened):
+    opened.edit("k", k="4")
+    draft(opened)
+    page = opened.get("/release")
+    rated = page.text.partition('name="available-1"')[2].partition("</select>")[0]
+    assert '"high" selected' in rated  # others could know it, as Columns says
+    same = {f"same-{number}": "on" for number in range(2, 8)}
+    opened.send("answers", **{"why-1": "needed", "replicable-1": "low"}, **same)
+    given = context_of(opened.server.project)["attributes"]
+    assert len(given) == 7
+    assert {(one["why"], one["replicable"]) for one in given.values()} == {("needed", "low")}
+    before = opened.get("/release").text.partition('<div id="why">')[0]
+    assert before.rpartition("<details")[2].startswith(' class="card">')  # answered, so folded
+    assert gate(opened)["A reason for every column"]
+
+
+def test_the_dossier_asks_by_the_profile_that_somebody_chose(opened):
+    draft(opened)
+    opened.get("/release")
+    page = opened.send("answers", profile="hipaa-expert")
+    assert '<option value="hipaa-expert" selected>' in page.text
+    assert 'name="expert.name"' in page.text.partition('id="asked"')[2].partition("</details>")[0]
+    lacking = page.text.partition('id="lacking"')[2].partition("</ul>")[0]
+    assert ">Expert</a>" in lacking
+    assert "--profile hipaa-expert" in page.words
+    assert opened.send("answers", profile="none").status == 422

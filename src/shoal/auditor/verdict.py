@@ -72,6 +72,12 @@ REMEDIES = {
     "homogeneous": "promise l-diversity",
     "order": "leave 'order: input' out of the policy",
 }
+STRONGER = {
+    "l-diversity": "ask for a larger l",
+    "t-closeness": "ask for a smaller t",
+    "beta-likeness": "ask for a smaller beta",
+}
+"""What helps instead where a column has the promise that would help."""
 
 
 ALONE = {
@@ -99,7 +105,11 @@ def acceptance_text(row: Mapping[str, Any], certificate: Mapping[str, Any]) -> s
 def remedy(certificate: Mapping[str, Any], measure: str, name: str | None) -> str:
     """What helps against an attack. measure, name: how `accept` names it and its column."""
     if measure != "alone":
-        return REMEDIES.get(measure, "change the policy")
+        helps = REMEDIES.get(measure, "change the policy")
+        for promise in certificate.get("promises") or []:
+            if promise["model"] in STRONGER and name in (promise.get("attributes") or []):
+                helps = helps.replace(f"promise {promise['model']}", STRONGER[promise["model"]])
+        return helps
     roles = {column["name"]: column["role"] for column in certificate.get("columns") or []}
     return ALONE["sensitive" if roles.get(name) == "sensitive" else "plain"]
 

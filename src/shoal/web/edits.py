@@ -37,7 +37,7 @@ ROLES = {
 }
 WORDS = {role: shown.words for role, shown in ROLES.items()}
 TYPED = ("type", "domain", "order", "hierarchy", "weight")
-KEPT = {"quasi": (*TYPED, "render", "round"), "sensitive": TYPED, "drop": TYPED}
+KEPT = {"quasi": (*TYPED, "render", "round"), "sensitive": TYPED, "plain": TYPED, "drop": TYPED}
 """What a column keeps by its new role; one that is left out may come back."""
 ROWS = "rows"
 APART = "-"
@@ -79,7 +79,7 @@ def _role(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content,
     content = with_role(policy, name, role)
     settings = content["attributes"][name]
     said = f"{name}: {_change(policy, name, form)}"
-    if role == "quasi" and one(form, "round") and "hierarchy" not in settings:
+    if role == "quasi" and one(form, "round") and not {"hierarchy", "order"} & {*settings}:
         settings |= {"type": "number", "round": _figure(one(form, "round"), "round")}
         said += gettext(", in ranges rounded to {step}", step=settings["round"])
     if len(content["promises"]) > len(policy.get("promises") or []):
@@ -237,7 +237,8 @@ def _how(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, 
     if how not in HOWS:
         raise InputError("hierarchy: choose one of the list")
     settings = dict(policy["attributes"][name])
-    for key in ("type", "domain", "order", "hierarchy", "render", "round"):
+    others = ("type", "domain", "order", "hierarchy", "render")
+    for key in others if how == "ranges" else (*others, "round"):
         settings.pop(key, None)
     made = HOWS[how](form)
     said = {"none": gettext("only whole or *"), "file": gettext("hierarchy from a file")}.get(

@@ -257,6 +257,7 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
         context=asked["context"],
         output=draft / "dossier.html",
         policy=policy,
+        profiles=asked["profiles"],
         original=asked["table"],
         trace=trace_of(run),
         progress=tell,

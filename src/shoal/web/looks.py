@@ -33,7 +33,7 @@ from shoal.policy.binding.files import original_frame, original_table
 from shoal.policy.binding.past_memory import memory_of
 from shoal.policy.loading import read_options, reading_of
 from shoal.policy.policy import Policy
-from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.cells import ColumnCells, as_read
 from shoal.policy.proposal.roles import advised_step
 from shoal.web.sign_off import trace_of
 
@@ -174,8 +174,10 @@ class Looks:
         found = check(asked, frame)
         original = original_table(Table(frame), asked)
         remarks = of_cells(original, asked)
-        shown = [name for name in original.names if asked.role_of(name) in ("sensitive", "plain")]
-        steps = {name: advised_step(ColumnCells.of(original.column(name))) for name in shown}
+        whole = Table(as_read(frame, asked.notation))
+        roles = ("quasi", "sensitive", "plain", "drop")
+        named = [name for name in whole.names if asked.role_of(name) in roles]
+        steps = {name: advised_step(ColumnCells.of(whole.column(name))) for name in named}
         return {
             "steps": {name: step for name, step in steps.items() if step},
             "findings": [_plain(finding) for finding in found],

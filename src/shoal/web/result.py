@@ -14,6 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from shoal.data.certificate import Certificate
+from shoal.data.findings import some_named
 from shoal.data.language import gettext
 from shoal.errors import InputError
 from shoal.reports.text import explanation_sentences
@@ -88,6 +89,7 @@ async def _measured(server: Server, run: Run) -> Context:
         "light": Certificate(stated).light,
         "before": before,
         "alone_after": (stated.get("together") or {}).get("alone"),
+        "if_known": _if_known(stated),
         "worst_risk": _one_in(risk.get("prosecutor_max")),
         "worst_before": gettext("1 in 1") if before and before.get("lone") else "",
         "loss": (stated.get("utility") or {}).get("gcp"),
@@ -105,6 +107,15 @@ async def _measured(server: Server, run: Run) -> Context:
         "fish": pictures.school(stated["classes"]["min"] or 0, 300, 84),
         "others": [r for r in server.project.runs if r.state == "done" and r.number != run.number],
     }
+
+
+def _if_known(stated: Context) -> Context | None:
+    """The columns that no group hides, and who is alone for whoever knows them, too; None where
+    nobody is.
+    """
+    names = [c["name"] for c in stated.get("columns") or () if c.get("alone_if_known")]
+    people = (stated.get("together") or {}).get("alone_if_known")
+    return {"names": some_named(names), "people": people} if names and people else None
 
 
 async def _risk_of(server: Server, run: Run) -> Context | None:

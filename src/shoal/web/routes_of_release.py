@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date, datetime
 from typing import Any
@@ -14,7 +15,14 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from shoal.auditor.dossier.context import SHOWN, Rating, read_context, text_fields, words_of
-from shoal.auditor.dossier.dossier import asked_fields, read_profiles, unanswered
+from shoal.auditor.dossier.dossier import (
+    DEFAULT,
+    asked_fields,
+    profile_names,
+    read_profiles,
+    unanswered,
+)
+from shoal.auditor.findings import GRAVE_ABOVE, TOLERATED
 from shoal.data.certificate import Certificate
 from shoal.data.findings import some_named
 from shoal.data.language import gettext
@@ -61,6 +69,11 @@ async def release(request: Request) -> Response:
         if sha256(written(content)) != release_sha(server):
             _unchanged(server, form)
         server.project.edit(sentence, {RELEASE: written(content)}, None)
+        asking = one(form, "profile") or profile_of(server)
+        if asking != profile_of(server):
+            (profile,) = read_profiles([asking])
+            said = gettext("the dossier asks by: {title}", title=profile.title)
+            server.remember(said, profile=asking)
     elif do == "ask":
         asker = " ".join(one(form, "asker").split())
         said = (
@@ -84,6 +97,7 @@ async def release(request: Request) -> Response:
             passphrase=one(form, "passphrase") or None,
             draft=str(draft),
             context=json.loads(json.dumps(_decided(server, run), default=str)),
+            profiles=[profile_of(server)],
             copies=[copy.name for copy in COPIES if copy.name in form.get("copy", ())],
         )
     else:
@@ -196,9 +210,46 @@ def _together(run: Run, others: list[Overlap]) -> tuple[bool, str]:
             "{others}: try attacks to judge them together",
             others=some_named([o.name for o in others]),
         )
-    return bool(beside["holds"]), "" if beside["holds"] else gettext(
-        "together they break a promise"
-    )
+    if beside["holds"]:
+        return True, ""
+    names = {other.sha256: f"releases/{other.name}" for other in others}
+    named = [names.get(release["sha256"], gettext("this draft")) for release in beside["releases"]]
+    return False, "; ".join([*_broken_together(beside, named), KEEP_APART])
+
+
+KEEP_APART = gettext(
+    "make the draft by the policy of that release, publish it beside that release from a shell"
+    " ('shoal publish --others'), or keep it back"
+)
+
+
+def _broken_together(beside: Context, named: list[str]) -> Iterator[str]:
+    """Which releases break which promise, and of how many people."""
+    for name, release in zip(named, beside["releases"], strict=True):
+        if not release["holds"]:
+            yield gettext("{name} breaks a promise by itself", name=name)
+    pairs = [pair for pair in beside["pairs"] if pair["below_k"]]
+    for pair in pairs or [beside | {"releases": range(1, len(named) + 1)}]:
+        if pair["below_k"]:
+            yield gettext(
+                "{both} together: of {people:,} people in both, {below:,} hide among fewer than"
+                " k = {k}",
+                both=some_named([named[number - 1] for number in pair["releases"]]),
+                people=pair["people"],
+                below=pair["below_k"],
+                k=beside["k"],
+            )
+    for row in beside["attributes"]:
+        if row["below"]:
+            yield gettext(
+                "{all} together: of {people:,} people in them, {below:,} keep fewer than {l}"
+                " possible values of {attribute}",
+                all=some_named([named[number - 1] for number in row["releases"]]),
+                people=row["people"],
+                below=row["below"],
+                l=row["asked"],
+                attribute=some_named([*dict.fromkeys(row["names"])]),
+            )
 
 
 def ledgers_of(server: Server, run: Run) -> list[str]:
@@ -346,6 +397,8 @@ async def release_screen(server: Server) -> Context:
     data = f"runs/{run.name}/data.csv" if run else "draft.csv"
     certificate = f"runs/{run.name}/certificate.json" if run else ""
     words = ["shoal", "dossier", data, certificate, "--context", RELEASE, "-o", "dossier.html"]
+    profile = profile_of(server)
+    words += ["--profile", profile] if profile != DEFAULT else []
     folder = server.project.folder / "releases"
     context = {
         **await frame(server, "release"),
@@ -369,6 +422,12 @@ async def release_screen(server: Server) -> Context:
     copies = (name for name in context["releases"] if is_copy(run, folder / name / "data.csv"))
     released = next(copies, None)
     answered = read_context(_decided(server, run)).context
+    lacking = [
+        {"text": gettext(words_of(field)), "href": PLACES.get(field, "#asked")}
+        for field in unanswered(Certificate(run.certificate), answered, profile)
+        if field != "sign_off"  # the gate asks for it
+    ]
+    to_do = {c["href"] for c in conditions if not c["is_met"]} | {q["href"] for q in lacking}
     return {
         **context,
         "given": given,
@@ -383,21 +442,20 @@ async def release_screen(server: Server) -> Context:
                 "done": gettext(
                     SHOWN.get(str((columns.get(name) or {}).get("technique")), "as it is")
                 ),
-                "rated": (given.get("attributes") or {}).get(name) or {},
+                "rated": _first_rating(columns.get(name) or {}, context["risk"] or {})
+                | ((given.get("attributes") or {}).get(name) or {}),
                 "number": number,
             }
             for number, name in enumerate(published(run), 1)
         ],
         "ratings": {key: gettext(str(Rating.model_fields[key].title)) for key in RATINGS},
         "grades": GRADES,
-        "profile": read_profiles(())[0].title,
+        "profile": profile,
+        "profiles": read_profiles(profile_names()),
         "further": further_fields(given),
-        "asked": asked_fields(),
-        "lacking": [
-            {"text": gettext(words_of(field)), "href": PLACES.get(field, "#asked")}
-            for field in unanswered(Certificate(run.certificate), answered)
-            if field != "sign_off"  # the gate asks for it
-        ],
+        "asked": {field.partition(".")[0] for field in asked_fields(profile)},
+        "lacking": lacking,
+        "to_do": to_do | {BESIDE[part] for part in to_do if part in BESIDE},
         "released": released,
         "tried": release_tried(server),
         "files": sorted(p.name for p in (folder / (released or "")).glob("*.*") if p.is_file()),
@@ -411,6 +469,11 @@ async def release_screen(server: Server) -> Context:
         "shown": digest(own),
         "today": date.today().isoformat(),
     }
+
+
+def profile_of(server: Server) -> str:
+    """The profile whose questions the dossier asks."""
+    return str(server.project.about.get("profile") or DEFAULT)
 
 
 def release_sha(server: Server) -> str:
@@ -427,8 +490,23 @@ OWN_NAMES = {
 """Answers with a field of their own in the form; all others are among its further ones."""
 PLACES = {"attributes": "#why", "purpose": "#who", "review_by": "#who", "other_releases": "#other"}
 """Where the form asks for it; all else that the profile asks for stands under #asked."""
+BESIDE = {"#accept": "#attacks", "#other": "#who"}
+"""Parts of the form that have to be in sight for what stands in another."""
 RATINGS = ("replicable", "available", "distinguishing")
 GRADES = ("low", "medium", "high")
+
+
+def _first_rating(column: Context, risk: Context) -> Context:
+    """How a column could single somebody out, as far as its role and the table show."""
+    name, people = column.get("name"), risk.get("people") or 0
+    alone = ((risk.get("columns") or {}).get(name) or {}).get("alone")
+    alone = (risk.get("if_known") or {}).get(name) if alone is None else alone
+    available = {"quasi": "high", "sensitive": "low"}.get(str(column.get("role")))
+    found: Context = {"available": available}
+    if alone is not None and people:
+        grade = (alone > TOLERATED * people) + (alone > GRAVE_ABOVE * people)
+        found["distinguishing"] = GRADES[grade]
+    return found
 
 
 def further_fields(given: Context) -> list[Context]:
@@ -476,10 +554,13 @@ def with_answers(
             content[key] = value
             said.append(gettext(key.replace("_", " ")))
     reasons = dict(given.get("attributes") or {})
+    above: Context = {}
     for number, name in enumerate(names, 1):
         rated = reasons.get(name) or {}
         asked = {key: f"{key}-{number}" for key in ("why", *RATINGS)}
         more = {key: one(form, field) or None for key, field in asked.items() if field in form}
+        above = above if one(form, f"same-{number}") else more
+        more = above
         if any(rated.get(key) != value for key, value in more.items()):
             reasons[name] = {**rated, **more}
             said.append(gettext("a reason for {name}", name=name))

@@ -130,13 +130,19 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
         for number, name in enumerate(names, 1)
         if search.lower() in name.lower()
     ]
-    found.sort(key=lambda column: (not column["ask"], not column["remarks"]))  # doubts first
+    # what was asked when the table was opened comes first, answered or not: no row moves
+    found.sort(key=lambda column: column["name"] not in project.about.get("asked", ()))
     pages = max(1, -(-len(found) // PER_PAGE))
     page = min(max(page, 1), pages)
     return {
         **context,
         "title": gettext("Columns"),
         "columns": found[(page - 1) * PER_PAGE : page * PER_PAGE],
+        "doubts": [
+            {**column, "page": at // PER_PAGE + 1}
+            for at, column in enumerate(found)
+            if column["ask"] or column["remarks"]
+        ],
         "found": len(found),
         "page": page,
         "pages": pages,
@@ -174,6 +180,8 @@ def _column(
         "role": role,
         "letter": ROLES[role].letter if role in ROLES else "?",
         "kind": _kind(own, settings),
+        "round": settings.get("round"),
+        "is_range": settings.get("type") == "number" and "hierarchy" not in settings,
         "reason": (server.project.about.get("reasons") or {}).get(name, ""),
         # who is one person is asked above
         "ask": None if asks_who(ask := settings.get("ask")) else question_in_words(ask),

@@ -68,3 +68,10 @@ def test_free_text_in_few_rows_is_judged_on_those():
     assert role_of("note", notes) == "drop"
     few = [f"part {'abcdef'[i % 6]} of it" for i in range(30)] + [None] * 500
     assert role_of("note", few) == "quasi"
+
+
+def test_phrases_that_are_often_new_are_free_text_although_some_repeat():
+    notes = [f"complains of pain since day {i}" for i in range(90)] + ["no findings today"] * 130
+    assert role_of("note", notes) == "drop"
+    jobs = [f"worker in trade {'abcdefghij'[i // 6]}{'uvwxyz'[i % 6]}" for i in range(60)] * 5
+    assert role_of("job", jobs) == "quasi"

@@ -108,7 +108,7 @@ def test_keys_alone_lead_from_an_empty_project_to_a_signed_release(browser, tmp_
     assert policies[0] == policies[1]
 
 
-def test_a_tree_is_walked_folded_and_found_by_keys(context, tmp_path):
+def test_a_tree_is_walked_and_found_by_keys_and_grouped_by_mouse(context, tmp_path):
     patients.generate(120, seed=3).write_csv(tmp_path / "patients.csv")
     groups = {"none": "low", "primary": "low", "secondary": "low", "vocational": "low"}
     groups |= dict.fromkeys(("bachelor", "master", "doctorate"), "high")
@@ -148,3 +148,23 @@ def test_a_tree_is_walked_folded_and_found_by_keys(context, tmp_path):
         tab.focus("tr:has(.label:text-is('lower'))")
         tab.keyboard.press("m")
         tab.wait_for_selector("#move-to:focus")
+        tab.keyboard.press("Escape")
+        tab.goto(server.door.origin + place)
+
+        def row(label):
+            return tab.locator(f"tr:has(.label:text-is('{label}'))")
+
+        row("doctorate").drag_to(row("lower"))  # by mouse: onto a group
+        tab.wait_for_function(IS_IN, arg=["doctorate", "lower"])
+        row("none").drag_to(row("primary"))  # onto another value: both wait for a name
+        tab.wait_for_selector("#group-to:focus")
+        assert row("none").locator("[name=of]").is_checked()
+        assert row("primary").locator("[name=of]").is_checked()
+
+
+IS_IN = """([value, group]) => {
+  const label = row => row.querySelector(".label")?.textContent;
+  let row = [...document.querySelectorAll("[data-tree] tr")].find(one => label(one) === value);
+  while (!row.hasAttribute("aria-expanded")) row = row.previousElementSibling;
+  return label(row) === group;
+}"""

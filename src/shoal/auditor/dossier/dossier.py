@@ -278,18 +278,18 @@ def build_dossier(
     return Dossier(content, tuple(checks), tuple(asked))
 
 
-def unanswered(certificate: Certificate, context: Context) -> list[str]:
-    """The fields of a context that the default profile asks for and that are not answered whole."""
+def unanswered(certificate: Certificate, context: Context, profile: str) -> list[str]:
+    """The fields of a context that a profile asks for and that are not answered whole."""
     residual, roles = residual_risk(certificate), Roles.of(certificate, None)
     answers = Answers(certificate, context, None, residual, roles, _today())
-    return [field for field in asked_fields() if answers.lacks(field)]
+    return [field for field in asked_fields(profile) if answers.lacks(field)]
 
 
-def asked_fields() -> list[str]:
-    """The fields of a context that the default profile asks for; none that is measured."""
-    (profile,) = read_profiles(())
-    fields = (field for clause in profile.clauses for field in clause.fields)
-    return [field for field in dict.fromkeys(fields) if not field.startswith(CERTIFICATE)]
+def asked_fields(profile: str) -> list[str]:
+    """The fields of a context that a profile asks for; none that is measured."""
+    (asking,) = read_profiles([profile])
+    fields = dict.fromkeys(field for clause in asking.clauses for field in clause.fields)
+    return [f for f in fields if not f.startswith(CERTIFICATE) and f != "initial_risk"]
 
 
 def _other_certificates(

@@ -30,6 +30,8 @@ LONGEST_CODE = 12
 CATEGORIES = 10  # distinct numbers up to which a sensitive one is compared as a category
 FEWEST_NUMBERS = 10  # distinct values of a number or an address of people; fewer are a flag
 
+OFTEN_NEW = 1 / 4  # share of distinct phrases among many from which they are free text
+
 FORMS = {
     "e-mail": "e-mail addresses",
     "phone": "phone numbers",
@@ -214,11 +216,10 @@ def _step(numbers: np.ndarray) -> int | float:
 
 def _free_text(column: ColumnCells) -> Guess | None:
     fewest = CATEGORIES if column.are_phrases else MANY
-    if column.distinct <= max(fewest, column.filled / 2):
+    share = OFTEN_NEW if column.are_phrases and column.distinct > MANY else 1 / 2
+    if column.distinct <= max(fewest, share * column.filled):
         return None
-    return Guess(
-        {"role": "drop"}, "text that differs for most records: dropped, it may name people"
-    )
+    return Guess({"role": "drop"}, "free text, which may name people: dropped")
 
 
 def _category(column: ColumnCells) -> Guess:

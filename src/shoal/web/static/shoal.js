@@ -15,7 +15,7 @@ const isThere = element => element && element.checkVisibility?.() !== false && !
 const folds = () => [...document.querySelectorAll("details > summary")];
 
 // Fields that somebody has typed into and that are not saved: no answer to another form loses them.
-const isChanged = field => field.options ? [...field.options].some(option => option.selected !== option.defaultSelected)
+const isChanged = field => field.options ? field.selectedIndex !== Math.max([...field.options].findIndex(option => option.defaultSelected), 0)
   : isChoice(field) ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
 const changed = place => [...place.querySelectorAll(":is(input:not([type=hidden]), textarea, select)[name]")].filter(isChanged);
 const isSent = (field, sent) => field.form?.id === sent.id && sent.data.getAll(field.name).includes(field.value) === (!isChoice(field) || field.checked);
@@ -231,6 +231,30 @@ function treeKey(event, tree) {
   event.preventDefault();
 }
 
+// By mouse, too: a value goes onto a group; two values together wait for the name of theirs. Nothing
+// is written into what is dragged, which other windows could read.
+let dragged = null;
+const markOf = row => row?.querySelector("[name=of]");
+const dropOf = event => { const row = event.target.closest?.("[data-tree] tr"); return dragged && row !== dragged && markOf(row) && row; };
+
+document.addEventListener("dragstart", event => {
+  dragged = event.target.closest?.("[data-tree] tr");
+  event.dataTransfer.setData("text/plain", "");
+});
+document.addEventListener("dragover", event => { if (dropOf(event)) event.preventDefault(); });
+document.addEventListener("drop", event => {
+  const row = dropOf(event), form = document.getElementById("drop-form");
+  if (!row) return;
+  event.preventDefault();
+  if (row.hasAttribute("aria-expanded")) {
+    form.value.value = markOf(dragged).value; form.under.value = markOf(row).value;
+    form.requestSubmit();
+  } else {
+    markOf(row).checked = markOf(dragged).checked = true;
+    document.getElementById("group-to").focus();
+  }
+});
+
 // Levels of a recoding: arrows go between boxes and rows, Enter follows as links do.
 function latticeKey(event, place) {
   const rows = [...place.querySelectorAll(".lattice > *")].map(row => row.matches(".here") ? [row] : [...row.querySelectorAll("a")]).filter(row => row.length);
@@ -310,7 +334,7 @@ function begin() {
   if (list?.scrollWidth > list?.clientWidth) list.scrollLeft = here.offsetLeft - 40;
   for (const tree of document.querySelectorAll("[data-tree]")) {
     const rows = shownRows(tree), at = Math.max(rows.indexOf(document.activeElement), 0);
-    rows.forEach((row, place) => row.tabIndex = place === at ? 0 : -1);
+    rows.forEach((row, place) => { row.tabIndex = place === at ? 0 : -1; row.draggable = Boolean(markOf(row)); });
     tree.querySelectorAll(".fold").forEach(sign => sign.onclick = () => { const row = sign.closest("tr"); fold(row, row.getAttribute("aria-expanded") === "false"); });
   }
   for (const job of document.querySelectorAll("[data-job]")) listen(job);
