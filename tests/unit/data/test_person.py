@@ -101,6 +101,23 @@ def test_the_number_of_a_person_is_found_in_whatever_form(name, form):
     assert (found.verdict.name, found.candidates[0].columns) == ("SURE", (name,))
 
 
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("phone", "(212) 555-{0:04}"), ("Telefon", "+41 (0)79 555 {0:04}"),
+        ("from", "Ann Lee <lee{0}@x.org>"), ("visitor", "1033{0}.1368477{0:03}"),
+        ("device", "-3074457345618{0:06}"), ("uid", "-3074457345618{0:06}"),
+        ("imei", "3.5432{0}E+14"), ("card_no", "123,{0:03}"), ("patient", "{0},25"),
+        ("customer", "[{0}]"), ("participant", "14-3-{0}"),
+    ],
+)  # fmt: skip
+def test_a_column_of_people_is_asked_about_though_it_looks_like_a_measure(name, form):
+    rng = np.random.default_rng(1)
+    who = spread(rng, 80, 8)
+    frame = {name: [form.format(i + 10) for i in who], "n_drugs": rng.integers(0, 40, len(who))}
+    assert candidates(pl.DataFrame(frame)) == [(name,)]
+
+
 @pytest.mark.parametrize("name", ["num_patient", "No. Kunde", "n_secu", "total_x"])
 def test_a_number_that_is_named_as_a_count_is_asked_about_where_it_agrees_as_people_do(name):
     rng = np.random.default_rng(1)
@@ -194,6 +211,12 @@ def test_case_and_accents_of_a_name_change_nothing(name, change):
     ("cells", "name", "look"),
     [
         (["a@b.c", "d@e.f"], "x", Look("text", "mail")),
+        (["Ann <a@b.c>", "<d@e.f>"], "x", Look("text", "mail")),
+        (["(212) 555-0143", "+1 (212) 555-0143"], "x", Look("text", "phone")),
+        (["1033501218.1368477899", "52018.1500000001"], "x", Look("text", "long")),
+        (["3.54321E+14", "1e+11"], "x", Look("text", "long")),
+        (["-3074457345618258603", "9153457345618258603"], "x", Look("int", "digits")),
+        (["3.2E+07", "1e8"], "x", Look("text")),
         (["00:1a:2b:3c:4d:5e"], "x", Look("text", "mac")),
         (["1234567", "7654321"], "x", Look("int", "digits")),
         (["001", "120"], "x", Look("int", "zeros")),
