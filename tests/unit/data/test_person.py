@@ -30,6 +30,13 @@ F03 = (
     " Kundennummer matricule code_patient IDPAZIENTE id_persona email_hash"
 ).split()
 
+NUMBERED = (
+    "codigo_paciente codice_paziente cod_assistito код_пациента ид_клиента 病人ID 病人号"
+    " 환자번호 회원번호 사번 学号 Teilnehmer Einwohner henkilotunnus رقم_المريض"
+    " αριθμός_ασθενή κωδικός_πελάτη מספר_מטופל"
+    " PTID empno tc_kimlik reviewerID author_id enrollee policyholder IPP NSS"
+).split()
+
 
 def answer(frame: pl.DataFrame) -> Answer:
     return who_is_a_person(Table(frame))
@@ -81,6 +88,13 @@ def test_numbers_of_people_in_many_languages_are_found(name):
     who = rng.integers(0, 60, 600)
     codes = np.array([f"{n:08x}" for n in rng.integers(16**7, 16**8, 60)])
     frame = {name: codes[who], "v": rng.integers(0, 100, 600), "cat": rng.choice(list("abcd"), 600)}
+    assert candidates(pl.DataFrame(frame)) == [(name,)]
+
+
+@pytest.mark.parametrize("name", NUMBERED)
+def test_plain_numbers_of_people_are_found_by_their_names(name):
+    rng = np.random.default_rng(1)
+    frame = {name: rng.integers(1, 60, 600), "v": rng.integers(0, 100, 600)}
     assert candidates(pl.DataFrame(frame)) == [(name,)]
 
 
