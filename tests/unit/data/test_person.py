@@ -34,7 +34,7 @@ NUMBERED = (
     "codigo_paciente codice_paziente cod_assistito код_пациента ид_клиента 病人ID 病人号"
     " 환자번호 회원번호 사번 学号 Teilnehmer Einwohner henkilotunnus رقم_المريض"
     " αριθμός_ασθενή κωδικός_πελάτη מספר_מטופל"
-    " PTID empno tc_kimlik reviewerID author_id enrollee policyholder IPP NSS"
+    " PTID empno tc_kimlik reviewerID author_id enrollee policyholder IPP NSS wearer PAN"
 ).split()
 
 
@@ -130,6 +130,17 @@ def test_a_column_of_people_is_asked_about_though_it_looks_like_a_measure(name, 
     who = spread(rng, 80, 8)
     frame = {name: [form.format(i + 10) for i in who], "n_drugs": rng.integers(0, 40, len(who))}
     assert candidates(pl.DataFrame(frame)) == [(name,)]
+
+
+@pytest.mark.parametrize("names", [("Name", "Vorname", "Geb."), ("Nachname", "Vorname", "GebDat")])
+def test_people_whom_name_and_birth_tell_apart_are_asked_about(names):
+    rng = np.random.default_rng(1)
+    who = spread(rng, 200, 5)
+    texts = (rng.choice([*"abcdefghij"], 200), rng.choice([*"klmnopqrst"], 200))
+    days = np.array([f"19{i % 60 + 30}-{i % 12 + 1:02}-{i % 28 + 1:02}" for i in range(200)])
+    frame = {name: cells[who] for name, cells in zip(names, (*texts, days), strict=True)}
+    found = candidates(pl.DataFrame({**frame, "drug": rng.integers(0, 40, len(who))}))
+    assert {*found[0]} == {*names}
 
 
 @pytest.mark.parametrize("name", ["num_patient", "No. Kunde", "n_secu", "total_x"])
@@ -231,6 +242,9 @@ def test_case_and_accents_of_a_name_change_nothing(name, change):
         (["3.54321E+14", "1e+11"], "x", Look("text", "long")),
         (["-3074457345618258603", "9153457345618258603"], "x", Look("int", "digits")),
         (["3.2E+07", "1e8"], "x", Look("text")),
+        (["10.0.1.2", "192.168.0.17:443"], "x", Look("text", "ip")),
+        (["2001:db8::1", "fe80::a1"], "x", Look("text", "ip")),
+        (["a5NKL+tLE3zQ6Ol/0f1RuWtW1bQ="], "x", Look("text", "hex")),
         (["00:1a:2b:3c:4d:5e"], "x", Look("text", "mac")),
         (["1234567", "7654321"], "x", Look("int", "digits")),
         (["001", "120"], "x", Look("int", "zeros")),
@@ -258,6 +272,11 @@ def test_case_and_accents_of_a_name_change_nothing(name, change):
 )
 def test_cells_are_told_by_how_they_are_written(cells, name, look):
     assert look_of(cells, name_of(name), len(cells)) == look
+
+
+@pytest.mark.parametrize("cell", ["a@" + "." * 10**6 + " b", "A@" + "a." * 10**6 + "@"])
+def test_how_a_long_cell_is_written_is_found_in_a_blink(cell):
+    assert look_of([cell], name_of("x"), 1) == Look("text")
 
 
 def test_the_samples():

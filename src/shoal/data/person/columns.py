@@ -26,7 +26,7 @@ NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "Na
 BLANKS = "".join(map(chr, range(33)))
 UNMISTAKABLE = ("mail", "phone", "long")
 """Tokens that hold signs of a range or of a fraction, and are neither."""
-STRONG = (*UNMISTAKABLE, "mac", "uuid", "hex", "digits")
+STRONG = (*UNMISTAKABLE, "mac", "uuid", "hex", "ip", "digits")
 NO_NUMBERS = ("time", "fraction", "span", "negative", "empty")
 """Kinds that number nobody."""
 
@@ -41,12 +41,15 @@ _INT = re.compile(r"[+-]?\d+$")
 _SPAN = re.compile(r".*[\[\](~<>]")
 _BAND = re.compile(r"(0|[1-9]\d*) ?- ?(0|[1-9]\d*)$")
 _TOKENS = {
-    "mail": re.compile(r"([^<>]*<)?[^@\s]+@[^@\s]+\.[^@\s]+$"),
+    "mail": re.compile(r"([^<>]*<)?[^@\s]+@[^@\s.]+(\.[^@\s.]+)+$"),
     "phone": re.compile(r"\+?[\d ]*\(\d+\)[\d ./-]{5,}$"),
     "long": re.compile(r"\d{5,10}\.1\d{9}$|\d([.,]\d+)?E\+?1[1-9]$", re.IGNORECASE),
     "mac": re.compile(r"([0-9a-f]{2}[:-]){5}[0-9a-f]{2,}$", re.IGNORECASE),
     "uuid": re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECASE),
-    "hex": re.compile(r"(?=.*\d)[0-9a-f]{8,64}$", re.IGNORECASE),
+    "hex": re.compile(r"(?=.*\d)([0-9a-f]{8,64}|[\da-z+/]{20,}={0,2})$", re.IGNORECASE),
+    "ip": re.compile(
+        r"(\d{1,3}\.){3}\d{1,3}(:\d+)?$|(?=[\da-f:]*::|([\da-f]*:){7})[\da-f:.]+$", re.IGNORECASE
+    ),
     "prefix": re.compile(r"[^\W\d_]{1,8}[-_/ .:]?\d{2,}([-_/.]\d+)*$"),
     "parted": re.compile(r"\d+([-/. ]\d+)+$"),
     "fullname": re.compile(r"[^\W\d_]\S+,? [^\W\d_]\S+( [^\W\d_]\S+)?$"),
