@@ -131,10 +131,9 @@ def stream(
         if value not in known:
             raise InputError(f"{name} '{value}': is unknown; choose one of {', '.join(known)}")
     asked = overrides.policy(policy, "stream", "fads")
+    read = (str(policy), *asked.files)
 
-    options.check_outputs(
-        report=report, inputs=[source, output, trace, dead_letters, str(policy), *asked.files]
-    )
+    options.check_outputs(report=report, inputs=[source, output, trace, dead_letters, *read])
     wanted = StreamOptions(
         source,
         output,
@@ -150,6 +149,7 @@ def stream(
         record_lines=record_lines,
         partitioner=partitioner,
         shards=shards,
+        read=read,
     )
     try:
         with shown(quiet) as progress:

@@ -28,6 +28,7 @@ from shoal.connectors.location import PARQUET, Format, Location
 from shoal.connectors.sweeping import draft_beside
 from shoal.connectors.typed import (
     check_keys,
+    check_texts,
     objects,
     plain,
     require_keys_shared,
@@ -414,5 +415,6 @@ def _json_lines(content: bytes, path: str, reading: Reading) -> pl.DataFrame:
             " line"
         )
     table = plain(frame, f"file '{path}'", reading)
-    check_keys(content, table, f"file '{path}'", table is frame)
+    check_texts(content, table, f"file '{path}'", reading)
+    check_keys(content, table, f"file '{path}'")
     return table

@@ -68,6 +68,15 @@ def plain(frame: pl.DataFrame, where: str, reading: Reading = AS_FOUND) -> pl.Da
     odd = [name for name in found if reading.needs(name)]
     if "" in frame.columns and reading.needs(""):
         raise InputError(f"{where}: column {frame.columns.index('') + 1} has no name; give it one")
+    _refuse(where, odd)
+    changed = [_told_apart(frame[name]) for name in found]
+    floats = [frame[name] for name, dtype in frame.schema.items() if dtype.is_float()]
+    changed += [column.fill_nan(None).set(column == 0, 0.0) for column in floats]  # -0.0, too
+    return frame.with_columns(changed) if changed else frame
+
+
+def _refuse(where: str, odd: Sequence[str]) -> None:
+    """Raises InputError where there are columns whose cells have no one text."""
     if odd:
         hold = "column {} holds" if len(odd) == 1 else "columns {} hold"
         quoted = ", ".join(f"'{name}'" for name in odd)
@@ -75,14 +84,32 @@ def plain(frame: pl.DataFrame, where: str, reading: Reading = AS_FOUND) -> pl.Da
             f"{where}: {hold.format(quoted)} lists, objects, bytes, durations or days beyond all"
             " calendars; give plain values, of a duration for instance its days"
         )
-    changed = [_told_apart(frame[name]) for name in found]
-    floats = [frame[name] for name, dtype in frame.schema.items() if dtype.is_float()]
-    changed += [column.fill_nan(None).set(column == 0, 0.0) for column in floats]  # -0.0, too
-    return frame.with_columns(changed) if changed else frame
+
+
+def check_texts(content: bytes, frame: pl.DataFrame, where: str, reading: Reading) -> None:
+    """Raises InputError where a column that is needed holds lists or objects of JSON beside texts.
+
+    frame: the same lines as they were read, which makes one text of each list.
+    """
+    texts = frame.select(name for name in frame.columns if reading.needs(name))
+    begun = texts.select(pl.col(pl.String).str.contains(r"^[\[{]").any())
+    names = [column.name for column in begun if column.item()]
+    lines = pl.Series(
+        content.decode(errors="replace").split("\n") if names else [], dtype=pl.String
+    )
+    for line in lines.filter(lines.str.contains(_NESTED)):
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):  # what lies too deep
+            found = {name: {} for name in names}
+        _refuse(where, [name for name in names if isinstance(found.get(name), dict | list)])
 
 
 def _told_apart(cells: pl.Series) -> pl.Series:
     """A text for each cell that equal ones share: they may number people."""
+    if cells.dtype == pl.Object:  # some have no hash
+        texts = (None if cell is None else repr(cell) for cell in cells)
+        cells = pl.Series(cells.name, texts, pl.String)
     return cells.hash().cast(pl.String).set(cells.is_null(), None)
 
 
@@ -100,13 +127,15 @@ def _is_beyond(days: pl.Series) -> bool:
 # a key with its colon, then its value; a line of plain values is read from left to right by it
 PAIR = r'("(?:[^"\\]|\\.)*"\s*:)\s*(?:"(?:[^"\\]|\\.)*"|[^",}\]\s]+)'
 MOST_SHOWN = 5
+_NESTED = r":\s*[\[{]"
+"""Where a list or an object may begin, unless it stands in a text."""
 _KEY = re.compile(rb'"(?:[^"\\]|\\.)*"\s*:')
 
 
-def check_keys(content: bytes, frame: pl.DataFrame, where: str, is_plain: bool = True) -> None:
+def check_keys(content: bytes, frame: pl.DataFrame, where: str) -> None:
     """Raises InputError where a line names a key twice, however the key is spelled.
 
-    frame: the same lines as they were read. is_plain: whether no value is a list or an object.
+    frame: the same lines as they were read.
     """
     texts = content.decode(errors="replace").split("\n")
     lines = pl.DataFrame({"text": texts}).with_row_index("line", offset=1)
@@ -116,7 +145,13 @@ def check_keys(content: bytes, frame: pl.DataFrame, where: str, is_plain: bool =
     ):  # with as many colons as values, no key is named twice
         values = frame.select(pl.sum_horizontal(pl.all().is_not_null())).to_series()
         lines = lines.filter(pl.col("text").str.count_matches(r'"\s*:') > values)
-    shapes = lines["text"].str.replace_all(PAIR, "${1}0") if is_plain else lines["text"]
+    text = pl.col("text")
+    shape = (
+        pl.when(text.str.contains(_NESTED))
+        .then(text)
+        .otherwise(text.str.replace_all(PAIR, "${1}0"))
+    )
+    shapes = lines.select(shape).to_series()
     twice = [shape for shape in shapes.unique().to_list() if _names_twice(shape)]
     found = lines.filter(shapes.is_in(twice))["line"].to_list()
     if found:

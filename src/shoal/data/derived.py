@@ -17,7 +17,7 @@ from shoal.data.schema import Render
 
 PARTS = ("lo", "hi", "mid", "mean")
 _EXACT = Context(prec=EXACT_DIGITS)
-_NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
+_NUMBER = f"({PLAIN.number})"
 _BIN = re.compile(rf"\[{_NUMBER}, {_NUMBER}\)")
 _VALUE = re.compile(_NUMBER)
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)([T ].*)?")

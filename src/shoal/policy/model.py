@@ -430,6 +430,11 @@ class PolicyModel(_Strict):
         return " + ".join(self.subject) if self.subject and self.subject[1:] else None
 
     @property
+    def together(self) -> tuple[str, ...]:
+        """The columns that name the person together, in the order that counts; else none."""
+        return () if self.person is None else tuple(sorted(self.subject or ()))
+
+    @property
     def subject_columns(self) -> list[str]:
         """The columns of the data that name the person."""
         return self.subject or [name for name, a in self.attributes.items() if a.role == "subject"]

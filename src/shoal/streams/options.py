@@ -19,7 +19,10 @@ ON_BAD = ("dead-letter", "stop")
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """What a run was asked for, as the command line takes it."""
+    """What a run was asked for, as the command line takes it.
+
+    read: other files that are read, the policy and those that it names.
+    """
 
     source: str
     sink: str
@@ -35,6 +38,7 @@ class StreamOptions:
     record_lines: int = RECORD_LINES
     partitioner: str = PARTITIONERS[0]
     shards: int | None = None
+    read: tuple[str, ...] = ()
 
     @property
     def bad_records(self) -> Path:
@@ -91,7 +95,7 @@ class StreamOptions:
         _ = self.format  # raises where no format has that suffix
 
     def _contradictions(self, written: list[Path]) -> list[str]:
-        read = _paths_of(self.source, self.reference)
+        read = _paths_of(self.source, self.reference, *self.read)
         findings = []
         if self.by_transactions and self.checkpoint is None:
             what = "topic" if self.place.is_topic else "table"

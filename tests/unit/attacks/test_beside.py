@@ -460,3 +460,30 @@ def test_a_page_says_what_is_left_beside_other_releases():
     assert "stay hidden by all of them" in str(
         in_short(certificate.extended(beside=found | {"holds": True}))
     )
+
+
+@pytest.mark.parametrize("subject", [["customer", "shop"], "customer"])
+def test_people_whom_other_columns_name_together_are_refused(subject):
+    (_, asked, hospital), _ = released()
+    asked = copy.deepcopy(asked) | {"subject": ["person", "ward"]}
+    asked["attributes"] |= {name: {"role": "identifier"} for name in ("person", "ward")}
+    hospital = hospital.with_columns(ward=pl.lit("w"))
+    one = shoal.publish(hospital, asked)
+    other = copy.deepcopy(asked)
+    if isinstance(subject, str):
+        del other["subject"], other["attributes"]["ward"], other["attributes"]["person"]
+        other["attributes"]["customer"] = {"role": "subject"}
+    else:
+        other["subject"] = subject
+        renamed = zip(["person", "ward"], subject, strict=True)
+        other["attributes"] |= {new: other["attributes"].pop(old) for old, new in renamed}
+    shop = hospital.rename({"person": "customer", "ward": "shop"})
+    shop = shop if isinstance(subject, list) else shop.drop("shop")
+    two = shoal.publish(shop, other)
+    others = [shoal.OtherRelease(release=one.data, policy=asked, original=hospital)]
+    for call in (
+        lambda: shoal.audit(two.data, other, shop, others=others),
+        lambda: shoal.publish(shop, other, others=others),
+    ):
+        with pytest.raises(InputError, match="other columns"):
+            call()

@@ -139,3 +139,10 @@ def test_half_a_character(capsys):
     assert "half a character" in refusal("policy check p.json", capsys)
     Path("p.json").write_text(json.dumps(POLICY))
     assert "UTF-8" in refusal("publish c.csv -p p.json -o o.csv --method \udcff", capsys)
+
+
+@pytest.mark.parametrize("option", ["--trace p.json -o", "--dead-letters h.csv -o"])
+def test_a_stream_writes_over_nothing_that_it_reads(option, capsys):
+    changed("p.json", ["attributes", "sex", "hierarchy"], "h.csv")
+    Path("h.csv").write_text("m,*\nf,*\n")
+    assert "is also read" in refusal(f"stream c.csv -p p.json {option} s.csv", capsys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 
 import pandas as pd
@@ -11,6 +12,8 @@ import pytest
 
 import shoal
 from shoal.cli.main import status_of
+from shoal.connectors import files
+from shoal.connectors.dialect import Reading
 
 POLICY = {
     "version": 1,
@@ -27,6 +30,9 @@ ODD = {
     "structs": pl.DataFrame({"age": AGES, "odd": [{"a": [1]}] * 4}),
     "objects": pl.DataFrame({"age": AGES}).with_columns(
         pl.Series("odd", [object()] * 4, dtype=pl.Object)
+    ),
+    "sets and lists": pl.DataFrame({"age": AGES}).with_columns(
+        pl.Series("odd", [{1}, {1}, [2], None], dtype=pl.Object)
     ),
     "decimals of 76 digits": pa.table(
         {"age": AGES, "odd": pa.array([Decimal(1)] * 4, pa.decimal256(76, 2))}
@@ -104,3 +110,15 @@ def test_zero_is_one_value_whatever_its_sign(dtype):
     frame = pl.DataFrame({"age": [1] * 6, "score": pl.Series(values, dtype=dtype)})
     with pytest.raises(shoal.InfeasibleError, match="the nearest that holds is l = "):
         shoal.publish(frame, asked)
+
+
+@pytest.mark.parametrize("cell", [["a", 1], {"id": "a"}])
+def test_lists_and_objects_beside_texts_in_json_lines_are_no_people(tmp_path, cell):
+    path = tmp_path / "t.jsonl"
+    lines = [{"odd": "[a, 1]", "age": 1}, {"odd": cell, "age": 1}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(shoal.InputError, match="column 'odd' holds lists"):
+        files.read(str(path))
+    assert files.read(str(path), reading=Reading(dropped=frozenset({"odd"}))).frame.shape == (2, 2)
+    path.write_text("".join(json.dumps(lines[0]) + "\n" for _ in lines))
+    assert files.read(str(path)).frame["odd"].to_list() == ["[a, 1]"] * 2

@@ -30,6 +30,13 @@ F03 = (
     " Kundennummer matricule code_patient IDPAZIENTE id_persona email_hash"
 ).split()
 
+NUMBERED = (
+    "codigo_paciente codice_paziente cod_assistito код_пациента ид_клиента 病人ID 病人号"
+    " 환자번호 회원번호 사번 学号 Teilnehmer Einwohner henkilotunnus رقم_المريض"
+    " αριθμός_ασθενή κωδικός_πελάτη מספר_מטופל"
+    " PTID empno tc_kimlik reviewerID author_id enrollee policyholder IPP NSS wearer PAN"
+).split()
+
 
 def answer(frame: pl.DataFrame) -> Answer:
     return who_is_a_person(Table(frame))
@@ -84,6 +91,13 @@ def test_numbers_of_people_in_many_languages_are_found(name):
     assert candidates(pl.DataFrame(frame)) == [(name,)]
 
 
+@pytest.mark.parametrize("name", NUMBERED)
+def test_plain_numbers_of_people_are_found_by_their_names(name):
+    rng = np.random.default_rng(1)
+    frame = {name: rng.integers(1, 60, 600), "v": rng.integers(0, 100, 600)}
+    assert candidates(pl.DataFrame(frame)) == [(name,)]
+
+
 @pytest.mark.parametrize("name", ["patient_id", "ssn"])
 @pytest.mark.parametrize(
     "form",
@@ -99,6 +113,34 @@ def test_the_number_of_a_person_is_found_in_whatever_form(name, form):
     frame |= {"sex": sexes(rng, 80)[who], "birth_year": rng.integers(1930, 2010, 80)[who]}
     found = answer(pl.DataFrame(frame))
     assert (found.verdict.name, found.candidates[0].columns) == ("SURE", (name,))
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("phone", "(212) 555-{0:04}"), ("Telefon", "+41 (0)79 555 {0:04}"),
+        ("from", "Ann Lee <lee{0}@x.org>"), ("visitor", "1033{0}.1368477{0:03}"),
+        ("device", "-3074457345618{0:06}"), ("uid", "-3074457345618{0:06}"),
+        ("imei", "3.5432{0}E+14"), ("card_no", "123,{0:03}"), ("patient", "{0},25"),
+        ("customer", "[{0}]"), ("participant", "14-3-{0}"),
+    ],
+)  # fmt: skip
+def test_a_column_of_people_is_asked_about_though_it_looks_like_a_measure(name, form):
+    rng = np.random.default_rng(1)
+    who = spread(rng, 80, 8)
+    frame = {name: [form.format(i + 10) for i in who], "n_drugs": rng.integers(0, 40, len(who))}
+    assert candidates(pl.DataFrame(frame)) == [(name,)]
+
+
+@pytest.mark.parametrize("names", [("Name", "Vorname", "Geb."), ("Nachname", "Vorname", "GebDat")])
+def test_people_whom_name_and_birth_tell_apart_are_asked_about(names):
+    rng = np.random.default_rng(1)
+    who = spread(rng, 200, 5)
+    texts = (rng.choice([*"abcdefghij"], 200), rng.choice([*"klmnopqrst"], 200))
+    days = np.array([f"19{i % 60 + 30}-{i % 12 + 1:02}-{i % 28 + 1:02}" for i in range(200)])
+    frame = {name: cells[who] for name, cells in zip(names, (*texts, days), strict=True)}
+    found = candidates(pl.DataFrame({**frame, "drug": rng.integers(0, 40, len(who))}))
+    assert {*found[0]} == {*names}
 
 
 @pytest.mark.parametrize("name", ["num_patient", "No. Kunde", "n_secu", "total_x"])
@@ -194,6 +236,15 @@ def test_case_and_accents_of_a_name_change_nothing(name, change):
     ("cells", "name", "look"),
     [
         (["a@b.c", "d@e.f"], "x", Look("text", "mail")),
+        (["Ann <a@b.c>", "<d@e.f>"], "x", Look("text", "mail")),
+        (["(212) 555-0143", "+1 (212) 555-0143"], "x", Look("text", "phone")),
+        (["1033501218.1368477899", "52018.1500000001"], "x", Look("text", "long")),
+        (["3.54321E+14", "1e+11"], "x", Look("text", "long")),
+        (["-3074457345618258603", "9153457345618258603"], "x", Look("int", "digits")),
+        (["3.2E+07", "1e8"], "x", Look("text")),
+        (["10.0.1.2", "192.168.0.17:443"], "x", Look("text", "ip")),
+        (["2001:db8::1", "fe80::a1"], "x", Look("text", "ip")),
+        (["a5NKL+tLE3zQ6Ol/0f1RuWtW1bQ="], "x", Look("text", "hex")),
         (["00:1a:2b:3c:4d:5e"], "x", Look("text", "mac")),
         (["1234567", "7654321"], "x", Look("int", "digits")),
         (["001", "120"], "x", Look("int", "zeros")),
@@ -221,6 +272,11 @@ def test_case_and_accents_of_a_name_change_nothing(name, change):
 )
 def test_cells_are_told_by_how_they_are_written(cells, name, look):
     assert look_of(cells, name_of(name), len(cells)) == look
+
+
+@pytest.mark.parametrize("cell", ["a@" + "." * 10**6 + " b", "A@" + "a." * 10**6 + "@"])
+def test_how_a_long_cell_is_written_is_found_in_a_blink(cell):
+    assert look_of([cell], name_of("x"), 1) == Look("text")
 
 
 def test_the_samples():

@@ -209,6 +209,10 @@ def test_ends_of_a_bin(cell, lo, hi, mid):
     assert (spans.lo[0], spans.hi[0], spans.mid[0]) == (lo, hi, mid)
 
 
+def test_a_long_label_that_is_no_bin_takes_no_time():
+    assert spans_of_bins(["1" * 10**6 + "x"]).lo == [""]
+
+
 # Types
 
 

@@ -83,6 +83,7 @@ class ReleaseBeside:
     k, least_values: what its policy asks, the latter by sensitive attribute.
     holds: whether it keeps its own promises. sha256: of its file.
     audited: what its own audit found; None for a ledger.
+    together: the columns that name its people together, none where one does; None if not known.
     """
 
     what: str
@@ -99,6 +100,7 @@ class ReleaseBeside:
     sha256: str | None = None
     audited: AuditResult | None = None
     token: Callable[[str], str] | None = None
+    together: tuple[str, ...] | None = None
 
     @property
     def stated(self) -> dict[str, Any]:
@@ -415,7 +417,15 @@ def counted(remaining: np.ndarray, k: int) -> dict[str, Any]:
 
 
 def check_spelling(releases: Sequence[ReleaseBeside]) -> None:
-    """Raises InputError where people are taken for others, as ids are written otherwise."""
+    """Raises InputError where people are taken for others, as ids are of other columns or written
+    otherwise.
+    """
+    for first, second in combinations([one for one in releases if one.together is not None], 2):
+        if first.together != second.together:
+            raise InputError(
+                f"{second.what}: its people are named by other columns together than those of"
+                f" {first.what}, and would be taken for others; name the columns of 'subject' alike"
+            )
     named = [release for release in releases if release.token is None]
     for first, second in combinations(named, 2):
         counts = _of_tables(set(first.subjects), set(second.subjects))

@@ -15,6 +15,7 @@ from shoal.attacks.beside.audit import (
     PRESENCE,
     Numbered,
     ReleaseBeside,
+    check_spelling,
     counted,
     numbered,
     people_of,
@@ -150,6 +151,7 @@ def guard_of(
             )
     if not read:
         return None, request
+    check_spelling([*read, ReleaseBeside(NEW, "table", (), together=policy.model.together)])
     guard = BesideGuard(read, asked.attacker, asked.strict)
     for known in numbered(read).known() if guard.is_own else ():
         known.check()  # or it can't be known who fits a class

@@ -324,6 +324,7 @@ class Audited:
             certificate.holds,
             (certificate.get("output") or {}).get("sha256"),
             self.result,
+            together=self.policy.model.together,
         )
 
 

@@ -99,6 +99,7 @@ def of_ledger(path: str | Path, what: str) -> ReleaseBeside:
         least_values_of(policy),
         audited.holds,
         token=lambda name: token_of(name, key),
+        together=policy.model.together,
     )
 
 

@@ -119,7 +119,8 @@ def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
     Without a birth, they count where more rows share a name than namesakes by chance would.
     """
     varied = {c.name.kind: c for c in reversed(columns) if c.varies}
-    first, last, birth = (varied.get(kind) for kind in ("first", "last", "birth"))
+    first, birth = varied.get("first"), varied.get("birth")
+    last = varied.get("last") or varied.get("name")
     if first is None or last is None:
         return None
     for parts in [(first, last)] if birth is None else [(first, last, birth), (first, last)]:

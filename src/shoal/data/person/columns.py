@@ -7,7 +7,7 @@ token       a way of writing that is made to tell many apart: addresses, hashes,
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -25,7 +25,9 @@ FEW_VALUES = 200  # of fewer values, single rows are drawn: a hash would take on
 NEARLY_ALL = 0.9
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-")
 BLANKS = "".join(map(chr, range(33)))
-STRONG = ("mail", "mac", "uuid", "hex", "digits")
+UNMISTAKABLE = ("mail", "phone", "long")
+"""Tokens that hold signs of a range or of a fraction, and are neither."""
+STRONG = (*UNMISTAKABLE, "mac", "uuid", "hex", "ip", "digits")
 NO_NUMBERS = ("time", "fraction", "span", "negative", "empty")
 """Kinds that number nobody."""
 
@@ -36,16 +38,22 @@ _INT = re.compile(r"[+-]?\d+$")
 _SPAN = re.compile(r".*[\[\](~<>]")
 _BAND = re.compile(r"(0|[1-9]\d*) ?- ?(0|[1-9]\d*)$")
 _TOKENS = {
-    "mail": re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+$"),
+    "mail": re.compile(r"([^<>]*<)?[^@\s]+@[^@\s.]+(\.[^@\s.]+)+$"),
+    "phone": re.compile(r"\+?[\d ]*\(\d+\)[\d ./-]{5,}$"),
+    "long": re.compile(r"\d{5,10}\.1\d{9}$|\d([.,]\d+)?E\+?1[1-9]$", re.IGNORECASE),
     "mac": re.compile(r"([0-9a-f]{2}[:-]){5}[0-9a-f]{2,}$", re.IGNORECASE),
     "uuid": re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECASE),
-    "hex": re.compile(r"(?=.*\d)[0-9a-f]{8,64}$", re.IGNORECASE),
+    "hex": re.compile(r"(?=.*\d)([0-9a-f]{8,64}|[\da-z+/]{20,}={0,2})$", re.IGNORECASE),
+    "ip": re.compile(
+        r"(\d{1,3}\.){3}\d{1,3}(:\d+)?$|(?=[\da-f:]*::|([\da-f]*:){7})[\da-f:.]+$", re.IGNORECASE
+    ),
     "prefix": re.compile(r"[^\W\d_]{1,8}[-_/ .:]?\d{2,}([-_/.]\d+)*$"),
     "parted": re.compile(r"\d+([-/. ]\d+)+$"),
     "fullname": re.compile(r"[^\W\d_]\S+,? [^\W\d_]\S+( [^\W\d_]\S+)?$"),
 }
 _SECONDS = (946_684_800, 2_051_222_400)  # 2000 to 2034, as seconds since 1970
 LEAST_DIGITS, LEAST_ZEROS = 7, 3  # lengths of numbers that are made to tell apart
+LONGEST_MEASURE = 15  # signs of a negative number; longer ones are hashes
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -62,6 +70,8 @@ def look_of(cells: Sequence[str], name: ColumnName, distinct: int) -> Look:
     """
     if not cells:
         return Look("empty")
+    if token := _token_of(cells, UNMISTAKABLE):
+        return Look("text", token)
     ints = [cell for cell in cells if _INT.match(cell)]
     fractions = _share(_FRACTION, cells)
     if _share(DATE, cells) >= NEARLY_ALL:
@@ -72,9 +82,13 @@ def look_of(cells: Sequence[str], name: ColumnName, distinct: int) -> Look:
         return Look("span")
     if len(ints) >= 0.98 * len(cells):
         return _look_of_ints(ints, name)
-    fitting = (token for token, pattern in _TOKENS.items() if _share(pattern, cells) >= NEARLY_ALL)
-    token = next(fitting, "")
+    token = _token_of(cells, _TOKENS)
     return Look("text", "" if token == "fullname" and distinct <= 10 else token)
+
+
+def _token_of(cells: Sequence[str], tokens: Iterable[str]) -> str:
+    """The first of these tokens as which nearly all cells are written."""
+    return next((one for one in tokens if _share(_TOKENS[one], cells) >= NEARLY_ALL), "")
 
 
 def _share(pattern: re.Pattern[str], cells: Sequence[str]) -> float:
@@ -94,10 +108,10 @@ def _look_of_ints(ints: Sequence[str], name: ColumnName) -> Look:
     is_moment = any(first * unit <= least and greatest <= last * unit for unit in (1, 1_000))
     if is_moment and name.has("time"):
         return Look("time")
-    if least < 0:
-        return Look("negative")
     lengths = [len(cell) for cell in ints]
     usual = max(set(lengths), key=lambda length: (lengths.count(length), -length))
+    if least < 0:
+        return Look("int", "digits") if usual > LONGEST_MEASURE else Look("negative")
     if usual == 8 and all(map(_DAY.match, ints)):
         return Look("time")
     if usual >= LEAST_DIGITS and lengths.count(usual) >= NEARLY_ALL * len(ints):

@@ -18,6 +18,8 @@ from shoal.data.column_words import fold, word_lists, words_of
 PERSONAL = ("sex", "birth", "age", "keep")
 """Kinds of columns that say who somebody is, and on which records of one person agree."""
 
+_NUMBERED = "civil person contact proxy event".split()
+
 LEAST_KNOWN_END = 5  # letters of a known word at an end of a longer one
 _AFFIXES = (*"nummer number nbr num nr no id key code 番号 号 番 номер".split(),)
 """How the names of numbers begin or end, the longer of two first."""
@@ -89,9 +91,11 @@ class ColumnName:
 
     @property
     def numbers_people(self) -> bool:
-        """Whether it says that it is a person's number, in whatever form that is written."""
-        is_alone = self.kind == "civil" and len(self.core) == 1
-        return is_alone or (self.says_number and self.kind in ("civil", "person"))
+        """Whether it says that it is the number of a person, or of what stands for one, in whatever
+        form that is written.
+        """
+        is_alone = self.kind in ("civil", "person") and len(self.core) == 1 and not self.is_weak
+        return is_alone or (self.says_number and self.kind in _NUMBERED)
 
     @property
     def is_weak(self) -> bool:

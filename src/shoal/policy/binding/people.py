@@ -16,14 +16,14 @@ def with_person(table: Table, policy: Policy) -> Table:
     The order in which the policy lists them does not matter. Columns that it lacks are found by who
     binds it. Raises InputError where the data has a column of that name.
     """
-    name, together = policy.model.person, policy.model.subject
-    if name is None or together is None or not {*together} <= {*table.names}:
+    name, together = policy.model.person, policy.model.together
+    if name is None or not {*together} <= {*table.names}:
         return table
     if name in table.names:
         raise InputError(
             f"column '{name}': is what 'subject' names its combinations of columns; rename it"
         )
-    columns = [table.column(column) for column in sorted(together)]
+    columns = [table.column(column) for column in together]
     return table.with_column(named_together(name, columns, policy.model.missing_values, table.room))
 
 
