@@ -106,7 +106,7 @@ def _prefix_holds(rows, names, case, outcome, policy, table) -> bool:
 def _written(asked, folder, case, outcome, policy, table) -> None:
     """What the command writes: audited without the original, and verified."""
     out = folder / "out.csv"
-    options = StreamOptions(str(folder / "table.csv"), str(out), durable=False)
+    options = StreamOptions(str(folder / "table.csv"), str(out), durability="process")
     certificate, _ = stream_file(options, asked, progress=no_progress)
     released = Table.read(out.read_text(encoding="utf-8"))
     if not released.rows:

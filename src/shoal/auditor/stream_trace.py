@@ -23,7 +23,8 @@ from shoal.auditor.trace_rules import (
     wrong_rows,
 )
 from shoal.connectors import files
-from shoal.connectors.feeds import RECORD_LINES, feed_of
+from shoal.connectors.feeds import feed_of
+from shoal.connectors.location import RECORD_LINES
 from shoal.connectors.outputs import describe_file
 from shoal.connectors.traces import read_trace
 from shoal.data.progress import Progress

@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
 
 import typer
 
@@ -122,14 +122,27 @@ def _of_command_line(annotation: Any) -> Any:
     asked = annotation.__metadata__[0]
     if not isinstance(asked, Option):
         return annotation
-    return Annotated[annotation.__origin__, option(asked.form, asked.help, min=asked.low)]
+    made = option if asked.form.startswith("-") else argument
+    return Annotated[annotation.__origin__, made(asked.form, asked.help, min=asked.low)]
+
+
+def _check_choices(group: type, given: Mapping[str, Any]) -> None:
+    """Raises InputError for a value that is none of an option's choices."""
+    for name, hint in get_type_hints(group, include_extras=True).items():
+        asked = getattr(hint, "__metadata__", [None])[0]
+        if isinstance(asked, Option) and asked.choices and given[name] not in asked.choices:
+            raise InputError(
+                f"{asked.form} '{given[name]}': is unknown; choose one of"
+                f" {', '.join(asked.choices)}"
+            )
 
 
 def grouped(name: str, group: type) -> Decorator:
-    """Puts the fields of a dataclass, options each, in the place of a command's parameter."""
+    """Puts the fields of a dataclass that are options in the place of a command's parameter."""
     options = [
         option.replace(annotation=_of_command_line(option.annotation))
         for option in inspect.signature(group, eval_str=True).parameters.values()
+        if get_origin(option.annotation) is Annotated
     ]
     names = [option.name for option in options]
 
@@ -140,6 +153,7 @@ def grouped(name: str, group: type) -> Decorator:
 
         @wraps(command)
         def taken(**given: Any) -> None:
+            _check_choices(group, given)
             values = group(**{option: given.pop(option) for option in names})
             command(**given, **{name: values})
 

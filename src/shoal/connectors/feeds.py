@@ -26,7 +26,7 @@ import polars as pl
 
 from shoal.connectors import record_ends
 from shoal.connectors.delimited import is_utf8, with_outer_names
-from shoal.connectors.location import STANDARD, Format, Location
+from shoal.connectors.location import RECORD_LINES, STANDARD, Format, Location
 from shoal.connectors.typed import long_texts, plain
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
@@ -39,9 +39,6 @@ PIECE = 8 << 20
 
 LONGEST = 64 << 20
 """A longer line is not a record; it is skipped without being held."""
-
-RECORD_LINES = 100
-"""Lines that a record of CSV may have, if nothing else is asked."""
 
 PATIENCE = 0.2
 """Seconds that a pipe is waited for before what has come is worked on, however steadily it

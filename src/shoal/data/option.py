@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Option:
-    """form: as the manual shows it, such as `-o, --output FILE`. help: what it does. low: the least
-    number that it takes.
+    """form: as the manual shows it, such as `-o, --output FILE`, or `SOURCE` for an argument. help:
+    what it does. low: the least number that it takes. choices: all that it takes.
     """
 
     form: str
     help: str
     low: float | None = None
+    choices: tuple[str, ...] = ()

@@ -24,6 +24,7 @@ from shoal.data.stream import Piece
 from shoal.errors import CheckpointError, InputError
 from shoal.streams import kafka
 from shoal.streams.kafka import Arrived, Topic
+from shoal.streams.options import PARTITIONERS
 
 SESSION = 15_000
 """Milliseconds without a sign of life after which a member's partitions go to others."""
@@ -372,7 +373,6 @@ def _text(key: bytes | None) -> str | None:
 # clients.
 
 
-PARTITIONERS = ("murmur2", "crc32")
 _SEED = np.uint32(0x9747B28C)
 _FACTOR = np.uint32(0x5BD1E995)
 

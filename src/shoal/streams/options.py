@@ -6,39 +6,98 @@ import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from shoal.connectors.feeds import RECORD_LINES
-from shoal.connectors.location import JSON_LINES, Format, Location
+from shoal.connectors.location import JSON_LINES, RECORD_LINES, Format, Location
+from shoal.data.option import Option
 from shoal.data.regular_files import require_name
 from shoal.errors import InputError
-from shoal.policy.policy import Policy
-from shoal.streams.kafka_group import PARTITIONERS
 
-ON_BAD = ("dead-letter", "stop")
+if TYPE_CHECKING:
+    from shoal.policy.policy import Policy
+
+PARTITIONERS = ("murmur2", "crc32")
 
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """What a run was asked for, as the command line takes it.
+    """What a run was asked for, as the command line takes it."""
 
-    read: other files that are read, the policy and those that it names.
-    """
-
-    source: str
-    sink: str
-    checkpoint: Path | None = None
-    trace: str | None = None
-    dead_letters: str | None = None
-    reference: str | None = None
-    on_bad: str = "dead-letter"
-    follow: bool = False
-    deadline: float | None = None
-    durable: bool = True
-    whole: bool = True
-    record_lines: int = RECORD_LINES
-    partitioner: str = PARTITIONERS[0]
-    shards: int | None = None
+    source: Annotated[str, Option("SOURCE", "The records; '-' reads CSV from standard input.")]
+    sink: Annotated[str, Option("-o, --output SINK", "Where rows go; '-' writes CSV.")]
+    checkpoint: Annotated[
+        Path | None,
+        Option("--checkpoint DIR", "Keeps all state; the same command resumes."),
+    ] = None
+    trace: Annotated[
+        str | None,
+        Option("--trace FILE", "What became of every record (JSON lines); private."),
+    ] = None
+    dead_letters: Annotated[
+        str | None,
+        Option("--dead-letters FILE", "Where bad records are listed, by place."),
+    ] = None
+    on_bad: Annotated[
+        str,
+        Option(
+            "--on-bad",
+            "dead-letter sets bad records aside; stop ends.",
+            choices=("dead-letter", "stop"),
+        ),
+    ] = "dead-letter"
+    reference: Annotated[
+        str | None,
+        Option("--reference TABLE", "Shows domains and values the policy leaves open."),
+    ] = None
+    follow: Annotated[bool, Option("--follow", "Wait for more when the file ends.")] = False
+    deadline: Annotated[
+        float | None,
+        Option("--deadline SECONDS", "Release records after so long, too.", low=0),
+    ] = None
+    record_lines: Annotated[
+        int,
+        Option(
+            "--record-lines", "Lines of a CSV record at most; beyond, a quote was left open.", low=1
+        ),
+    ] = RECORD_LINES
+    partitioner: Annotated[
+        str,
+        Option(
+            "--partitioner",
+            "How producers map keys to a topic's partitions: murmur2 (Java) or crc32.",
+            choices=PARTITIONERS,
+        ),
+    ] = PARTITIONERS[0]
+    shards: Annotated[
+        int | None,
+        Option(
+            "--shards N",
+            "With --engine: streams that people are divided among; fixed at the start.",
+        ),
+    ] = None
+    durability: Annotated[
+        str,
+        Option(
+            "--durability",
+            "What a commit survives: power (of the machine) or process.",
+            choices=("power", "process"),
+        ),
+    ] = "power"
+    measured: Annotated[
+        str,
+        Option(
+            "--measure",
+            "The certificate: of the whole file, or by release in flat memory.",
+            choices=("whole", "release"),
+        ),
+    ] = "whole"
     read: tuple[str, ...] = ()
+    """Files that its policy reads, and the policy's own."""
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether a commit survives a loss of power."""
+        return self.durability == "power"
 
     @property
     def bad_records(self) -> Path:

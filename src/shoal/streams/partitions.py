@@ -390,7 +390,7 @@ class PartitionRun(Publishing):
         self.partition = partition
         self._topic_feed = feed
         folder = options.checkpoint / f"partition-{partition}"
-        self.shared = SharedCheckpoint(folder, options.durable)
+        self.shared = SharedCheckpoint(folder, options.is_durable)
         self.shared.make()
         own = replace(options, checkpoint=folder)
         super().__init__(own, policy, feed, self.shared, clock)

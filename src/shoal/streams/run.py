@@ -101,7 +101,7 @@ def _resumable_run(
 ) -> Iterator[Run]:
     """A run from where its checkpoint stopped; when interrupted, it certifies what is committed."""
     assert options.checkpoint is not None
-    checkpoint = Checkpoint(options.checkpoint, options.durable)
+    checkpoint = Checkpoint(options.checkpoint, options.is_durable)
     with checkpoint.held():
         _require_columns(options, checkpoint, feed.names)
         run = Run(options, policy, feed, checkpoint, clock)
@@ -232,7 +232,7 @@ class Run(Publishing):
                     self.outputs["sink"].path, self.core.nothing, self._joined
                 )
             can_be_read = self._options.place.is_path or self._options.place.is_table
-            is_whole = self._options.whole and can_be_read and self.counters.published
+            is_whole = self._options.measured == "whole" and can_be_read and self.counters.published
             certificate = self._measured(progress) if is_whole else self.so_far()
             if self._options.checkpoint is None:
                 require_whole_kept(certificate)

@@ -144,7 +144,7 @@ class ShardRun(Publishing):
         folder = shard_folder(options.checkpoint, task.shard)
         if not folder.is_dir():
             raise _unseen(options.checkpoint)
-        self._shared = SharedCheckpoint(folder, options.durable)
+        self._shared = SharedCheckpoint(folder, options.is_durable)
         own = replace(
             options, sink=f"rows{PARQUET}", checkpoint=folder, dead_letters=None, shards=None
         )

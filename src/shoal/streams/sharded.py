@@ -92,7 +92,7 @@ def stream_sharded(
     options = replace(options, checkpoint=options.checkpoint.absolute(), reference=reference)
     policy = replace(policy, base=policy.base.absolute())
     assert options.checkpoint is not None
-    checkpoint = Checkpoint(options.checkpoint, options.durable)
+    checkpoint = Checkpoint(options.checkpoint, options.is_durable)
     sink = options.sink
     with ExitStack() as stack:
         stack.enter_context(sole_writer([Path(sink)]))
