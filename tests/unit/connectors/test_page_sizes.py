@@ -229,6 +229,15 @@ def parquet(footer, pages=b""):
 
 
 EMPTY = page(0, 0)
+AGAIN = b"\x05" + signed(2) + signed(1 << 30)  # a page's unpacked size
+
+
+def in_one_page(more):
+    """A file whose page has these fields, too."""
+    header = page(0, 0)[:-1] + more + b"\0"
+    return parquet(footer(4, len(header)), header)
+
+
 HOSTILE = {
     "nothing": b"",
     "encrypted": parquet(footer(4, 0))[:-4] + b"PARE",
@@ -250,6 +259,13 @@ HOSTILE = {
     "fewer records than none": parquet(footer(4, 0, records=-1)),
     "records that do not add up": parquet(footer(4, 0, records=9, in_all=1)),
     "text for a number": parquet(b"\x38\0" + footer(4, 0)[2:]),
+    # Polars reads a text's length as the number that should be there, and the text as fields
+    "size in a text": in_one_page(b"\x18" + varint(len(AGAIN)) + AGAIN),
+    "size in a text of a struct": in_one_page(b"\x2c\x18" + varint(len(AGAIN)) + AGAIN + b"\0"),
+    "size twice": in_one_page(AGAIN),
+    "size of a number beyond all fields": in_one_page(
+        b"\x05" + signed((1 << 16) + 2) + signed(1 << 30)
+    ),
 }
 
 
@@ -266,6 +282,8 @@ def test_pages_are_added_up(tmp_path):
     pages = page(1 << 30, 3) + bytes(3) + page(7, 0)
     path.write_bytes(parquet(footer(4, len(pages)), pages))
     assert parts_of(path) == [(1, (1 << 30) + 7)]
+    path.write_bytes(in_one_page(b""))
+    assert parts_of(path) == [(1, 0)]
 
 
 def test_blocks_of_arrow_at_one_place_are_refused_soon(tmp_path):
