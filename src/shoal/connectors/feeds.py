@@ -27,7 +27,8 @@ import polars as pl
 from shoal.connectors import record_ends
 from shoal.connectors.delimited import is_utf8, with_outer_names
 from shoal.connectors.location import RECORD_LINES, STANDARD, Format, Location
-from shoal.connectors.typed import long_texts, plain
+from shoal.connectors.page_sizes import unpacked_parts
+from shoal.connectors.typed import beyond_short, long_texts, plain
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.data.unpacking import most_unpacked
@@ -482,6 +483,8 @@ class TableFeed:
                 self._most = most_unpacked(os.stat(path).st_size)
                 schema = self._table.collect_schema()
                 self.names = schema.names()
+                for records, unpacked in unpacked_parts(path, kind, self._incomplete):
+                    self._require_room(beyond_short(unpacked, records, schema))
                 self._sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as failed:
             raise _unreadable(path, failed) from None
@@ -491,16 +494,18 @@ class TableFeed:
         """The next records."""
         with library_errors_as(self._incomplete):
             frame = self._table.slice(self._at, SLICE).collect()
-            size = frame.select(long_texts(frame.schema)).item()
-        if size > self._most:
-            raise InputError(
-                f"source '{self._path}': texts that repeat unpack to more than"
-                f" {self._most / 1e6:.0f} MB in {SLICE} records; write it as .csv, or without them"
-            )
+            self._require_room(frame.select(long_texts(frame.schema)).item())
         frame = plain(frame, f"source '{self._path}'")
         position = np.arange(self._at, self._at + frame.height)
         self._at += frame.height
         return Piece(frame, position, [], not frame.height)
+
+    def _require_room(self, size: int) -> None:
+        if size > self._most:
+            raise InputError(
+                f"source '{self._path}': its texts unpack to more than {self._most / 1e6:.0f} MB at"
+                " a time; write it as .csv, or without the long ones"
+            )
 
     @property
     def place(self) -> dict[str, Any]:

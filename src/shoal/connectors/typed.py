@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.dialect import AS_FOUND, Reading
+from shoal.connectors.page_sizes import unpacked_parts
 from shoal.data.unpacking import CELL, SHORT, most_unpacked, require_room
 from shoal.errors import InputError, library_errors_as
 
@@ -23,8 +24,10 @@ FARTHEST_DAY = 95_000_000
 def require_unfolded(
     paths: Sequence[str | Path], kind: str, what: str, allowed: int | None = None
 ) -> None:
-    """Raises InputError where Parquet or Arrow files hold far more cells or characters than bytes:
-    a value that repeats is written once, and read as often. allowed: as in `most_unpacked`.
+    """Raises InputError where Parquet or Arrow files hold far more cells or characters than bytes,
+    before they are unpacked: a value that repeats is written once, and read as often.
+
+    allowed: as in `most_unpacked`.
     """
     most = most_unpacked(sum(os.stat(path).st_size for path in paths), allowed)
     size = 0
@@ -33,10 +36,18 @@ def require_unfolded(
         with library_errors_as(incomplete), open(path, "rb") as file:
             table = pl.scan_parquet(file) if kind == ".parquet" else pl.scan_ipc(file)
             schema = table.collect_schema()
-            size += CELL * table.select(pl.len()).collect().item() * len(schema)
-            require_room(size, most, what)
+            long = 0
+            for records, unpacked in unpacked_parts(path, kind, incomplete):
+                size += CELL * len(schema) * records
+                long += beyond_short(unpacked, records, schema)
+                require_room(size + long, most, what)
             size += table.select(long_texts(schema)).collect().item()
             require_room(size, most, what)
+
+
+def beyond_short(unpacked: int, records: int, schema: Mapping[str, pl.DataType]) -> int:
+    """The bytes of a part of a table beyond `SHORT` for each cell."""
+    return max(unpacked - SHORT * len(schema) * records, 0)
 
 
 def long_texts(schema: Mapping[str, pl.DataType]) -> pl.Expr:
