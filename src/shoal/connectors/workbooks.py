@@ -34,6 +34,7 @@ ROWS, COLUMNS, CHARACTERS = 1_048_575, 16_384, 32_767
 DAMAGES = (
     zipfile.BadZipFile,
     expat.ExpatError,
+    ArithmeticError,  # a number or a duration beyond all that a sheet holds
     LookupError,
     ValueError,
     OSError,
@@ -86,9 +87,9 @@ def read(path: str | Path, reading: Reading) -> tuple[pl.DataFrame, tuple[Releas
         with library_errors_as(str(_damaged(path))):
             rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
         hidden = _check_cells(path, seen, rows, reading.header)
+        frame = _table(rows, path, reading)
     except (*DAMAGES, calamine.CalamineError):
         raise _damaged(path) from None
-    frame = _table(rows, path, reading)
     filled = [bool(_filled(row)) for row in rows[reading.header :]]
     first = filled.index(False) if False in filled else len(filled)
     return frame, (*nobody(filled.count(False), sum(filled[first:])), *_hidden(hidden))
@@ -108,9 +109,9 @@ def first_rows(path: str | Path, reading: Reading, count: int) -> tuple[list[str
             named = reading.sheet if reading.sheet in names else next(iter(names), None)
             sheet = named and book.get_sheet_by_name(named)
             rows = sheet.to_python(skip_empty_area=False, nrows=count) if sheet else []
+        return names, [[_text(cell, reading) for cell in row[: _filled(row)]] for row in rows]
     except (*DAMAGES, calamine.CalamineError):
         raise _damaged(path) from None
-    return names, [[_text(cell, reading) for cell in row[: _filled(row)]] for row in rows]
 
 
 def _damaged(path: str | Path) -> InputError:
