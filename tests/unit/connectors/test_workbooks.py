@@ -581,3 +581,16 @@ def test_a_duration_longer_than_any_is_damage(tmp_path):
 
     with pytest.raises(InputError, match="not a complete"):
         read(book(tmp_path / "t.xlsx", fill))
+
+
+def test_the_first_rows_of_a_sheet_that_reaches_too_far_are_not_shown(tmp_path, monkeypatch):
+    monkeypatch.setattr(unpacking, "FREE_CELLS", 10)
+
+    def fill(made, sheet):
+        sheet.write_row(0, 0, ["id", "x"])
+        sheet.write(99, 99, 1)
+
+    path = book(tmp_path / "t.xlsx", fill)
+    assert workbooks.first_rows(path, Reading(), 5) == (["Data"], [])
+    with pytest.raises(InputError, match="stands far from the others"):
+        read(path)
