@@ -13,6 +13,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from functools import cache
 from pathlib import Path
@@ -34,6 +35,7 @@ ROWS, COLUMNS, CHARACTERS = 1_048_575, 16_384, 32_767
 DAMAGES = (
     zipfile.BadZipFile,
     expat.ExpatError,
+    ArithmeticError,  # a number or a duration beyond all that a sheet holds
     LookupError,
     ValueError,
     OSError,
@@ -79,16 +81,13 @@ def read(path: str | Path, reading: Reading) -> tuple[pl.DataFrame, tuple[Releas
         with library_errors_as(str(_damaged(path))):
             book = calamine.CalamineWorkbook.from_path(str(path))
         sheet = _sheet_name(book, path, reading.sheet, calamine.SheetVisibleEnum.Visible)
-        with zipfile.ZipFile(path) as archive:
-            seen = _Sheet(_lengths(archive, parts))
-            seen.walk(archive, _part_of(archive, parts, sheet))
-            _check_extent(path, seen, most_unpacked(os.stat(path).st_size, reading.unpacked))
+        seen = _walked(path, parts, sheet, reading)
         with library_errors_as(str(_damaged(path))):
             rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
         hidden = _check_cells(path, seen, rows, reading.header)
+        frame = _table(rows, path, reading)
     except (*DAMAGES, calamine.CalamineError):
         raise _damaged(path) from None
-    frame = _table(rows, path, reading)
     filled = [bool(_filled(row)) for row in rows[reading.header :]]
     first = filled.index(False) if False in filled else len(filled)
     return frame, (*nobody(filled.count(False), sum(filled[first:])), *_hidden(hidden))
@@ -96,21 +95,25 @@ def read(path: str | Path, reading: Reading) -> tuple[pl.DataFrame, tuple[Releas
 
 def first_rows(path: str | Path, reading: Reading, count: int) -> tuple[list[str], list[list[str]]]:
     """The names of a workbook's visible sheets, and the first rows of the one that is named, else
-    of the first, as text; raises as `read`.
+    of the first, as text, or none where `read` refuses that sheet; raises as `read`.
     """
     calamine = _reader(path)
-    _checked_parts(path, reading.unpacked)
+    parts = _checked_parts(path, reading.unpacked)
+    rows: list[list[Any]] = []
     try:
         with library_errors_as(str(_damaged(path))):
             book = calamine.CalamineWorkbook.from_path(str(path))
             visible = calamine.SheetVisibleEnum.Visible
             names = [sheet.name for sheet in book.sheets_metadata if sheet.visible == visible]
             named = reading.sheet if reading.sheet in names else next(iter(names), None)
-            sheet = named and book.get_sheet_by_name(named)
-            rows = sheet.to_python(skip_empty_area=False, nrows=count) if sheet else []
+        if named is not None:
+            with suppress(InputError), library_errors_as(str(_damaged(path))):
+                _walked(path, parts, named, reading)
+                sheet = book.get_sheet_by_name(named)
+                rows = sheet.to_python(skip_empty_area=False, nrows=count)
+        return names, [[_text(cell, reading) for cell in row[: _filled(row)]] for row in rows]
     except (*DAMAGES, calamine.CalamineError):
         raise _damaged(path) from None
-    return names, [[_text(cell, reading) for cell in row[: _filled(row)]] for row in rows]
 
 
 def _damaged(path: str | Path) -> InputError:
@@ -172,6 +175,15 @@ def _sheet_name(book: Any, path: str | Path, named: str | None, visible: Any) ->
 
 
 # What calamine shows as blank
+
+
+def _walked(path: str | Path, parts: Sequence[str], sheet: str, reading: Reading) -> _Sheet:
+    """What a sheet says of itself; raises InputError where calamine may not take it in."""
+    with zipfile.ZipFile(path) as archive:
+        seen = _Sheet(_lengths(archive, parts))
+        seen.walk(archive, _part_of(archive, parts, sheet))
+    _check_extent(path, seen, most_unpacked(os.stat(path).st_size, reading.unpacked))
+    return seen
 
 
 def _check_extent(path: str | Path, seen: _Sheet, most: int) -> None:

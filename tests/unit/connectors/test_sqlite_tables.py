@@ -20,6 +20,7 @@ from shoal.connectors.database.address import parse, without_password
 from shoal.connectors.database.connections import opened
 from shoal.connectors.database.tables import rows_sha256
 from shoal.connectors.outputs import certificate_beside, check_not_read
+from shoal.data import unpacking
 from shoal.errors import InputError, PromiseError
 
 OUT = "sqlite:///out.db?table=released"
@@ -380,3 +381,28 @@ def test_a_table_is_not_written_over_the_one_that_is_read():
     with pytest.raises(InputError, match="is the input"):
         check_not_read("sqlite:///./x.db?table=A", same[0], [])
     check_not_read("sqlite:///x.db?table=b", same[0], [])
+
+
+ENDLESS = "WITH RECURSIVE g(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM g) SELECT"
+SLOW = f"{ENDLESS} count(*) FROM (SELECT n FROM g LIMIT 99999999999)"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        f"VIEW t AS {ENDLESS} 'p' || n AS id FROM g",
+        f"VIEW t AS {ENDLESS} 'p' || n AS shoal_row FROM g",
+        f"VIEW t AS SELECT ({SLOW}) AS id",
+        "VIEW t AS SELECT hex(zeroblob(400000000)) AS id",
+        "TABLE t (id TEXT PRIMARY KEY, x AS (hex(zeroblob(2000000))))",
+    ],
+)
+def test_what_a_small_file_computes_without_end_is_refused(tmp_path, monkeypatch, made):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(unpacking, "FREE", 1 << 20)
+    monkeypatch.setattr(unpacking, "RATIO", 1)
+    run(f"CREATE {made}")
+    if made.startswith("TABLE"):
+        run("INSERT INTO t VALUES ('p')")
+    with pytest.raises(InputError, match="more than"):
+        files.read("sqlite:///in.db?table=t&order=id")

@@ -563,3 +563,34 @@ def test_cells_without_a_place_follow_one_another(tmp_path):
     path = book(tmp_path / "t.xlsx", TABLE)
     wide = b"".join(b"<row>" + b"<c><v>1</v></c>" * 9 + b"</row>" for _ in range(9_000))
     assert read(without(path, b"</sheetData>", wide + b"</sheetData>")).height == 9_003
+
+
+@pytest.mark.parametrize("value", [b"1E400", b"nan"])
+def test_a_number_that_no_sheet_holds_is_damage(tmp_path, value):
+    path = book(tmp_path / "t.xlsx", rows(["id", "x"], ["a", 77]))
+    path = without(path, b"<v>77</v>", b"<v>" + value + b"</v>")
+    for reader in (read, lambda path: workbooks.first_rows(path, Reading(), 5)):
+        with pytest.raises(InputError, match="not a complete"):
+            reader(path)
+
+
+def test_a_duration_longer_than_any_is_damage(tmp_path):
+    def fill(made, sheet):
+        sheet.write_row(0, 0, ["id", "x"])
+        sheet.write_number(1, 1, 1e10, made.add_format({"num_format": "[h]:mm:ss"}))
+
+    with pytest.raises(InputError, match="not a complete"):
+        read(book(tmp_path / "t.xlsx", fill))
+
+
+def test_the_first_rows_of_a_sheet_that_reaches_too_far_are_not_shown(tmp_path, monkeypatch):
+    monkeypatch.setattr(unpacking, "FREE_CELLS", 10)
+
+    def fill(made, sheet):
+        sheet.write_row(0, 0, ["id", "x"])
+        sheet.write(99, 99, 1)
+
+    path = book(tmp_path / "t.xlsx", fill)
+    assert workbooks.first_rows(path, Reading(), 5) == (["Data"], [])
+    with pytest.raises(InputError, match="stands far from the others"):
+        read(path)

@@ -14,13 +14,16 @@ import polars as pl
 from shoal.connectors.database.address import TableAddress
 from shoal.connectors.database.session import (
     BATCH,
+    SOURCE,
     DatabaseRefusal,
     SqlColumn,
     TableName,
     cell_of,
     quoted,
 )
+from shoal.data.unpacking import CELL, MOST, most_unpacked
 
+WAY_OUT = "write what it shows into a table"
 PATIENCE = 10.0
 """Seconds to wait for another writer."""
 _WHY = {
@@ -32,16 +35,22 @@ _WHY = {
     "SQLITE_CORRUPT": "is a damaged SQLite file; restore it",
     "SQLITE_FULL": "has no room left; free some space",
     "SQLITE_IOERR": "reading or writing failed; check the disk",
-    "SQLITE_TOOBIG": "has a larger cell, or more columns, than SQLite accepts",
+    "SQLITE_TOOBIG": "has more than fits into a cell, or more columns than SQLite accepts",
+    "SQLITE_INTERRUPT": f"was stopped, or takes more than a file of its size; {WAY_OUT}",
 }
+STEPS = 16
+"""Steps of SQLite's machine for each byte that a file may unpack to; tables need a few of these."""
 
 
 @dataclass
 class SqliteSession:
-    """A connection to an SQLite file. made: the file, where this session has made it."""
+    """A connection to an SQLite file. made: the file, where this session has made it. most: bytes
+    that its views and generated columns may show.
+    """
 
     connection: sqlite3.Connection
     made: Path | None = None
+    most: int = MOST
     numbers: ClassVar[str] = "INTEGER PRIMARY KEY"
     key_numbers: ClassVar[str] = numbers
 
@@ -68,10 +77,20 @@ class SqliteSession:
                 connection.execute("PRAGMA legacy_alter_table = ON")
                 connection.execute("PRAGMA trusted_schema = OFF")
                 connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+                if not writing:
+                    session._bound()
             except BaseException:
                 session.close()
                 raise
         return session
+
+    def _bound(self) -> None:
+        """Ends whatever a file of its size has no need of, and lets signals end all else."""
+        pages = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+        self.most = most_unpacked(*self.connection.execute(pages).fetchone())
+        self.connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(self.most, 10**9))
+        rounds = iter(range(STEPS * self.most // BATCH))
+        self.connection.set_progress_handler(lambda: next(rounds, None) is None, BATCH)
 
     def named(self, address: TableAddress) -> TableName:
         return TableName("main", address.table)
@@ -79,10 +98,37 @@ class SqliteSession:
     def columns(self, table: TableName) -> list[SqlColumn]:
         sql = "SELECT name FROM pragma_table_xinfo($1, 'main') WHERE hidden <> 1"
         # by bytes: a collation of the table may take two texts for the same
-        return [
+        columns = [
             SqlColumn(name, cell_of(name), f"{cell_of(name)} COLLATE BINARY")
             for name in self.query(sql, (table.name,)).to_series().to_list()
         ]
+        if columns and self._computes(table):
+            self._require_room(table, columns)
+        return columns
+
+    def _computes(self, table: TableName) -> bool:
+        """Whether a table shows more than cells that stand in the file."""
+        kept = "SELECT 1 FROM main.sqlite_schema WHERE lower(name) = lower($1) AND rootpage > 0"
+        made = "SELECT 1 FROM pragma_table_xinfo($1, 'main') WHERE hidden > 1"
+        is_kept, is_made = (self.query(sql, (table.name,)).height for sql in (kept, made))
+        return is_made > 0 or not is_kept
+
+    def _require_room(self, table: TableName, columns: Sequence[SqlColumn]) -> None:
+        """Raises DatabaseRefusal where a table shows more than `most` bytes; before it is sorted,
+        for which SQLite would keep all of it.
+        """
+        lengths = ", ".join(f"ifnull(length({column.as_text}), 0)" for column in columns)
+        size = CELL * len(columns)
+        shown = 0
+        with _in_our_words():
+            rows = self.connection.execute(f"SELECT {lengths} FROM {table.quoted} AS {SOURCE}")
+            for row in rows:
+                shown += size + sum(row)
+                if shown > self.most:
+                    raise DatabaseRefusal(
+                        f"shows more than {self.most / 1e6:.0f} MB, too much for a file of its"
+                        f" size; {WAY_OUT}"
+                    )
 
     def key(self, table: TableName) -> list[str]:
         sql = "SELECT name FROM pragma_table_info($1, 'main') WHERE pk > 0 ORDER BY pk"
