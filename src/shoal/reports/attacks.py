@@ -267,7 +267,8 @@ def _singled_out(found: Found) -> Iterator[Row]:
             if name != ALL_PLAIN
             else gettext("values of all columns that are published as they are"),
         )
-        label = gettext("alone with {name}", name=name if name != ALL_PLAIN else gettext("all"))
+        shown = gettext("all plain columns") if name == ALL_PLAIN else name
+        label = gettext("alone with {name}", name=shown)
         yield Row(QUESTIONS[0], label, sentence, share, measure="alone", attribute=name)
 
 
@@ -640,7 +641,9 @@ def _tried(found: Found) -> str:
     """How many of the attacks that there are were tried, and which were not; empty if all were."""
     names = sorted(registry.attacks())
     lacking = [name.replace("-", " ") for name in names if name not in found]
-    return lacking and gettext(
+    if not lacking:
+        return ""
+    return gettext(
         "{tried} of {all} attacks were tried; not tried: {lacking}.",
         tried=len(names) - len(lacking),
         all=len(names),
