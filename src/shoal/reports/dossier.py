@@ -259,7 +259,6 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     one = gettext("everybody with the same {names}", names=names) if names else None
     yield gettext("one person"), f"{one or gettext('every record')}: {people}, {records}"
     yield gettext("can rows of one person be linked?"), linked_rows(certificate)
-    suppressed = certificate["records"]["suppressed"]
     yield (
         gettext("suppressed"),
         gettext(
