@@ -51,7 +51,8 @@ class Row:
 
     number: what is judged, a gain or a share. control: people who are not in the release. why: it
     is not measured. measure, attribute: how `accept` names it; empty where it can't. helps: the
-    measure whose remedy helps here, where `accept` can't name it.
+    measure whose remedy helps here, where `accept` can't name it. others: whom a gain is compared
+    with, where these are in the release, too.
     """
 
     question: str
@@ -65,6 +66,7 @@ class Row:
     attribute: str | None = None
     why: str | None = None
     helps: str = ""
+    others: str = ""
 
     @property
     def is_measured(self) -> bool:
@@ -90,11 +92,15 @@ class Row:
         if gain is None:
             return ""
         is_compared = _parts(self.control)[0] is not None or self.chance is None
-        others = gettext("people who are not in the release") if is_compared else gettext("chance")
+        others = self.others or (
+            gettext("for people who are not in the release")
+            if is_compared
+            else gettext("by chance")
+        )
         if gain <= 0:
             return gettext("no better than {others}", others=others)
         text = interval_text(self.gain)
-        return gettext("difference to {others}: {gain}", others=others, gain=text)
+        return gettext("better by {gain} than {others}", others=others, gain=text)
 
     @property
     def word(self) -> str:
@@ -313,6 +319,7 @@ def _linked(found: Found) -> Iterator[Row]:
             order["gain"],
             why=order.get("why"),
             helps="order",
+            others=gettext("for somebody else of their class"),
         )
     around = found.get("population")
     if around is not None:
@@ -449,7 +456,14 @@ def _member(found: Found) -> Iterator[Row]:
         "Telling who is in the release is right for {right} of 100 people; tossing a coin, for 50.",
         right="–" if share is None else f"{50 + 50 * share:.0f}",
     )
-    yield Row(QUESTIONS[3], "membership", sentence, gain=advantage, measure="membership")
+    yield Row(
+        QUESTIONS[3],
+        "membership",
+        sentence,
+        gain=advantage,
+        measure="membership",
+        others=gettext("its false alarms"),
+    )
 
 
 def _together(found: Found, certificate: Certificate) -> Iterator[Row]:

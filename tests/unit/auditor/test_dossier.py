@@ -28,7 +28,7 @@ from shoal.auditor.dossier.dossier import (
 )
 from shoal.cli.main import status_of
 from shoal.errors import InputError, PromiseError
-from shoal.reports.attacks import MUCH, found_much, worst_first
+from shoal.reports.attacks import MUCH, found_much, rows_of, worst_first
 from shoal.reports.dossier import _answer, write_dossier
 from shoal.reports.in_short import linked_rows
 
@@ -356,6 +356,14 @@ def test_columns_that_name_people_link_records_and_the_rows_of_one_person(attack
     assert linked_rows(naming(certificate)) == "yes, by ward, published as they are"
     texts = [row.says for row in found_much(naming(certificate))]
     assert any("with ward, which are published as they are" in text for text in texts)
+
+
+def test_a_gain_says_what_it_is_compared_with(attacked):
+    certificate = shoal_package.Certificate.load(f"{attacked[1]}.certificate.json")
+    gains = {row.label: row.difference for row in rows_of(certificate)}
+    assert gains["one value alone"].endswith("by chance")
+    assert gains["finding it by its place"].endswith("for somebody else of their class")
+    assert gains["guessing disease"].endswith("for people who are not in the release")
 
 
 def test_reasons_are_asked_of_plain_columns_too():
