@@ -251,9 +251,7 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
         shutil.copytree(run / "hierarchies", draft / "hierarchies")
     _copy_for_readers(draft, asked["copies"])
     policy = Policy.from_dict(asked["policy"], asked["base"])
-    public = [
-        path for path in (f"{str(key).removesuffix('.pem')}.pub.pem",) if Path(path).is_file()
-    ]
+    public = Path(f"{str(key).removesuffix('.pem')}.pub.pem").resolve()
     if signer is not None:
         signer.sign(draft / "data.csv.certificate.json")
     os.chdir(run.parent.parent)  # certificates of other releases are named from the project
@@ -265,7 +263,7 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
         profiles=asked["profiles"],
         original=asked["table"],
         trace=trace_of(run),
-        trust=public if signer else (),
+        trust=[public] if signer is not None and public.is_file() else (),
         progress=tell,
     )
     if signer is not None:
