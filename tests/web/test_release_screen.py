@@ -342,6 +342,7 @@ def test_a_release_is_signed_with_a_key_and_its_signature_checked_on_the_page(op
     opened.until("/release", "✓ Released:")
     (place,) = (opened.server.project.folder / "releases").iterdir()
     assert (place / "dossier.json.sig").is_file()
+    assert "by the key in ward.pub.pem, SHA256:" in (place / "dossier.html").read_text("utf-8")
     opened.get("/check")
     name = str(place.relative_to(tables) / "data.csv")
     opened.send("check-form", path=name, trust="ward.pub.pem")

@@ -172,7 +172,7 @@ def read_trusted(paths: Sequence[str | Path]) -> list[PublicKey]:
                 f"key '{path}': is not an Ed25519 public key in PEM; 'shoal key new NAME' writes"
                 " one to NAME.pub.pem"
             )
-        keys.append(PublicKey(str(path), key))
+        keys.append(PublicKey(path.name, key))
     return keys
 
 

@@ -402,7 +402,10 @@ def _signature(proof: Proof, keys: Sequence[Any]) -> Check:
     if not keys:
         is_there = "there is none"
         if signature is not None:
-            is_there = "there is one, not checked; name the key that you trust (--trust)"
+            is_there = (
+                "there is one, not checked: get the public key from whoever released this, by"
+                " another way, and name it (--trust)"
+            )
         return Check(name, None, is_there)
     if signature is None:
         return Check(name, False, "--trust asks for one, there is none")

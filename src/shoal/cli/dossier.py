@@ -111,7 +111,7 @@ def dossier(
     signer = opened(signatures.sign)
     asked = policy_of_release(released, certificate, policy, overrides)
     _check_outputs(output, [released, str(context), original, trace])
-    from shoal.auditor.dossier.dossier import build_dossier
+    from shoal.reports.dossier import dossier as build_dossier
     from shoal.reports.dossier import json_path, summary, write_dossier
 
     with shown(quiet) as progress:

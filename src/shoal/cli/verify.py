@@ -51,7 +51,9 @@ def verify(
     fails.
     """
     from shoal.auditor.checks import despite_grave
+    from shoal.auditor.verify import Proof
     from shoal.auditor.verify import verify as run
+    from shoal.reports.attacks import found_much
 
     with shown(quiet) as progress:
         asked = policy_of_release(released, certificate, policy, overrides)
@@ -64,6 +66,7 @@ def verify(
             trust=trust or (),
             progress=progress,
         )
+    is_broken = any(check.ok is False for check in checks)
     if as_json:
         typer.echo(json.dumps([vars(check) for check in checks], indent=2))
     elif not quiet:
@@ -71,4 +74,6 @@ def verify(
             typer.echo(str(check))
         if last := despite_grave(checks):
             typer.echo(last)
-    raise typer.Exit(1 if any(check.ok is False for check in checks) else 0)
+        if not is_broken and (much := found_much(Proof.of(released, certificate).certificate)):
+            typer.echo(f"attacks found much, {len(much)} times; a dossier says what is accepted")
+    raise typer.Exit(1 if is_broken else 0)

@@ -14,13 +14,16 @@ from typing import Any, NamedTuple
 from shoal.auditor.verdict import remedy
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext, ngettext
+from shoal.data.warnings import PLAIN_NAMES_PEOPLE
+from shoal.policy import registry
 from shoal.reports import charts
+from shoal.reports.in_short import alone_if_known
 from shoal.reports.pages import percent_text
 
 OPENING = gettext("Attacks try; they don't prove.")
 LEGEND = gettext(
-    "“Much” is more than 10 % of people, or 10 percentage points more than of people who are not in"
-    " the release or than by chance; “some” is less."
+    "“Much” is more than 10 % of people; of a guess, 10 percentage points more than of people who"
+    " are not in the release, or than by chance where nobody else was tried; “some” is less."
 )
 QUESTIONS = (
     gettext("Can somebody be singled out?"),
@@ -48,7 +51,8 @@ class Row:
 
     number: what is judged, a gain or a share. control: people who are not in the release. why: it
     is not measured. measure, attribute: how `accept` names it; empty where it can't. helps: the
-    measure whose remedy helps here, where `accept` can't name it.
+    measure whose remedy helps here, where `accept` can't name it. others: whom a gain is compared
+    with, where these are in the release, too.
     """
 
     question: str
@@ -62,6 +66,7 @@ class Row:
     attribute: str | None = None
     why: str | None = None
     helps: str = ""
+    others: str = ""
 
     @property
     def is_measured(self) -> bool:
@@ -81,9 +86,21 @@ class Row:
         return self.member if self.gain is None else self.gain
 
     @property
-    def share(self) -> float:
-        """How often it worked on people of the release; 0 where that was not measured."""
-        return _parts(self.member)[0] or 0.0
+    def difference(self) -> str:
+        """How much better it worked than on others, or than chance, and which of the two."""
+        gain = _parts(self.gain)[0]
+        if gain is None:
+            return ""
+        is_compared = _parts(self.control)[0] is not None or self.chance is None
+        others = self.others or (
+            gettext("for people who are not in the release")
+            if is_compared
+            else gettext("by chance")
+        )
+        if gain <= 0:
+            return gettext("no better than {others}", others=others)
+        text = interval_text(self.gain)
+        return gettext("better by {gain} than {others}", others=others, gain=text)
 
     @property
     def word(self) -> str:
@@ -104,7 +121,8 @@ def rows_of(certificate: Certificate) -> list[Row]:
     found = certificate.get("attacks")
     if not found or "seed" not in found:
         return []
-    rows = [*_singled_out(found), *_linked(found), *_inferred(found), *_by_class(found)]
+    rows = [*_singled_out(found), *_linked(found), *_linked_by_names(certificate)]
+    rows += [*_inferred(found), *_by_class(found)]
     rows += [*_member(found), *_together(found, certificate), *_method(found)]
     skipped = found.get("skipped", {})
     rows += [Row(question, name, "", why=skipped[name]) for question, name in OF if name in skipped]
@@ -164,25 +182,32 @@ def worst_of(certificate: Certificate, attack: str) -> str:
 
 
 class Finding(NamedTuple):
-    """What an attack found, in a word and a sentence, and what to do about it."""
+    """What an attack found, in a word and a sentence, what to do about it, and whether that is
+    `accepted` in words or `open`.
+    """
 
     word: str
     says: str
     remedy: str
+    state: str = ""
 
 
-def ranked(certificate: Certificate, accepted: Collection[str] = ()) -> list[Finding]:
+def ranked(certificate: Certificate, accepted: Collection[str] | None = None) -> list[Finding]:
     """The findings that matter most, at most ten: much, some, none, then what was not measured.
 
-    accepted: sentences that are shown elsewhere, with the words that accept them.
+    accepted: sentences that are accepted in words; None where nobody decides.
     """
-    rows = worst_first(certificate)[:MOST_RANKED]
-    return [_finding(certificate, row) for row in rows if row.says not in accepted]
+    return [_finding(certificate, row, accepted) for row in worst_first(certificate)[:MOST_RANKED]]
+
+
+def found_much(certificate: Certificate) -> list[Row]:
+    """What must be accepted in words: much was found, and the policy does not judge it."""
+    return [row for row in worst_first(certificate) if verdict(certificate, row) == MUCH]
 
 
 def much_found(certificate: Certificate) -> str | None:
     """What the first box says of attacks; None where none found much."""
-    count = sum(row.word == MUCH for row in rows_of(certificate))
+    count = len(found_much(certificate))
     if not count:
         return None
     return ngettext(
@@ -191,16 +216,20 @@ def much_found(certificate: Certificate) -> str | None:
 
 
 def worst_first(certificate: Certificate) -> list[Row]:
-    """The rows that matter most first."""
-    return sorted(rows_of(certificate), key=lambda row: (PLACES[row.word], -row.share))
+    """The rows that matter most first, by the gain over others where they were compared."""
+    return sorted(
+        rows_of(certificate), key=lambda row: (PLACES[row.word], -(_parts(row.number)[0] or 0.0))
+    )
 
 
-def _finding(certificate: Certificate, row: Row) -> Finding:
-    said = f"{row.says.rstrip('.')}."
-    if row.word not in (MUCH, SOME):
-        return Finding(row.word, said, "")
+def _finding(certificate: Certificate, row: Row, accepted: Collection[str] | None) -> Finding:
+    said, state = f"{row.says.rstrip('.')}.", ""
+    if accepted is not None and verdict(certificate, row) == MUCH:
+        state = "accepted" if row.says in accepted else "open"
+    if row.word not in (MUCH, SOME) or state == "accepted":
+        return Finding(row.word, said, "", state)
     helps = remedy(certificate, row.measure or row.helps, row.attribute)
-    return Finding(row.word, said, f"{helps[:1].upper()}{helps[1:]}.")
+    return Finding(row.word, said, f"{helps[:1].upper()}{helps[1:]}.", state)
 
 
 def _singled_out(found: Found) -> Iterator[Row]:
@@ -212,7 +241,7 @@ def _singled_out(found: Found) -> Iterator[Row]:
         "Looking for the least or greatest value of a column, or for one shown by itself, meets"
         " one person in {share} of tries{known}.",
         share=_text(values),
-        known=_also(gettext("; for any value, in {}"), chance),
+        known=_also(gettext("; looking for any value there is, in {}"), chance),
     )
     label = gettext("one value alone")
     found_share, by_chance = _parts(values)[0], _parts(chance)[0]
@@ -244,7 +273,8 @@ def _singled_out(found: Found) -> Iterator[Row]:
             if name != ALL_PLAIN
             else gettext("values of all columns that are published as they are"),
         )
-        label = gettext("alone with {name}", name=name if name != ALL_PLAIN else gettext("all"))
+        shown = gettext("all plain columns") if name == ALL_PLAIN else name
+        label = gettext("alone with {name}", name=shown)
         yield Row(QUESTIONS[0], label, sentence, share, measure="alone", attribute=name)
 
 
@@ -254,8 +284,8 @@ def _linked(found: Found) -> Iterator[Row]:
         for one in (attack, *attack.get("others", [])):
             known, share, chance = ", ".join(one["known"]), one["success"], one["baseline"]
             sentence = gettext(
-                "Whoever has a list of names with {known} finds the right record of {share} of"
-                " people.",
+                "Whoever has a list of names with {known}, and nothing else, finds the right record"
+                " of {share} of people.",
                 known=known,
                 share=_text(share),
             )
@@ -289,6 +319,7 @@ def _linked(found: Found) -> Iterator[Row]:
             order["gain"],
             why=order.get("why"),
             helps="order",
+            others=gettext("for somebody else of their class"),
         )
     around = found.get("population")
     if around is not None:
@@ -306,6 +337,31 @@ def _linked(found: Found) -> Iterator[Row]:
             measure="marketer",
             why=around.get("why"),
         )
+
+
+def naming_columns(certificate: Certificate) -> list[str]:
+    """The columns that are published as they are and name people, or say where they are."""
+    named = [w.column for w in certificate.warnings if w.code == PLAIN_NAMES_PEOPLE]
+    return [name for name in named if name is not None]
+
+
+def _linked_by_names(certificate: Certificate) -> Iterator[Row]:
+    """Who is found by columns that name people and are published as they are."""
+    names, together = naming_columns(certificate), certificate.get("together") or {}
+    alone = alone_if_known(certificate)
+    counts = [alone[name] for name in names if name in alone]
+    if not counts or not together.get("people"):
+        return
+    everybody = together.get("alone_if_known") if {*names} == {*alone} else None
+    share = (everybody or max(counts)) / together["people"]
+    sentence = gettext(
+        "Whoever has a list of people with {names}, which are published as they are, and all"
+        " quasi-identifiers finds the right record of at least {share} of people.",
+        names=gettext(" and ").join(names),
+        share=percent_text(share),
+    )
+    label = gettext("finding a person by {names}", names=gettext(" and ").join(names))
+    yield Row(QUESTIONS[1], label, sentence, share, helps="alone")
 
 
 def _inferred(found: Found) -> Iterator[Row]:
@@ -395,11 +451,19 @@ def _member(found: Found) -> Iterator[Row]:
     if advantage is None:
         yield Row(QUESTIONS[3], "membership", "", measure="membership", why=attack["why"])
         return
+    share = _parts(advantage)[0]
     sentence = gettext(
-        "Telling who is in the release beats tossing a coin by {advantage}.",
-        advantage=_text(advantage),
+        "Telling who is in the release is right for {right} of 100 people; tossing a coin, for 50.",
+        right="–" if share is None else f"{50 + 50 * share:.0f}",
     )
-    yield Row(QUESTIONS[3], "membership", sentence, gain=advantage, measure="membership")
+    yield Row(
+        QUESTIONS[3],
+        "membership",
+        sentence,
+        gain=advantage,
+        measure="membership",
+        others=gettext("its false alarms"),
+    )
 
 
 def _together(found: Found, certificate: Certificate) -> Iterator[Row]:
@@ -525,7 +589,7 @@ def _cells(certificate: Certificate, row: Row) -> dict[str, Any]:
     return {
         "sentence": row.says,
         "figures": [_figure(number) for number in (row.member, row.control, row.chance)],
-        "gain": "" if row.gain is None else interval_text(row.gain),
+        "gain": row.difference,
         "at_most": "" if threshold is None else percent_text(threshold["at_most"]),
         "word": verdict(certificate, row),
         "why": row.why if row.is_measured else None,
@@ -567,7 +631,7 @@ def _bar(number: Number) -> tuple[float, float, float] | None:
 
 
 def attack_section(
-    certificate: Certificate, always: bool = False, accepted: Collection[str] = ()
+    certificate: Certificate, always: bool = False, accepted: Collection[str] | None = None
 ) -> dict[str, Any]:
     """What `attacks.html.j2` takes. always: with its questions even where nothing was tried.
     accepted: as of `ranked`.
@@ -579,7 +643,23 @@ def attack_section(
         "attacks_opening": OPENING,
         "attacks_legend": LEGEND,
         "ranked": ranked(certificate, accepted),
+        "more_found": len(rows_of(certificate)) - MOST_RANKED,
+        "tried": _tried(tried),
         "much_found": much_found(certificate),
         "attack_bars": charts.attacks_chart(found).svg("attacks") if found else None,
         "control": tried.get("control"),
     }
+
+
+def _tried(found: Found) -> str:
+    """How many of the attacks that there are were tried, and which were not; empty if all were."""
+    names = sorted(registry.attacks())
+    lacking = [name.replace("-", " ") for name in names if name not in found]
+    if not lacking:
+        return ""
+    return gettext(
+        "{tried} of {all} attacks were tried; not tried: {lacking}.",
+        tried=len(names) - len(lacking),
+        all=len(names),
+        lacking=", ".join(lacking),
+    )

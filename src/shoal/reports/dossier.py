@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,13 @@ from shoal.reports.attacks import (
     NOT_MEASURED,
     SOME,
     attack_section,
+    found_much,
     much_found,
+    naming_columns,
     worst_first,
     worst_of,
 )
-from shoal.reports.in_short import in_short
+from shoal.reports.in_short import alone_if_known, in_short, linked_rows, listed
 from shoal.reports.pages import percent_text
 
 RISKS = {
@@ -63,20 +66,36 @@ def dossier(
     trace: as of `shoal.verify`. profiles: by name; `gdpr` by default. trust: public keys. Raises
     PromiseError where the file fails `verify`, and InputError.
     """
-    found = build_dossier(
-        released,
-        certificate,
-        context=context,
-        policy=policy,
-        original=original,
-        trace=trace,
-        profiles=profiles,
-        trust=trust,
-        progress=progress,
+    found = _with_attacks(
+        build_dossier(
+            released,
+            certificate,
+            context=context,
+            policy=policy,
+            original=original,
+            trace=trace,
+            profiles=profiles,
+            trust=trust,
+            progress=progress,
+        )
     )
     if output is not None:
         write_dossier(found, Path(output))
     return found
+
+
+def _with_attacks(found: Dossier) -> Dossier:
+    """With what attacks found much of and nobody accepted among what is open, behind findings."""
+    content = found.content
+    accepted = _accepted(content)
+    much = [
+        {"kind": MUCH, "about": "attack", "text": row.says.rstrip("."), "clauses": []}
+        for row in found_much(Certificate(content["certificate"]))
+        if row.says not in accepted
+    ]
+    findings = [one for one in found.open if one["kind"] != QUESTION]
+    questions = [one for one in found.open if one["kind"] == QUESTION]
+    return replace(found, content=content | {"open": [*findings, *much, *questions]})
 
 
 def json_path(page: Path) -> Path:
@@ -107,6 +126,9 @@ def summary(found: Dossier) -> Iterator[str]:
 KINDS: dict[str, Callable[[int], str]] = {
     GRAVE: lambda count: ngettext("{count} grave finding", "{count} grave findings", count),
     OPEN: lambda count: ngettext("{count} open finding", "{count} open findings", count),
+    MUCH: lambda count: ngettext(
+        "{count} attack that found much", "{count} attacks that found much", count
+    ),
     QUESTION: lambda count: ngettext(
         "{count} unanswered question", "{count} unanswered questions", count
     ),
@@ -129,24 +151,53 @@ def _accepted(content: Mapping[str, Any]) -> dict[str, str]:
     return {point: words for point, words in content["context"]["accepted"].items() if words}
 
 
-def _accepted_by_words(found: Dossier, certificate: Certificate) -> dict[str, list[str]]:
-    """By the words that accept them: the points, the worst first, each with how bad it is."""
-    how_bad = {one.text: gettext(one.severity) for one in certificate.warnings}
-    how_bad |= {row.says: gettext(row.word) for row in worst_first(certificate)}
+def _accepted_by_words(
+    found: Dossier, certificate: Certificate
+) -> dict[str, tuple[list[str], list[str]]]:
+    """By the words that accept them: the points, the worst first, each with how bad it is; and the
+    names of attacks, whose figures stand where they are ranked.
+    """
     accepted = _accepted(found.content)
-    points = {point: f"{word}: {point}" for point, word in how_bad.items() if point in accepted}
-    points |= {point: point for point in accepted if point not in how_bad}
+    attacks = {row.says: row.label for row in worst_first(certificate)}
+    how_bad = {one.text: f"{gettext(one.severity)}: {one.text}" for one in certificate.warnings}
+    points = [*how_bad, *(point for point in accepted if point not in how_bad)]
     return {
-        words: [text for point, text in points.items() if accepted[point] == words]
+        words: (
+            [
+                how_bad.get(point, point)
+                for point in points
+                if point not in attacks and accepted.get(point) == words
+            ],
+            [label for says, label in attacks.items() if accepted.get(says) == words],
+        )
         for words in dict.fromkeys(accepted.values())
     }
+
+
+MOST_GRAVE = 2  # findings in the first box
+
+
+def _grave(found: Dossier, certificate: Certificate) -> list[str]:
+    """The worst grave findings, what several columns tell first, and whether each is accepted."""
+    accepted = _accepted(found.content)
+    grave = sorted(certificate.grave, key=lambda one: one.column is not None)
+    more = len(grave) - MOST_GRAVE
+    lines = []
+    for one in grave[:MOST_GRAVE]:
+        fact = _shortened(one.text.partition(";")[0])
+        is_accepted = one.text in accepted
+        state = gettext("Grave, accepted") if is_accepted else gettext("Grave, open")
+        lines.append(f"{state}: {fact}.")
+    if more > 0:
+        lines[-1] += " " + ngettext("{count} more.", "{count} more.", more)
+    return lines
 
 
 def _content(found: Dossier) -> dict[str, Any]:
     content = found.content
     certificate, context = Certificate(content["certificate"]), content["context"]
     counted = counted_open(found)
-    findings = [one for one in found.open if one["kind"] != QUESTION]
+    findings = [one for one in found.open if one["kind"] in (GRAVE, OPEN)]
     questions = [
         gettext(field_words(one["about"])) for one in found.open if one["kind"] == QUESTION
     ]
@@ -154,6 +205,7 @@ def _content(found: Dossier) -> dict[str, Any]:
         "dossier": content,
         "certificate": certificate,
         "light": _light(found, certificate),
+        "grave": _grave(found, certificate),
         "counted": f"{counted[0].upper()}{counted[1:]}.",
         "findings": findings[:MOST_SHOWN],
         "accepted": _accepted_by_words(found, certificate),
@@ -164,6 +216,7 @@ def _content(found: Dossier) -> dict[str, Any]:
             (gettext(parts_of("controls")[key]), _at(context, f"controls.{key}")) for key in AGREED
         ],
         "more": len(findings) - MOST_SHOWN,
+        "much_open": sum(one["kind"] == MUCH for one in found.open),
         "questions": questions,
         "open": found.open,
         "sentences": list(_sentences(content)),
@@ -183,9 +236,9 @@ def _content(found: Dossier) -> dict[str, Any]:
     }
 
 
-MOST_SHOWN = 6  # findings before the appendix
+MOST_SHOWN = 3  # findings before the appendix
 MOST_LETTERS = 150  # of an answer before the appendix
-AGREED = ("no_reidentification", "onward")
+AGREED = ("agreement", "no_reidentification", "onward")
 FACTS = {
     "controller.name": gettext("controller"),
     "recipient.who": gettext("recipient"),
@@ -205,15 +258,15 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     records = ngettext("{count} record", "{count} records", out)
     one = gettext("everybody with the same {names}", names=names) if names else None
     yield gettext("one person"), f"{one or gettext('every record')}: {people}, {records}"
-    if out > subjects and names:
-        marked = gettext("not marked as one person's")
-        if any(c["role"] == "plain" for c in columns):
-            marked = gettext(
-                "not marked as one person's; columns published as they are may link them"
-            )
-        yield gettext("rows of one person"), marked
-    suppressed = certificate["records"]["suppressed"]
-    yield gettext("suppressed"), gettext("{some} of {all} records", some=suppressed, all=out)
+    yield gettext("can rows of one person be linked?"), linked_rows(certificate)
+    yield (
+        gettext("suppressed"),
+        gettext(
+            "{some} of {all} records; who lost most detail is in a report ('What it cost')",
+            some=certificate["records"]["suppressed"],
+            all=out,
+        ),
+    )
     dialect = (certificate.get("output") or {}).get("dialect") or {}
     order = gettext("as in the original, which may tell who is who")
     if dialect.get("order") == "content":
@@ -227,6 +280,8 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     yield gettext("other releases"), f"{known}; {judged}"
     signature = next((check.text for check in found.checks if check.name == "signature"), "")
     yield gettext("signature"), signature
+    if not found.content["context"]["sign_off"]:
+        yield gettext("sign-off"), gettext("nobody has decided")
 
 
 def _at(context: Mapping[str, Any], field: str) -> str:
@@ -234,18 +289,22 @@ def _at(context: Mapping[str, Any], field: str) -> str:
     value: Any = context
     for key in field.split("."):
         value = value[key]
-    text = _text(value)
+    return _shortened(_text(value))
+
+
+def _shortened(text: str) -> str:
     return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
 
 
 def _light(found: Dossier, certificate: Certificate) -> str:
-    """The colour of the box: red also for a risk above what is accepted or a rejection, amber also
-    while something is open and where an attack found much.
+    """The colour of the box: red also for a risk above what is accepted, a rejection, or a finding
+    that is grave, accepted or not; amber also while something is open and where an attack found
+    much.
     """
     limits = found.content["threshold"]
     is_above = any(limits[name]["within"] is False for name in ("max", "mean"))
     is_rejected = any(one["decision"] == "reject" for one in found.content["context"]["sign_off"])
-    if is_above or is_rejected:
+    if is_above or is_rejected or certificate.grave:
         return "red"
     is_doubtful = bool(found.open) or much_found(certificate) is not None
     return "amber" if is_doubtful and certificate.is_kept else certificate.light
@@ -257,8 +316,8 @@ def _sentences(content: Mapping[str, Any]) -> Iterator[str]:
         limit = content["threshold"][name]
         if limit["within"] is not None:
             yield gettext(
-                "Accepted risk, {words}: {accepted}; the release is {is_within} that, with"
-                " {residual}.",
+                "Accepted risk, {words}: {accepted}; by the quasi-identifiers alone, the release is"
+                " {is_within} that, with {residual}.",
                 words=words,
                 accepted=share(limit["accepted"]),
                 is_within="within" if limit["within"] else "above",
@@ -278,9 +337,7 @@ def _risks(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, boo
     certificate = content["certificate"]
     together = certificate.get("together") or {}
     alone, people = together.get("alone_if_known"), together.get("people")
-    columns = certificate.get("columns") or []
-    is_known = any(column.get("alone_if_known") is not None for column in columns)
-    if alone is not None and people and is_known:
+    if alone is not None and people and alone_if_known(Certificate(certificate)):
         words = gettext("People alone, if the columns that no promise covers are known too")
         yield words, "", share(alone / people), "", None
 
@@ -358,8 +415,11 @@ COLOURS = {MUCH: "bad", SOME: "partly", NOT_MEASURED: "partly"}
 
 def _answer(certificate: Certificate, field: str) -> tuple[str, str]:
     """What answers a clause, of attacks with the worst that they found, and its colour."""
-    word = worst_of(certificate, field.removeprefix(f"{ATTACKS}."))
+    attack = field.removeprefix(f"{ATTACKS}.")
+    word, names = worst_of(certificate, attack), naming_columns(certificate)
     found = f" [{gettext(word)}]" if word else ""
+    if names and attack in ("singling-out", "linkability"):
+        found += gettext(" by {names}, published as they are", names=listed(names))
     return f"{gettext(field_words(field))}{found}", COLOURS.get(word, "answered")
 
 

@@ -84,6 +84,34 @@ def _protected(certificate: Certificate) -> Iterator[str]:
         yield _beside(certificate["beside"])
 
 
+def alone_if_known(certificate: Certificate) -> dict[str, int]:
+    """The columns that no promise covers, and how many people whoever knows one finds alone."""
+    found = {c["name"]: c.get("alone_if_known") for c in _columns(certificate)}
+    return {name: count for name, count in found.items() if count is not None}
+
+
+def linked_rows(certificate: Certificate) -> str:
+    """Whether the rows of one person stay linkable, and by what."""
+    columns, records = _columns(certificate), certificate["records"]["out"]
+    if certificate.get("people") == ASSUMED or certificate["counted"] == "rows":
+        return gettext("not measured: every row is taken to be a person")
+    marks = [c["name"] for c in columns if c["technique"] == "pseudonym"]
+    if marks:
+        return gettext("yes, by {names}: pseudonyms of people", names=listed(marks))
+    alone = alone_if_known(certificate)
+    plain = [c["name"] for c in columns if c["role"] == "plain" and alone.get(c["name"], 1)]
+    if plain:
+        return gettext("yes, by {names}, published as they are", names=listed(plain))
+    if certificate["subjects"] == records:
+        return gettext("everybody has one row")
+    return gettext(
+        "the column that marks them is removed; who has several rows ({rows:,} rows of {people:,}"
+        " people) can be linked only by what the rows show",
+        rows=records,
+        people=certificate["subjects"],
+    )
+
+
 def _all_together(found: Mapping[str, Any], counted: Unit) -> str:
     """What is left of everybody where promises are about some columns each."""
     least, alone, people = (number_text(found[key]) for key in ("min", "alone", "people"))
@@ -128,11 +156,13 @@ def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence
     least, counted = promise["measured"], unit(certificate)
     if least is None:
         return gettext("Every record hides {known}", known=ALL)
+    more = [name for name, alone in alone_if_known(certificate).items() if alone]
     who = gettext("who") if counted.many == "people" else gettext("that")
     return gettext(
-        "Whoever knows {known} of a person finds a class of at least {least} {people} {who} look"
-        " alike, and so picks the right one at most {share} of the time",
+        "Whoever knows {known} of a person{but} finds a class of at least {least} {people} {who}"
+        " look alike, and so picks the right one at most {share} of the time",
         known=listed(known) or ALL,
+        but=gettext(", but nothing of {more},", more=listed(more)) if more else "",
         least=number_text(least),
         people=gettext(counted.of(least)),
         who=who,

@@ -10,6 +10,7 @@ import numpy as np
 from shoal.data.language import gettext
 from shoal.data.release import Release
 from shoal.data.schema import Role, Shown
+from shoal.reports.in_short import linked_rows
 from shoal.reports.pages import Measured
 
 ORDERS = {
@@ -91,11 +92,8 @@ def limits(measured: Measured) -> Iterator[tuple[str, str]]:
                 plain=", ".join(plain),
             ),
         )
-    if schema.with_role(Role.IDENTIFIER) and any(a.pseudonym for a in schema.attributes):
-        yield (
-            gettext("Pseudonyms."),
-            gettext("Records of one person carry one pseudonym and can be put side by side."),
-        )
+    linked = linked_rows(certificate)
+    yield gettext("Can rows of one person be linked?"), f"{linked[:1].upper()}{linked[1:]}."
     yield (gettext("The order of the rows."), ORDERS[schema.render.order])
     if certificate["records"].get("withheld"):
         yield (

@@ -36,7 +36,7 @@ from shoal.reports.distributions import (
     shares,
     sizes_chart,
 )
-from shoal.reports.in_short import in_short, listed
+from shoal.reports.in_short import alone_if_known, in_short, listed
 from shoal.reports.limits import hidden_from, limits, who_pays
 from shoal.reports.pages import (
     Measured,
@@ -78,13 +78,7 @@ def _content(measured: Measured, heading: Heading) -> dict[str, Any]:
         "promises": [_promise(promise) for promise in certificate["promises"]],
         "faults": faults if "uncovered" in faults else None,
         "quasi": [a.name for a in schema.quasi],
-        "open_columns": listed(
-            [
-                column["name"]
-                for column in certificate.get("columns") or []
-                if column.get("alone_if_known") is not None
-            ]
-        ),
+        "open_columns": listed([*alone_if_known(certificate)]),
         "who_pays": who_pays(measured.release),
         "hidden_from": [
             gettext(
@@ -242,7 +236,7 @@ def _measure(name: str, score: float | None) -> tuple[str, str, str]:
     stated = getattr(registry.metrics().get(name), "__doc__", None) or ""
     text = percent_text(score) if name in SHARES else number_text(score)
     return (
-        name,
+        name.replace("_", " "),
         gettext("does not apply") if score is None else text,
         MEANINGS.get(name) or stated.strip().split("\n")[0],
     )
@@ -331,7 +325,7 @@ def _how(attribute: Attribute, declared: str | dict[str, Any] | None) -> str:
     return {
         Kind.NUMBER: NUMBERS[attribute.shown],
         Kind.ORDINAL: gettext("to spans of its order"),
-        Kind.CATEGORY: gettext("to the value, or to nothing"),
+        Kind.CATEGORY: gettext("by hiding some values entirely (*)"),
     }[attribute.kind]
 
 

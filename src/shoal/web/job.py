@@ -251,6 +251,9 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
         shutil.copytree(run / "hierarchies", draft / "hierarchies")
     _copy_for_readers(draft, asked["copies"])
     policy = Policy.from_dict(asked["policy"], asked["base"])
+    public = Path(f"{str(key).removesuffix('.pem')}.pub.pem").resolve()
+    if signer is not None:
+        signer.sign(draft / "data.csv.certificate.json")
     os.chdir(run.parent.parent)  # certificates of other releases are named from the project
     dossier(
         draft / "data.csv",
@@ -260,11 +263,11 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
         profiles=asked["profiles"],
         original=asked["table"],
         trace=trace_of(run),
+        trust=[public] if signer is not None and public.is_file() else (),
         progress=tell,
     )
-    if signer is not None:  # the dossier has verified what it signs
-        for name in ("data.csv.certificate.json", "dossier.json"):
-            signer.sign(draft / name)
+    if signer is not None:
+        signer.sign(draft / "dossier.json")
     for path in draft.rglob("*"):
         path.chmod(0o700 if path.is_dir() else 0o600)
     return {}

@@ -27,7 +27,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.findings import some_named
 from shoal.data.language import gettext
 from shoal.errors import InputError
-from shoal.reports.attacks import MUCH, Finding, ranked, rows_of, verdict, worst_first
+from shoal.reports.attacks import Finding, found_much, ranked, rows_of
 from shoal.web import policy_text
 from shoal.web.edits import Form, lines_of, one
 from shoal.web.frame import frame, page, person_answered, release_tried, shell
@@ -274,7 +274,7 @@ def to_accept(server: Server, run: Run) -> list[str]:
     """
     certificate = Certificate(run.certificate)
     grave = [finding.text for finding in certificate.grave]
-    much = [row.says for row in worst_first(certificate) if verdict(certificate, row) == MUCH]
+    much = [row.says for row in found_much(certificate)]
     ledgers = [
         gettext(
             "The ledger '{name}' knows people by the same column, and was not judged together"

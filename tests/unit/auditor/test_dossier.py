@@ -28,8 +28,9 @@ from shoal.auditor.dossier.dossier import (
 )
 from shoal.cli.main import status_of
 from shoal.errors import InputError, PromiseError
-from shoal.reports.attacks import MUCH, worst_first
+from shoal.reports.attacks import MUCH, found_much, rows_of, worst_first
 from shoal.reports.dossier import _answer, write_dossier
+from shoal.reports.in_short import linked_rows
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)
@@ -241,7 +242,7 @@ def test_open_points_are_counted_and_named_first(released, tmp_path):
     found = open_points(dossier(released), "column 'ward' names people")
     write_dossier(found, tmp_path / "d.html")
     page = (tmp_path / "d.html").read_text("utf-8")
-    first = page.partition('<div class="verdict amber">')[2]
+    first = page.partition('<div class="verdict red">')[2]
     assert re.match(r"\s*<p><strong>\d+ points are open: \d+ grave findings?, ", first)
     named = page.partition('<section id="open">')[2].partition("</section>")[0]
     assert "<strong>Grave:</strong> column &#39;ward&#39; names people." in named
@@ -283,7 +284,8 @@ def test_a_point_stands_once_under_its_state_beside_what_is_agreed(attacked, tmp
     folder, certified = attacked
     asked = {"policy": _policy(folder), "context": CONTEXT}
     certificate = shoal_package.Certificate.load(f"{certified}.certificate.json")
-    finding = next(row for row in worst_first(certificate) if row.word == MUCH).says
+    row = next(row for row in worst_first(certificate) if row.word == MUCH)
+    finding = row.says
     grave = {"code": "x", "severity": "grave", "text": "column 'ward' names people"}
     path = tmp_path / "out.csv.certificate.json"
     path.write_text(certificate.extended(warnings=[grave]).to_json())
@@ -299,12 +301,14 @@ def test_a_point_stands_once_under_its_state_beside_what_is_agreed(attacked, tmp
     front = html.unescape((tmp_path / "d.html").read_text("utf-8").partition('id="appendix"')[0])
     assert [one["kind"] for one in found.open if one["kind"] == "grave"] == []
     assert "; 2 accepted in words." in front
-    assert '<div class="verdict amber">' in front
-    assert [front.count(point) for point in (grave["text"], finding)] == [1, 1]
+    assert '<div class="verdict red">' in front
+    assert "<strong>Grave, accepted: column 'ward' names people.</strong>" in front
+    assert [front.count(point) for point in (grave["text"], finding)] == [2, 1]
+    assert f"<strong>much, accepted:</strong> {finding}" in front
     section = front.partition('<section id="accepted">')[2].partition("</section>")[0]
     assert f"“{words}”, signed off by Ada:" in section
     assert "grave: column 'ward'" in section
-    assert "much: " in section
+    assert f"what attacks found, above: {row.label}" in section
     assert "forbidden, section 4" in section
 
 
@@ -313,6 +317,61 @@ def test_a_criterion_has_the_colour_of_the_worst_that_was_found(share, colour):
     linked = {"known": ["age"], "success": share, "baseline": 0.01}
     certificate = shoal_package.Certificate({"attacks": {"seed": 1, "linkability": linked}})
     assert _answer(certificate, "certificate.attacks.linkability")[1] == colour
+
+
+def test_what_attacks_found_much_of_is_open_until_somebody_accepts_it(attacked):
+    folder, certified = attacked
+    certificate = shoal_package.Certificate.load(f"{certified}.certificate.json")
+    much = [row.says for row in worst_first(certificate) if row.word == MUCH]
+    asked = {"policy": _policy(folder), "context": CONTEXT}
+    found = shoal_package.dossier(certified, **asked)
+    assert len([one for one in found.open if one["kind"] == MUCH]) == len(much) > 0
+    asked["context"] = CONTEXT | {"accepted": dict.fromkeys(much, "they may match lists")}
+    found = shoal_package.dossier(certified, **asked)
+    assert not [one for one in found.open if one["kind"] == MUCH]
+
+
+def test_verify_says_that_attacks_found_much(attacked, shoal):
+    assert "attacks found much" in shoal("verify", attacked[1]).out
+
+
+def naming(certificate):
+    """The certificate of a release that shows wards, which name people."""
+    columns = [
+        c | ({"alone_if_known": 90, "role": "plain"} if c["name"] == "ward" else {})
+        for c in certificate["columns"]
+    ]
+    warning = {"code": "plain-names-people", "severity": "grave", "text": "x", "column": "ward"}
+    together = certificate["together"] | {"people": 100, "alone_if_known": 90}
+    return certificate.extended(columns=columns, warnings=[warning], together=together)
+
+
+def test_columns_that_name_people_link_records_and_the_rows_of_one_person(attacked):
+    certificate = shoal_package.Certificate.load(f"{attacked[1]}.certificate.json")
+    field = "certificate.attacks.linkability"
+    assert "as they are" not in _answer(certificate, field)[0]
+    said, colour = _answer(naming(certificate), field)
+    assert said == "attack: linkability [much] by ward, published as they are"
+    assert colour == "bad"
+    assert linked_rows(naming(certificate)) == "yes, by ward, published as they are"
+    texts = [row.says for row in found_much(naming(certificate))]
+    assert any("with ward, which are published as they are" in text for text in texts)
+
+
+def test_a_gain_says_what_it_is_compared_with(attacked):
+    certificate = shoal_package.Certificate.load(f"{attacked[1]}.certificate.json")
+    gains = {row.label: row.difference for row in rows_of(certificate)}
+    assert gains["one value alone"].endswith("by chance")
+    assert gains["finding it by its place"].endswith("for somebody else of their class")
+    assert gains["guessing disease"].endswith("for people who are not in the release")
+
+
+def test_reasons_are_asked_of_plain_columns_too():
+    stated = Context.model_validate({"version": 1})
+    certificate, day = shoal_package.Certificate({}), date(2026, 11, 22)
+    roles = Roles(True, ("age", "name"), quasi=("age",), plain=("name",))
+    asked = Answers(certificate, stated, None, residual_risk(certificate), roles, day)
+    assert asked.lacks("attributes").endswith("missing for age, name")
 
 
 def test_complete_ends_with_status_1_while_something_is_open(released, shoal):

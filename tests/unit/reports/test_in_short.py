@@ -60,9 +60,9 @@ def test_the_lines_of_a_small_release(certificate):
     assert {line.about: line.says for line in in_short(certificate)} == {
         "Published": ("4 records, each taken to be a person, in 5 columns. Removed: name."),
         "Protected": (
-            "Whoever knows age and job of a person finds a class of at least 2 records that look"
-            " alike, and so picks the right one at most 50.0 % of the time. Among them, ill has at"
-            " least 2 values."
+            "Whoever knows age and job of a person, but nothing of debt and note, finds a class of"
+            " at least 2 records that look alike, and so picks the right one at most 50.0 % of the"
+            " time. Among them, ill has at least 2 values."
         ),
         "Lost": (
             "7.5 % of the detail of age and job, on average; most of age (15.0 %). As in the"

@@ -193,7 +193,7 @@ def test_the_figures_are_those_of_the_certificate(sample):
     certificate, text = sample.outcome.certificate, sample.page.text
     classes, risk, utility = certificate["classes"], certificate["risk"], certificate["utility"]
     assert "Every promise holds" in text
-    assert "of a person finds a class of at least 10 people who look alike" in text
+    assert "finds a class of at least 10 people who look alike" in text
     assert f"disease has at least {certificate['promises'][1]['measured']} values" in text
     assert f"1,000 records of {certificate['subjects']} people" in text
     assert f"Classes {classes['count']} Smallest, in people {classes['min']}" in text

@@ -153,7 +153,9 @@ class Context(_Part):
     expert: Expert = Field(default=Expert(), title="expert")
     grade: NationalGrade = Field(default=NationalGrade(), title="grade (GB/T 42460)")
     review_by: Day | None = Field(default=None, title="review by")
-    review_triggers: list[str] = Field(default_factory=list, title="reviewed earlier if")
+    review_triggers: list[str] = Field(
+        default_factory=list, title="what would bring the review forward"
+    )
     sign_off: list[SignOff] = Field(default_factory=list, title="sign-off")
 
 

@@ -46,6 +46,7 @@ class Roles:
     published: tuple[str, ...] = ()
     quasi: tuple[str, ...] = ()
     subject: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, certificate: Certificate, policy: Policy | None) -> Roles:
@@ -70,6 +71,7 @@ class Roles:
             tuple(name for name, (role, kept) in roles.items() if kept and role not in hidden),
             tuple(name for name, (role, _) in roles.items() if role == "quasi"),
             tuple(name for name, (role, _) in roles.items() if role == "subject"),
+            tuple(name for name, (role, kept) in roles.items() if kept and role == "plain"),
         )
 
 
@@ -443,7 +445,7 @@ class Answers:
             return "" if rated else "empty"
         lacking = [
             name
-            for name in self.roles.quasi
+            for name in (*self.roles.quasi, *self.roles.plain)
             if name not in rated or _lacks(rated[name], self.today)
         ]
         return f"a reason or a rating is missing for {', '.join(lacking)}" if lacking else ""
