@@ -177,26 +177,24 @@ async def home(request: Request) -> Response:
 
 
 async def opened(request: Request) -> Response:
-    context = await open_screen(request.app.state.server, request.query_params.get("t", ""))
-    return page(request, "open.html.j2", context)
+    folder = request.query_params.get("t", "")
+    return page(request, await open_screen(request.app.state.server, folder))
 
 
 async def columns(request: Request) -> Response:
     asked = request.query_params
     number = int(asked["p"]) if asked.get("p", "").isdecimal() else 1
-    context = await columns_screen(request.app.state.server, asked.get("q", ""), number)
-    return page(request, "columns.html.j2", context)
+    return page(request, await columns_screen(request.app.state.server, asked.get("q", ""), number))
 
 
 async def promises(request: Request) -> Response:
-    return page(request, "promises.html.j2", await promises_screen(request.app.state.server))
+    return page(request, await promises_screen(request.app.state.server))
 
 
 async def compare(request: Request) -> Response:
     asked = request.query_params
     wanted = (asked.get(name, "") for name in ("m", "k", "at"))
-    context = await compare_screen(request.app.state.server, *wanted)
-    return page(request, "compare.html.j2", context)
+    return page(request, await compare_screen(request.app.state.server, *wanted))
 
 
 async def report(request: Request) -> Response:
@@ -223,13 +221,8 @@ async def report(request: Request) -> Response:
 async def text(request: Request) -> Response:
     server = request.app.state.server
     policy = server.project.policy_text
-    context = {
-        **await frame(server, "text"),
-        "title": gettext("Policy"),
-        "text": policy,
-        "has_comments": has_comments(policy),
-    }
-    return page(request, "text.html.j2", context)
+    context = await frame(server, "text", gettext("Policy"))
+    return page(request, context | {"text": policy, "has_comments": has_comments(policy)})
 
 
 async def history(request: Request) -> Response:
@@ -237,13 +230,12 @@ async def history(request: Request) -> Response:
     entries = server.project.history.entries()
     position = server.project.history.position(entries)
     context = {
-        **await frame(server, "history"),
-        "title": gettext("Changes"),
+        **await frame(server, "history", gettext("Changes")),
         "entries": list(reversed(entries)),
         "position": position,
         "chain": _chain(entries, position),
     }
-    return page(request, "history.html.j2", context)
+    return page(request, context)
 
 
 def _chain(entries: list[Entry], position: int) -> set[int]:
@@ -257,8 +249,7 @@ def _chain(entries: list[Entry], position: int) -> set[int]:
 
 
 async def helped(request: Request) -> Response:
-    context = {**await frame(request.app.state.server, "help"), "title": gettext("Help")}
-    return page(request, "help.html.j2", context)
+    return page(request, await frame(request.app.state.server, "help", gettext("Help")))
 
 
 async def static(request: Request) -> Response:
@@ -311,24 +302,14 @@ async def events(request: Request) -> Response:
 
 async def refused(request: Request, error: Exception) -> Response:
     """An error as a sentence on a page; the form that was sent changed nothing."""
-    if isinstance(error, Refused):
-        said = {"message": error.message, "findings": error.findings}
-    else:
-        findings = list(getattr(error, "findings", ()))
-        said = {"message": str(error.args[0]), "findings": findings}
-    context = {
-        **await frame(request.app.state.server, "problem"),
-        "title": gettext("Not done"),
-        "error": said,
-    }
-    return page(request, "problem.html.j2", {**context, "heading": gettext("Not done")}, 422)
+    said = {"message": str(error.args[0]), "findings": list(getattr(error, "findings", ()))}
+    context = await frame(request.app.state.server, "problem", gettext("Not done"))
+    return page(request, context | {"heading": context["title"], "error": said}, 422)
 
 
 async def missing(request: Request, error: Exception) -> Response:
-    context = {**await frame(request.app.state.server, "problem"), "title": gettext("Not found")}
-    return page(
-        request, "problem.html.j2", {**context, "heading": gettext("There is no such page")}, 404
-    )
+    context = await frame(request.app.state.server, "problem", gettext("Not found"))
+    return page(request, context | {"heading": gettext("There is no such page")}, 404)
 
 
 async def broken(request: Request, error: Exception) -> Response:

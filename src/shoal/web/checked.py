@@ -36,7 +36,7 @@ FIELDS = {
 
 
 async def shown(request: Request) -> Response:
-    return page(request, "check.html.j2", await check_screen(request.app.state.server))
+    return page(request, await check_screen(request.app.state.server))
 
 
 async def check_screen(server: Server) -> Context:
@@ -50,8 +50,12 @@ async def check_screen(server: Server) -> Context:
     if checks is not None:  # the form has fields for what a shell calls options
         checks = [{**check, "text": OPTION.sub("", check["text"])} for check in checks]
     return {
-        **await frame(server, "check", _command(server, asked) if asked else None),
-        "title": gettext("Check a released file"),
+        **await frame(
+            server,
+            "check",
+            gettext("Check a released file"),
+            _command(server, asked) if asked else None,
+        ),
         "listed": await asyncio.to_thread(released_below, server.project.start),
         "start": str(server.project.start),
         "fields": FIELDS,
@@ -139,11 +143,14 @@ def beside(run: Run, other: Run) -> Context:
         (gettext("{n}, lost", n=n), _percent(earlier.get(n)), _percent(losses.get(n)))
         for n in names
     ]
-    texts = (policy_text.text_of(one.folder / "policy.yaml") or "" for one in (other, run))
     return {
         "other": other,
         "rows": [{"text": t, "other": o, "own": s, "differs": o != s} for t, o, s in rows],
-        "lines": [(mark, line) for mark, line in changed_lines(*texts) if mark != " "],
+        "lines": [
+            (mark, line)
+            for mark, line in changed_lines(other.policy_text, run.policy_text)
+            if mark != " "
+        ],
         "is_other_table": run.about.get("table_sha") != other.about.get("table_sha"),
     }
 

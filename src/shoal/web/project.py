@@ -59,6 +59,15 @@ class Run:
         return files.json_of(self.folder / "run.json", {})
 
     @property
+    def policy_text(self) -> str:
+        """The policy that was asked for."""
+        return files.text_of(self.folder / POLICY) or ""
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        return read(self.policy_text)
+
+    @property
     def certificate(self) -> dict[str, Any]:
         return files.json_of(self.folder / CERTIFICATE, {})
 
@@ -123,6 +132,31 @@ class Project:
             return read(self.policy_text)
         except InputError:
             return {}
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The settings of each column that the policy names."""
+        return self.policy.get("attributes") or {}
+
+    @property
+    def quasi(self) -> list[str]:
+        """The columns that others could know."""
+        return [name for name, own in self.attributes.items() if own.get("role") == "quasi"]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the table, in its order."""
+        return self.about.get("columns") or []
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The number of each column, from 1, by which addresses name it."""
+        return {name: number for number, name in enumerate(self.columns, 1)}
+
+    @property
+    def places(self) -> list[dict[str, Any]]:
+        """The streams and ledgers that are watched."""
+        return self.about.get("places") or []
 
     @property
     def policy_sha(self) -> str:

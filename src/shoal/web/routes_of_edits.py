@@ -89,7 +89,7 @@ async def _looked_into(
     if refused is not None:
         said = [without_shell(line) for line in (refused.message, *refused.findings)]
         context["error"] = {"message": said[0], "findings": said[1:]}
-    return page(request, "open.html.j2", context, 422 if refused else 200)
+    return page(request, context, 422 if refused else 200)
 
 
 def _read_of(form: Form) -> dict[str, Any]:
@@ -122,10 +122,9 @@ async def policy(request: Request) -> Response:
     """One edit of the policy, or 409 where it was made on another text than there is."""
     server, form = request.app.state.server, form_of(request)
     project = server.project
-    columns = project.about.get("columns") or []
     kind, base = one(form, "edit"), one(form, "base")
     try:
-        content, sentence = edited(kind, form, project.policy, columns)
+        content, sentence = edited(kind, form, project.policy, project.columns)
         # raises Refused where this is not a policy, before anything is written
         await server.rules.look("policy", policy=content, base=str(project.folder))
         before = project.policy_text
@@ -151,7 +150,7 @@ def _save(
 
 async def _conflict(request: Request, kind: str, form: Form, base: str) -> Response:
     server = request.app.state.server
-    project, columns = server.project, server.project.about.get("columns") or []
+    project = server.project
     before = project.text_at(base)
     theirs: list[tuple[str, str]] = []
     mine: list[tuple[str, str]] = []
@@ -159,7 +158,7 @@ async def _conflict(request: Request, kind: str, form: Form, base: str) -> Respo
     if before is not None:
         theirs = _only_changes(before, project.policy_text)
         with suppress(InputError):
-            after = written(edited(kind, form, read(before), columns)[0])
+            after = written(edited(kind, form, read(before), project.columns)[0])
             plain = written(read(before))
             mine = _only_changes(plain, after)
             own = touched_lines(plain, after)
@@ -167,15 +166,14 @@ async def _conflict(request: Request, kind: str, form: Form, base: str) -> Respo
             can_merge = not own & others
     kept = [(n, v) for n, values in form.items() if n not in ("key", "base") for v in values]
     context = {
-        **await frame(server, "conflict"),
-        "title": gettext("Changed elsewhere"),
+        **await frame(server, "conflict", gettext("Changed elsewhere")),
         "theirs": theirs,
         "mine": mine,
         "can_merge": can_merge and kind != "text",
         "fields": kept,
         "back": one(form, "back") if one(form, "back") in SCREENS else "columns",
     }
-    return page(request, "conflict.html.j2", context, 409)
+    return page(request, context, 409)
 
 
 def _only_changes(before: str, after: str) -> list[tuple[str, str]]:

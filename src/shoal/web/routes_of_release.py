@@ -54,7 +54,7 @@ from shoal.web.sign_off import (
 
 
 async def shown(request: Request) -> Response:
-    return page(request, "release.html.j2", await release_screen(request.app.state.server))
+    return page(request, await release_screen(request.app.state.server))
 
 
 async def release(request: Request) -> Response:
@@ -121,7 +121,6 @@ def _asked(server: Server, run: Run) -> dict[str, Any]:
     return {
         "run": run.name,
         "folder": str(run.folder),
-        "table": str(server.project.table),
         **server.asked_of(run),
     }
 
@@ -259,7 +258,7 @@ def ledgers_of(server: Server, run: Run) -> list[str]:
 
     own = {c["name"] for c in run.certificate.get("columns") or () if c["role"] == "subject"}
     found = []
-    for place in server.project.about.get("places") or []:
+    for place in server.project.places:
         with suppress(InputError, policy_text.NotThere):
             if place["kind"] == "ledger":
                 at = policy_text.within(place["path"], server.project.start, is_folder=True)
@@ -401,8 +400,7 @@ async def release_screen(server: Server) -> Context:
     words += ["--profile", profile] if profile != DEFAULT else []
     folder = server.project.folder / "releases"
     context = {
-        **await frame(server, "release"),
-        "title": gettext("Release"),
+        **await frame(server, "release", gettext("Release")),
         "start": str(server.project.start),
         "run": run,
         "command": shell([word for word in words if word]),
