@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from naive_peers import DistinctValues, JustK, bottom_up, classes_of, people
-from peer_cases import adult, gcp, matrices
+from peer_cases import adult, gcp, matrices, run
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError
 from shoal.search.repair import repair
@@ -15,10 +15,6 @@ from shoal_papers.baselines.bottom_up import BottomUp
 rules = st.sampled_from(["added", "union", "box"])
 blocks = st.sampled_from([0, 8, 20])
 ks = st.integers(1, 5)
-
-
-def run(method: BottomUp, matrix: Matrix, promise: JustK) -> np.ndarray:
-    return method.partition(matrix, promise, np.random.default_rng(0)).labels
 
 
 @given(matrices(), ks, rules, blocks, st.booleans())

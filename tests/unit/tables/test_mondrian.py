@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from naive_peers import DistinctValues, JustK, classes_of, people, strict_mondrian
-from peer_cases import adult, discernibility, gcp, hierarchy_of, matrices
+from peer_cases import adult, discernibility, gcp, hierarchy_of, matrices, run
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError
 from shoal.tables.methods.mondrian import Mondrian
@@ -19,10 +19,6 @@ methods = st.builds(
     trees=st.sampled_from(["order", "children"]),
 )
 ks = st.integers(1, 6)
-
-
-def run(method: Mondrian, matrix: Matrix, promise: JustK) -> np.ndarray:
-    return method.partition(matrix, promise, np.random.default_rng(0)).labels
 
 
 @given(matrices(), ks, methods, st.booleans())

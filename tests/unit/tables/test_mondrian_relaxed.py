@@ -6,17 +6,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from naive_peers import DistinctValues, JustK, classes_of, people, relaxed_mondrian
-from peer_cases import adult, discernibility, gcp, matrices
+from peer_cases import adult, discernibility, gcp, matrices, run
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError
 from shoal_papers.baselines.mondrian_relaxed import MondrianRelaxed
 
 methods = st.builds(MondrianRelaxed, ties=st.sampled_from(["rows", "codes"]))
 ks = st.integers(1, 6)
-
-
-def run(method: MondrianRelaxed, matrix: Matrix, promise: JustK) -> np.ndarray:
-    return method.partition(matrix, promise, np.random.default_rng(0)).labels
 
 
 @given(matrices(), ks, methods, st.booleans())
