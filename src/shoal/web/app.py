@@ -46,7 +46,7 @@ from shoal.web import (
 )
 from shoal.web.compared import compare_screen
 from shoal.web.edits import one
-from shoal.web.frame import frame, page, plain_page
+from shoal.web.frame import frame, page, plain_page, shows
 from shoal.web.guard import (
     COOKIE,
     ENTER,
@@ -58,7 +58,7 @@ from shoal.web.guard import (
     Guard,
     TooManyTries,
 )
-from shoal.web.policy_text import has_comments
+from shoal.web.policy_text import Context, has_comments
 from shoal.web.project import Busy, Entry, Project
 from shoal.web.routes_of_edits import form_of
 from shoal.web.screens import columns_screen, open_screen, promises_screen
@@ -87,13 +87,13 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
         Route(LINK, new_link, methods=["POST"]),
         Route("/open", opened),
         Route("/columns", columns),
-        Route("/promises", promises),
+        Route("/promises", shows(promises_screen)),
         Route("/compare", compare),
         Route("/runs/{run}/report", report),
         Route("/releases/{release}/{name}", report),
-        Route("/text", text),
-        Route("/history", history),
-        Route("/help", helped),
+        Route("/text", shows(text_screen)),
+        Route("/history", shows(history_screen)),
+        Route("/help", shows(help_screen)),
         Route("/jobs/{id}/events", events),
         Route("/static/{name}", static),
         Route("/quit", quit_page, methods=["POST"]),
@@ -187,10 +187,6 @@ async def columns(request: Request) -> Response:
     return page(request, await columns_screen(request.app.state.server, asked.get("q", ""), number))
 
 
-async def promises(request: Request) -> Response:
-    return page(request, await promises_screen(request.app.state.server))
-
-
 async def compare(request: Request) -> Response:
     asked = request.query_params
     wanted = (asked.get(name, "") for name in ("m", "k", "at"))
@@ -218,24 +214,21 @@ async def report(request: Request) -> Response:
     )
 
 
-async def text(request: Request) -> Response:
-    server = request.app.state.server
+async def text_screen(server: Server) -> Context:
     policy = server.project.policy_text
     context = await frame(server, "text", gettext("Policy"))
-    return page(request, context | {"text": policy, "has_comments": has_comments(policy)})
+    return context | {"text": policy, "has_comments": has_comments(policy)}
 
 
-async def history(request: Request) -> Response:
-    server = request.app.state.server
+async def history_screen(server: Server) -> Context:
     entries = server.project.history.entries()
     position = server.project.history.position(entries)
-    context = {
+    return {
         **await frame(server, "history", gettext("Changes")),
         "entries": list(reversed(entries)),
         "position": position,
         "chain": _chain(entries, position),
     }
-    return page(request, context)
 
 
 def _chain(entries: list[Entry], position: int) -> set[int]:
@@ -248,8 +241,8 @@ def _chain(entries: list[Entry], position: int) -> set[int]:
     return found
 
 
-async def helped(request: Request) -> Response:
-    return page(request, await frame(request.app.state.server, "help", gettext("Help")))
+async def help_screen(server: Server) -> Context:
+    return await frame(server, "help", gettext("Help"))
 
 
 async def static(request: Request) -> Response:

@@ -7,7 +7,6 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -17,13 +16,12 @@ from shoal.data.language import gettext
 from shoal.data.two_tables import sensitive_path
 from shoal.web import policy_text
 from shoal.web.edits import one
-from shoal.web.frame import frame, page
-from shoal.web.policy_text import changed_lines
+from shoal.web.frame import frame, shows
+from shoal.web.policy_text import Context, only_changes
 from shoal.web.project import Run
 from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
 
-Context = dict[str, Any]
 CERTIFICATE = ".certificate.json"
 MOST_LISTED = 50
 OPTION = re.compile(r" (\(|with )--[a-z-]+\)?")
@@ -33,10 +31,6 @@ FIELDS = {
     "original": gettext("The table it was made of"),
     "trust": gettext("A public key that must have signed it"),
 }
-
-
-async def shown(request: Request) -> Response:
-    return page(request, await check_screen(request.app.state.server))
 
 
 async def check_screen(server: Server) -> Context:
@@ -122,7 +116,7 @@ def _command(server: Server, asked: Context) -> list[str]:
 
 
 ROUTES = [
-    Route("/check", shown),
+    Route("/check", shows(check_screen)),
     Route("/check", started, methods=["POST"]),
 ]
 
@@ -146,11 +140,7 @@ def beside(run: Run, other: Run) -> Context:
     return {
         "other": other,
         "rows": [{"text": t, "other": o, "own": s, "differs": o != s} for t, o, s in rows],
-        "lines": [
-            (mark, line)
-            for mark, line in changed_lines(other.policy_text, run.policy_text)
-            if mark != " "
-        ],
+        "lines": only_changes(other.policy_text, run.policy_text),
         "is_other_table": run.about.get("table_sha") != other.about.get("table_sha"),
     }
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 from shoal.data.language import gettext
 from shoal.web import pictures
 from shoal.web.frame import frame, shell
 from shoal.web.pictures import asked_ks, required_k, rows_now
+from shoal.web.policy_text import Context
 from shoal.web.project import Run
 from shoal.web.server import Server
 from shoal.web.work import Refused
 
-Context = dict[str, Any]
 GLOBAL = "full-domain:suppression=0.05"  # a method whose levels can be walked
 
 

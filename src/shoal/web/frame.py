@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, Undefined
 from markupsafe import Markup, escape
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, Response
 
 from shoal.data.findings import some_named
 from shoal.data.language import gettext, ngettext
@@ -22,10 +23,10 @@ from shoal.data.warnings import GRAVE
 from shoal.reports.pages import translate
 from shoal.web.edits import said_of, subject_of
 from shoal.web.pictures import rows_now
+from shoal.web.policy_text import Context
 from shoal.web.server import Server
 from shoal.web.work import Job, Refused
 
-Context = dict[str, Any]
 SHOWN_CHANGES = 12
 ASIDE = ("watch", "stream", "ledger", "check")  # screens that are not about the project's table
 
@@ -357,6 +358,17 @@ def page(request: Request, context: Context, status: int = 200) -> HTMLResponse:
         and server.project.about.get("stamp") not in (None, server.stamp()),
     }
     return HTMLResponse(plain_page(f"{context['screen']}.html.j2", **shared | context), status)
+
+
+def shows(
+    context_of: Callable[..., Awaitable[Context]],
+) -> Callable[[Request], Awaitable[Response]]:
+    """The route of a screen. context_of: what it shows, by the server and what an address names."""
+
+    async def shown(request: Request) -> Response:
+        return page(request, await context_of(request.app.state.server, **request.path_params))
+
+    return shown
 
 
 def plain_page(template: str, **context: Any) -> str:

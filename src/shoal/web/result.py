@@ -23,13 +23,12 @@ from shoal.web.checked import beside
 from shoal.web.edits import Form, column_of, edited, one, with_role
 from shoal.web.frame import frame, job_context, page
 from shoal.web.pictures import asked_ks, comparison_key, rows_now
-from shoal.web.policy_text import changed_lines, read, sha256, written
+from shoal.web.policy_text import Context, changed_lines, read, sha256, written
 from shoal.web.project import Run
 from shoal.web.routes_of_edits import back, form_of
 from shoal.web.server import Server
 from shoal.web.work import Refused
 
-Context = dict[str, Any]
 MEASURED = {
     "k-anonymity": gettext("classes of at least {measured} people (asked {asked})"),
     "l-diversity": gettext(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -16,7 +15,7 @@ from shoal.errors import InputError
 from shoal.web import policy_text
 from shoal.web.edits import Form, edited, one
 from shoal.web.frame import frame, page
-from shoal.web.policy_text import written
+from shoal.web.policy_text import Context, written
 from shoal.web.project import POLICY, Project, Stale
 from shoal.web.routes_of_edits import form_of
 from shoal.web.screens import without_shell
@@ -106,7 +105,7 @@ async def _require_fit(server: Server, name: str, policy: Context) -> None:
 def _with_table(server: Server, name: str, number: int, text: str) -> dict[str, str | None]:
     """A table in the project, and the policy that names it; the file that it came from stays."""
     file = own_file(name, number)
-    policy: dict[str, Any] = dict(server.project.policy)
+    policy: Context = dict(server.project.policy)
     settings = dict(policy["attributes"][name])
     for key in ("type", "domain", "order", "render", "round"):
         settings.pop(key, None)
@@ -125,7 +124,6 @@ ROUTES = [
 # Hierarchies: how each column is made coarser, its gaps, and edits of its tree.
 
 
-Context = dict[str, Any]
 FOLDER = "hierarchies"
 MAKERS = {
     "prefix": gettext("digits from the right"),
@@ -156,7 +154,7 @@ async def hierarchies_screen(
         "tabs": [_tab(project, name, found, own) for name in quasi],
         "name": own,
         "number": project.numbers.get(own or "", 0),
-        "settings": attributes.get(own) or {},
+        "settings": attributes.get(own or "") or {},
         "gap": found.get(own or ""),
         "tree": None,
         "missing": [],

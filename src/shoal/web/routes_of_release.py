@@ -30,10 +30,10 @@ from shoal.errors import InputError
 from shoal.reports.attacks import MUCH, Finding, ranked, rows_of, verdict, worst_first
 from shoal.web import policy_text
 from shoal.web.edits import Form, lines_of, one
-from shoal.web.frame import frame, page, person_answered, release_tried, shell
+from shoal.web.frame import frame, person_answered, release_tried, shell, shows
 from shoal.web.job import COPIES
 from shoal.web.others import PEOPLE, Overlap, overlaps
-from shoal.web.policy_text import sha256, written
+from shoal.web.policy_text import Context, sha256, written
 from shoal.web.project import RELEASE, Run
 from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
@@ -51,10 +51,6 @@ from shoal.web.sign_off import (
     signed,
     with_sign_offs,
 )
-
-
-async def shown(request: Request) -> Response:
-    return page(request, await release_screen(request.app.state.server))
 
 
 async def release(request: Request) -> Response:
@@ -117,7 +113,7 @@ def _unchanged(server: Server, form: Form) -> None:
         raise InputError("release.yaml was changed elsewhere; look at it, and decide again")
 
 
-def _asked(server: Server, run: Run) -> dict[str, Any]:
+def _asked(server: Server, run: Run) -> Context:
     return {
         "run": run.name,
         "folder": str(run.folder),
@@ -125,7 +121,7 @@ def _asked(server: Server, run: Run) -> dict[str, Any]:
     }
 
 
-def _decided(server: Server, run: Run) -> dict[str, Any]:
+def _decided(server: Server, run: Run) -> Context:
     """What is answered and decided about this draft: its own columns, releases and sign-offs."""
     given = with_sign_offs(server.project, run)
     reasons = given.get("attributes") or {}
@@ -169,17 +165,9 @@ async def sign(request: Request) -> Response:
     return RedirectResponse("/release", 303)
 
 
-ROUTES = [
-    Route("/release", shown),
-    Route("/release", release, methods=["POST"]),
-    Route("/sign", sign, methods=["POST"]),
-]
-
-
 # Release: the gate, whose open points are links, the sign-off, and what moves out.
 
 
-Context = dict[str, Any]
 KINDS = {
     "public": gettext("Open to everybody"),
     "restricted": gettext("By contract"),
@@ -576,3 +564,10 @@ def _typed(field: str, text: str) -> Any:
         return [part.strip() for part in text.split(";") if part.strip()]
     is_typed = field in ("review_by", "expert.valid_until", "threshold.max", "threshold.mean")
     return yaml.safe_load(text) if is_typed else text
+
+
+ROUTES = [
+    Route("/release", shows(release_screen)),
+    Route("/release", release, methods=["POST"]),
+    Route("/sign", sign, methods=["POST"]),
+]

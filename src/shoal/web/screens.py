@@ -6,7 +6,6 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from shoal.data.language import gettext
 from shoal.data.person.decision import asks_who, question_in_words
@@ -14,10 +13,10 @@ from shoal.web import pictures, policy_text
 from shoal.web.edits import APART, ROLES, promises_about, said_of, subject_of
 from shoal.web.frame import checked_now, frame, person_answered, size_text
 from shoal.web.pictures import compared_points
+from shoal.web.policy_text import Context
 from shoal.web.server import Server
 from shoal.web.work import Refused
 
-Context = dict[str, Any]
 PER_PAGE = 50
 SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".gz", ".parquet", ".arrow", ".jsonl", ".xlsx")
 MOST_LISTED = 200

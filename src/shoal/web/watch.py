@@ -18,13 +18,12 @@ from shoal.errors import CheckpointError, InputError
 from shoal.streams.stream_status import stream_status
 from shoal.web import pictures, policy_text
 from shoal.web.edits import Form, one
-from shoal.web.frame import frame, page
-from shoal.web.policy_text import sha256, written
+from shoal.web.frame import frame, shows
+from shoal.web.policy_text import Context, sha256, written
 from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
 from shoal.web.work import Job, Refused
 
-Context = dict[str, Any]
 LEDGER_POLICY = "policy.json"
 KINDS = {
     "stream": gettext("A stream: the folder of its --checkpoint"),
@@ -338,27 +337,18 @@ def decision_of(form: Form, own: Context) -> Context:
 # The routes: what is watched, and the forms of the next increment.
 
 
-async def watched(request: Request) -> Response:
-    server = request.app.state.server
+async def watch_screen(server: Server) -> Context:
     context = await frame(server, "watch", gettext("Watch"))
-    return page(request, context | {"kinds": KINDS, "start": str(server.project.start)})
+    return context | {"kinds": KINDS, "start": str(server.project.start)}
 
 
 async def add_watch(request: Request) -> Response:
     return RedirectResponse(add(request.app.state.server, form_of(request)), 303)
 
 
-async def stream(request: Request) -> Response:
-    return page(request, await stream_screen(request.app.state.server, request.path_params["n"]))
-
-
-async def shown(request: Request) -> Response:
-    return page(request, await ledger_screen(request.app.state.server, request.path_params["n"]))
-
-
 async def changed(request: Request) -> Response:
     """Tries an increment, chooses a method, answers, signs, or publishes: in this order."""
-    server, form, text = request.app.state.server, form_of(request), request.path_params["n"]
+    server, form, text = request.app.state.server, form_of(request), request.path_params["number"]
     folder = folder_of(server, text, "ledger")
     number, do = int(text), one(form, "do")
     if do == "try":
@@ -398,9 +388,9 @@ async def changed(request: Request) -> Response:
 
 
 ROUTES = [
-    Route("/watch", watched),
+    Route("/watch", shows(watch_screen)),
     Route("/watch", add_watch, methods=["POST"]),
-    Route("/stream/{n}", stream),
-    Route("/ledger/{n}", shown),
-    Route("/ledger/{n}", changed, methods=["POST"]),
+    Route("/stream/{number}", shows(stream_screen)),
+    Route("/ledger/{number}", shows(ledger_screen)),
+    Route("/ledger/{number}", changed, methods=["POST"]),
 ]
