@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
+from shoal.protocols import Partitioner, Promises
 
 SHARED = Path(os.environ.get("SHOAL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
@@ -41,6 +42,11 @@ def hierarchy_of(tree: list | None) -> Hierarchy:
         first=np.array([*range(n), *(s[1] for s in spans)], dtype=np.int32),
         last=np.array([*range(n), *(s[2] for s in spans)], dtype=np.int32),
     )
+
+
+def run(method: Partitioner, matrix: Matrix, promise: Promises) -> np.ndarray:
+    """The class of each record."""
+    return method.partition(matrix, promise, np.random.default_rng(0)).labels
 
 
 trees = st.recursive(

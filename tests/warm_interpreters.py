@@ -42,6 +42,7 @@ IMPORTED = (
 AT_START = ("PYTHON", "NUMBA", "POLARS", "OMP", "OPENBLAS", "MALLOC", "LD_", "HOME", "XDG_", "TERM")
 """Beginnings of the variables that are read when an interpreter or a library starts."""
 COMMAND = "from shoal.cli.main import status_of; sys.exit(status_of(sys.argv[1:]))"
+SHOAL = (sys.executable, "-m", "shoal")
 PR_SET_CHILD_SUBREAPER = 36
 START = inspect.signature(subprocess.Popen._execute_child)  # type: ignore[attr-defined]
 ASKED_FOR_NOTHING_MORE = {

@@ -32,14 +32,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-sync",
+    *"--headless --no-sandbox --disable-gpu --disable-quic --no-first-run".split(),
+    *"--disable-sync --disable-background-networking --disable-component-update".split(),
 ]
-FLAGS += ["--disable-background-networking", "--disable-component-update"]
 
 # the page in frames of two widths; the outer page writes down what it finds in them
 PROBE = """<!DOCTYPE html><body>

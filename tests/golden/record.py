@@ -106,16 +106,7 @@ def _of_samples(folder: Path, left_out: Sequence[str]) -> Iterator[tuple[str, An
         "purchases", yaml.safe_load(Path("purchases.policy.yaml").read_text()), "purchases.csv"
     )
     for increment in (1, 2, 3):
-        _shoal(
-            "sample",
-            "wearables",
-            "-n",
-            400,
-            "--seed",
-            increment,
-            "-o",
-            f"wearables-{increment}.csv",
-        )
+        _shoal(*f"sample wearables -n 400 --seed {increment} -o wearables-{increment}.csv".split())
     wearables = yaml.safe_load(Path("wearables-1.policy.yaml").read_text())
     yield from _ledgers("wearables", wearables, [f"wearables-{i}.csv" for i in (1, 2, 3)])
     if "bank" not in left_out:

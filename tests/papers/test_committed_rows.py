@@ -12,6 +12,7 @@ import pytest
 from shoal_papers.reproduce import papers
 from shoal_papers.reproduce.committed import cheapest, differing, is_current, load
 from shoal_papers.reproduce.source import source_hash
+from shoal_papers.reproduce.verdict_report import judge
 from thorough import LONG
 
 PAPERS = Path(__file__).parents[2] / "papers"
@@ -83,6 +84,19 @@ def test_the_committed_rows_carry_the_hash_of_todays_code(name):
         )
         # the slice above is measured anyway; whoever changes what methods publish runs all tests
         (pytest.fail if LONG else pytest.skip)(stale)
+
+
+@pytest.mark.parametrize("name", ["crp", "fads"])
+def test_the_committed_results_are_of_a_full_run_and_their_verdicts_are_those_of_today(name):
+    paper, content = papers()[name], json.loads((FOLDERS[name] / "results.json").read_text())
+    assert not content["is_quick"]
+    assert len(content["rows"]) == len(paper.grid(False))
+    verdicts = [
+        (j.reading.name, claim.about, str(finding.verdict))
+        for j in judge(paper, content["rows"])
+        for claim, finding in zip(paper.claims, j.findings, strict=True)
+    ]
+    assert verdicts == [(v["reading"], v["about"], v["verdict"]) for v in content["verdicts"]]
 
 
 def test_a_row_that_comes_out_otherwise_is_noticed_but_for_its_times():

@@ -16,10 +16,9 @@ from fusion_cases import Case
 from naive_party_mondrian import groups_of
 from party_processes import bank_world
 from recorded_fusion import in_memory, record
-from services.test_hostile_messages import check_words, mutated
-from services.test_transcript import records, write_records
+from services.test_hostile_messages import refuses_a_mutation
+from services.test_transcript import check_every_message_counts
 from shoal.data.table import Table
-from shoal.errors import ShoalError
 from shoal.fusion.containment import check_transcript
 from shoal.fusion.fuse import fuse_file
 from shoal.policy.agreement import Agreement
@@ -94,14 +93,7 @@ def test_the_check_finds_messages_that_say_more_than_a_coarser_table(fused, tmp_
 def test_whichever_message_is_missing_or_there_twice_it_is_found(fused, tmp_path):
     said = tmp_path / "said"
     shutil.copytree(fused[0] / "said", said)
-    for path in said.glob("*.messages"):
-        whole = records(path)
-        for at in range(len(whole)):
-            for changed in (whole[:at] + whole[at + 1 :], [*whole[: at + 1], *whole[at:]]):
-                write_records(path, changed)
-                assert check_transcript(said).wrong, f"{path.name}, {whole[at][:21]}"
-        write_records(path, whole)
-    assert check_transcript(said).wrong == []
+    check_every_message_counts(said)
 
 
 def test_killed_all_along_its_journal_a_party_goes_on_to_the_same_table(tmp_path):
@@ -134,14 +126,4 @@ def test_every_mutation_is_refused_in_one_line_or_changes_nothing(recorded, monk
     seed = random.randrange(1, 10**9)
     rng = random.Random(seed)
     for number in range(40):
-        party = rng.choice(list(recorded.heard))
-        mutation, said, frames = mutated(rng, recorded, party)
-        where = f"seed {seed}, mutation {number}: {mutation} to {party}"
-        try:
-            table = recorded.replay(party, said, frames)
-        except ShoalError as ended:
-            check_words(ended, where)
-        except Exception as bug:
-            pytest.fail(f"{where}: {bug!r}")
-        else:
-            assert table is None or table.cast(pl.String).equals(recorded.table), where
+        refuses_a_mutation(recorded, rng, f"seed {seed}, mutation {number}")

@@ -17,11 +17,11 @@ from fusion_cases import Case
 from naive_party_mondrian import groups_of
 from party_processes import bank_world
 from recorded_fusion import in_memory, record
-from services.test_hostile_messages import check_words, mutated
+from services.test_hostile_messages import refuses_a_mutation
 from services.test_transcript import records, write_records
 from shoal.connectors.party.messages import LENGTH, MessageKind
 from shoal.data.table import Table
-from shoal.errors import PartyError, ShoalError
+from shoal.errors import PartyError
 from shoal.fusion.containment import check_transcript
 from shoal.fusion.fuse import fuse_file
 from shoal.fusion.ground import REFUSED, VALID
@@ -206,14 +206,4 @@ def test_every_mutation_is_refused_in_one_line_or_changes_nothing(recorded, monk
     seed = random.randrange(1, 10**9)
     rng = random.Random(seed)
     for number in range(20):
-        party = rng.choice(list(recorded.heard))
-        mutation, said, frames = mutated(rng, recorded, party)
-        where = f"seed {seed}, mutation {number}: {mutation} to {party}"
-        try:
-            table = recorded.replay(party, said, frames)
-        except ShoalError as ended:
-            check_words(ended, where)
-        except Exception as bug:
-            pytest.fail(f"{where}: {bug!r}")
-        else:
-            assert table is None or table.cast(pl.String).equals(recorded.table), where
+        refuses_a_mutation(recorded, rng, f"seed {seed}, mutation {number}")

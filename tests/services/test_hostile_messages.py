@@ -58,21 +58,27 @@ def test_every_mutation_of_a_fusion_is_refused_in_one_line_or_changes_nothing(re
     rng = random.Random(SEED)
     refused = 0
     for number in range(MUTATIONS // 2):
-        party = rng.choice(list(recorded.heard))
-        mutation, said, frames = mutated(rng, recorded, party)
-        where = f"SHOAL_SEED={SEED}, mutation {number}: {mutation} to {party}"
+        where = f"SHOAL_SEED={SEED}, mutation {number}"
         begun = time.monotonic()
-        try:
-            table = recorded.replay(party, said, frames)
-        except ShoalError as ended:
-            refused += 1
-            check_words(ended, where)
-        except Exception as bug:
-            pytest.fail(f"{where}: {bug!r}")
-        else:
-            assert table is None or table.cast(pl.String).equals(recorded.table), where
+        refused += refuses_a_mutation(recorded, rng, where)
         assert time.monotonic() - begun < 10, where
     assert refused > MUTATIONS // 4
+
+
+def refuses_a_mutation(recorded, rng, where: str) -> bool:
+    """Whether a mutation is refused, in one line; if not, it changes nothing."""
+    party = rng.choice(list(recorded.heard))
+    mutation, said, frames = mutated(rng, recorded, party)
+    where = f"{where}: {mutation} to {party}"
+    try:
+        table = recorded.replay(party, said, frames)
+    except ShoalError as ended:
+        check_words(ended, where)
+        return True
+    except Exception as bug:
+        pytest.fail(f"{where}: {bug!r}")
+    assert table is None or table.cast(pl.String).equals(recorded.table), where
+    return False
 
 
 def check_words(ended: ShoalError, where: str) -> None:

@@ -29,6 +29,7 @@ from shoal.policy.policy import Policy
 from shoal.samples import patients
 from shoal.tables.publish import publish_file
 from thorough import LONG, every
+from warm_interpreters import SHOAL
 
 
 @pytest.mark.parametrize("trial", every(2, range(6)))
@@ -36,18 +37,7 @@ def test_killed_publication_leaves_a_whole_release_or_none(tmp_path, trial):
     patients.generate(20_000, 1).write_csv(tmp_path / "patients.csv")
     (tmp_path / "policy.yaml").write_text(PATIENTS)
     process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "shoal",
-            "publish",
-            "patients.csv",
-            "-p",
-            "policy.yaml",
-            "-o",
-            "out.csv",
-            "-q",
-        ],
+        [*SHOAL, *"publish patients.csv -p policy.yaml -o out.csv -q".split()],
         cwd=tmp_path,
         stderr=subprocess.DEVNULL,
     )
@@ -152,7 +142,7 @@ def test_killed_between_any_two_steps_on_disk_a_release_is_whole_or_not_there(
 def test_an_interrupted_search_publishes_the_best_so_far_and_says_how_to_repeat_it(tmp_path):
     patients.generate(60, 1).write_csv(tmp_path / "patients.csv")
     (tmp_path / "policy.yaml").write_text(PATIENTS)
-    publish = [sys.executable, "-m", "shoal", "publish", "patients.csv", "-p", "policy.yaml"]
+    publish = [*SHOAL, "publish", "patients.csv", "-p", "policy.yaml"]
     search = ["--set", "refine=thorough", "--set"]
     process = subprocess.Popen(
         [*publish, "-o", "out.csv", *search, "steps=1000000"],
@@ -210,18 +200,7 @@ def test_a_stopped_publication_leaves_no_draft(tmp_path, stop):
     patients.generate(300_000, 1).write_csv(tmp_path / "patients.csv")
     (tmp_path / "policy.yaml").write_text(PATIENTS)
     process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "shoal",
-            "publish",
-            "patients.csv",
-            "-p",
-            "policy.yaml",
-            "-o",
-            "out.csv",
-            "-q",
-        ],
+        [*SHOAL, *"publish patients.csv -p policy.yaml -o out.csv -q".split()],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
     )

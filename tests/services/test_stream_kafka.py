@@ -46,15 +46,7 @@ def test_topic_to_topic_killed_again_and_again_every_row_goes_once(broker, shop,
         sys.executable,
         "-c",
         script,
-        "stream",
-        source,
-        "-p",
-        "policy.yaml",
-        "-q",
-        "-o",
-        sink,
-        "--checkpoint",
-        "ck",
+        *f"stream {source} -p policy.yaml -q -o {sink} --checkpoint ck".split(),
     ]
     killed_at_work(lambda: subprocess.Popen(command, cwd=shop), shop / "ck", KILLS)
     assert committed(broker, "published") == (shop / "out.jsonl").read_text().splitlines()
@@ -203,13 +195,7 @@ def test_what_can_t_be_streamed_is_said(broker, shop, shoal):
 def test_a_broker_that_is_not_there_is_named(shop, shoal, monkeypatch):
     monkeypatch.setattr("shoal.streams.kafka.WAIT", 1)
     found = shoal(
-        "stream",
-        f"kafka://127.0.0.1:{free_port()}/topic",
-        "-p",
-        "policy.yaml",
-        "-q",
-        "-o",
-        "out.csv",
+        "stream", f"kafka://127.0.0.1:{free_port()}/topic", *"-p policy.yaml -q -o out.csv".split()
     )
     assert found.status == 4
     assert "its broker does not answer" in found.err

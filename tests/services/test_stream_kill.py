@@ -30,7 +30,7 @@ from shoal.streams.outputs import Outputs
 from shoal.streams.run import Run, stream_file
 from stream_processes import METHODS, killed_at_work
 from thorough import every, examples
-from warm_interpreters import COMMAND
+from warm_interpreters import COMMAND, SHOAL
 
 FILES = ("out.csv", "t.jsonl")
 SMALL_PIECES = f"import sys, shoal.connectors.feeds as f; f.PIECE = 20_000; {COMMAND}"
@@ -191,17 +191,7 @@ def test_killed_again_and_again_the_output_is_the_same(shop, method):
         sys.executable,
         "-c",
         SMALL_PIECES,
-        "stream",
-        "p.csv",
-        "-p",
-        "policy.yaml",
-        "-q",
-        "-o",
-        "out.csv",
-        "--checkpoint",
-        "ck",
-        "--trace",
-        "t.jsonl",
+        *"stream p.csv -p policy.yaml -q -o out.csv --checkpoint ck --trace t.jsonl".split(),
     ]
     killed_at_work(lambda: subprocess.Popen(command, cwd=shop), shop / "ck", times=examples(2, 6))
     assert [(shop / name).read_bytes() for name in FILES] == expected
@@ -218,17 +208,7 @@ def test_standard_input_is_fed_again_from_its_beginning_and_goes_on(shop, fed):
         sys.executable,
         "-c",
         SMALL_PIECES,
-        "stream",
-        "-",
-        "-p",
-        "policy.yaml",
-        "-q",
-        "-o",
-        "out.csv",
-        "--checkpoint",
-        "ck",
-        "--trace",
-        "t.jsonl",
+        *"stream - -p policy.yaml -q -o out.csv --checkpoint ck --trace t.jsonl".split(),
     ]
 
     def start() -> subprocess.Popen:
@@ -269,19 +249,8 @@ def test_a_followed_file_is_published_as_it_grows_and_stops_cleanly(shop, suffix
     lines = (shop / f"all{suffix}").read_bytes().splitlines(keepends=True)
     (shop / f"growing{suffix}").write_bytes(b"".join(lines[:2001]) + lines[2001][:5])
     command = [
-        sys.executable,
-        "-m",
-        "shoal",
-        "stream",
-        f"growing{suffix}",
-        "-p",
-        "policy.yaml",
-        "-o",
-        "out.csv",
-        "--checkpoint",
-        "ck",
-        "--follow",
-        "-q",
+        *SHOAL,
+        *f"stream growing{suffix} -p policy.yaml -o out.csv --checkpoint ck --follow -q".split(),
     ]
     process = subprocess.Popen(command, cwd=shop, stderr=subprocess.PIPE)
     try:
@@ -306,7 +275,7 @@ def test_a_second_stream_into_the_same_sink_is_refused_until_the_first_one_ends(
 
     def command(source: str, checkpoint: str, *more: str) -> list[str]:
         order = ["stream", source, "-p", "policy.yaml", "-q", "-o", "out.csv"]
-        return [sys.executable, "-m", "shoal", *order, "--checkpoint", checkpoint, *more]
+        return [*SHOAL, *order, "--checkpoint", checkpoint, *more]
 
     first = subprocess.Popen(command("p.csv", "one", "--follow"), cwd=shop)
     try:
@@ -331,23 +300,9 @@ def test_a_second_stream_into_the_same_sink_is_refused_until_the_first_one_ends(
 
 def test_a_deadline_releases_records_of_a_quiet_stream(shop):
     command = [
-        sys.executable,
-        "-m",
-        "shoal",
-        "stream",
-        "p.csv",
-        "-p",
-        "policy.yaml",
-        "-o",
-        "out.csv",
-        "--set",
-        "delta=100000",
-        "--checkpoint",
-        "ck",
-        "--follow",
-        "--deadline",
-        "0.5",
-        "-q",
+        *SHOAL,
+        *"stream p.csv -p policy.yaml -o out.csv --checkpoint ck --follow -q".split(),
+        *"--set delta=100000 --deadline 0.5".split(),
     ]
     process = subprocess.Popen(command, cwd=shop, stderr=subprocess.PIPE)
     try:
@@ -398,20 +353,7 @@ def test_a_deadline_goes_on_while_the_stream_is_stopped(shop, monkeypatch):
 
 
 def test_a_stop_while_kernels_are_compiled_leaves_nothing_or_everything(shop):
-    command = [
-        sys.executable,
-        "-m",
-        "shoal",
-        "stream",
-        "p.csv",
-        "-p",
-        "policy.yaml",
-        "-o",
-        "out.csv",
-        "-q",
-        "--checkpoint",
-        "ck",
-    ]
+    command = [*SHOAL, *"stream p.csv -p policy.yaml -o out.csv -q --checkpoint ck".split()]
     cache = shop / "cache"
     environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
     process = subprocess.Popen(command, cwd=shop, stderr=subprocess.PIPE, env=environment)
@@ -481,19 +423,8 @@ def interrupted(real, at):
 )
 def test_a_followed_file_that_shrinks_or_is_replaced_stops_the_stream(shop, change, said):
     command = [
-        sys.executable,
-        "-m",
-        "shoal",
-        "stream",
-        "p.csv",
-        "-p",
-        "policy.yaml",
-        "-o",
-        "out.csv",
-        "--checkpoint",
-        "ck",
-        "--follow",
-        "-q",
+        *SHOAL,
+        *"stream p.csv -p policy.yaml -o out.csv --checkpoint ck --follow -q".split(),
     ]
     process = subprocess.Popen(command, cwd=shop, stderr=subprocess.PIPE)
     try:
@@ -519,16 +450,7 @@ def test_a_sink_that_fills_up_is_reported_in_a_line_and_the_stream_goes_on_when_
         sys.executable,
         "-c",
         LITTLE_ROOM,
-        "ROOM",
-        "stream",
-        "p.csv",
-        "-p",
-        "policy.yaml",
-        "-q",
-        "-o",
-        sink,
-        "--checkpoint",
-        "ck",
+        *f"ROOM stream p.csv -p policy.yaml -q -o {sink} --checkpoint ck".split(),
     ]
     refused = 0
     for room in (60, 200, 100_000):

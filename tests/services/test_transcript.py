@@ -119,6 +119,11 @@ def write_records(path, found) -> None:
 
 
 def test_whichever_message_is_missing_or_there_twice_it_is_found(said):
+    check_every_message_counts(said)
+
+
+def check_every_message_counts(said) -> None:
+    """Without any message of a transcript, or with it twice, its check finds what is wrong."""
     for path in said.glob("*.messages"):
         whole = records(path)
         for at in range(len(whole)):

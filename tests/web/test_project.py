@@ -13,8 +13,17 @@ from hypothesis import strategies as st
 
 from shoal.errors import InputError
 from shoal.web import sign_off
-from shoal.web.policy_text import has_comments, is_ours, read, sha256, touched_lines, written
-from shoal.web.project import POLICY, Busy, Project, Stale, _patched, reverse_patch
+from shoal.web.policy_text import (
+    has_comments,
+    is_ours,
+    patched,
+    read,
+    reverse_patch,
+    sha256,
+    touched_lines,
+    written,
+)
+from shoal.web.project import POLICY, Busy, Project, Stale
 
 POLICIES = [
     {
@@ -175,7 +184,7 @@ LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "", "x: 1\r\n", "ü\n"]),
 @given(LINES, LINES)
 def test_a_reverse_patch_leads_back(before, after):
     change = {"before": sha256(before), "back": reverse_patch(before, after)}
-    assert _patched(after, change) == before
+    assert patched(after, change) == before
 
 
 @given(st.recursive(

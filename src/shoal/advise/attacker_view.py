@@ -323,8 +323,8 @@ class AttackerViews:
     def _learnt(self, name: str, row: int, alike: np.ndarray) -> Learnt:
         column = self.sensitive[name]
         people = self._people(alike)
-        counts = _people_by_value(column.codes[alike], self._whose(alike), len(column.cells))
-        base = self._base(name)
+        counts = people_by_value(column.codes[alike], self._whose(alike), len(column.cells))
+        base = self._bases[name]
         values = sorted(
             (
                 PossibleValue(
@@ -344,24 +344,19 @@ class AttackerViews:
         subjects = self.release.classes.subjects
         return None if subjects is None else subjects[records]
 
-    def _base(self, name: str) -> np.ndarray:
-        """(cells,) people of the release who have each value."""
-        if name not in self._bases:
-            kept = np.flatnonzero(self.release.classes.labels >= 0)
-            column = self.sensitive[name]
-            self._bases[name] = _people_by_value(
-                column.codes[kept], self._whose(kept), len(column.cells)
-            )
-        return self._bases[name]
+    @cached_property
+    def _bases(self) -> dict[str, np.ndarray]:
+        """By sensitive column, (cells,) people of the release who have each value."""
+        kept = np.flatnonzero(self.release.classes.labels >= 0)
+        return {
+            name: people_by_value(column.codes[kept], self._whose(kept), len(column.cells))
+            for name, column in self.sensitive.items()
+        }
 
     @cached_property
     def _everybody(self) -> int:
         """People who are in some class."""
         return self._people(np.flatnonzero(self.release.classes.labels >= 0))
-
-    @cached_property
-    def _bases(self) -> dict[str, np.ndarray]:
-        return {}
 
     def _having(self, column: Column, true: np.ndarray) -> np.ndarray:
         """(n,) how many people of a record's class have a value.
@@ -372,13 +367,13 @@ class AttackerViews:
         cells = len(column.cells)
         pairs = np.where(labels < 0, -1, labels * cells + column.codes)
         own, number = np.unique(pairs, return_inverse=True)
-        counts = _people_by_value(number, self._whose(np.arange(len(labels))), len(own))
+        counts = people_by_value(number, self._whose(np.arange(len(labels))), len(own))
         asked = np.where((labels < 0) | (true < 0), -2, labels * cells + true)
         at = np.minimum(np.searchsorted(own, asked), len(own) - 1)
         return np.where(own[at] == asked, counts[at], 0)
 
 
-def _people_by_value(codes: np.ndarray, people: np.ndarray | None, values: int) -> np.ndarray:
+def people_by_value(codes: np.ndarray, people: np.ndarray | None, values: int) -> np.ndarray:
     """(values,) how many people have each; records where it is not known whose they are."""
     if people is None:
         return np.bincount(codes, minlength=values)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.advise.attacker_view import people_by_value
 from shoal.advise.propose import LookedAt, check_header
 from shoal.advise.risk import row_keys, together
 from shoal.data.column_words import names_place
@@ -118,7 +119,8 @@ def _tried(
     classes, _ = find_classes(matrix, whole_table, bound.problem)
     kept = np.flatnonzero(~bound.encoded.suppressed)
     made = classes if isinstance(classes, Partition) else classes.partition(matrix)
-    hidden = [_people_by_class(made.labels, one[kept], made.count) for one in people]
+    placed = made.labels >= 0
+    hidden = [people_by_value(made.labels[placed], one[kept][placed], made.count) for one in people]
     k = asked.required_k or k
     return TakenForPeople(
         k,
@@ -137,13 +139,6 @@ def _without_subject(policy: Policy) -> Policy:
     if policy.model.subject is None:
         content["attributes"][policy.subject] = {"role": "identifier"}
     return Policy.from_dict(content, policy.base)
-
-
-def _people_by_class(labels: np.ndarray, people: np.ndarray, count: int) -> np.ndarray:
-    """(count,) distinct people of each class."""
-    kept = labels >= 0
-    pairs = np.unique(labels[kept].astype(np.int64) << 32 | people[kept])
-    return np.bincount(pairs >> 32, minlength=count)
 
 
 # What a table is made of: how each column is read, and who may be one person; counts only.

@@ -5,7 +5,7 @@ cells > how they are written > roles > who numbers people > hierarchies > who is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from shoal.advise.matching import hierarchy_files, with_hierarchies
-from shoal.advise.risk import singled_out, value_keys
+from shoal.advise.risk import row_keys, singled_out, table_risk
 from shoal.connectors.frames import Frame
 from shoal.data.column_words import is_no_header, looks_like_data
 from shoal.data.person.decision import Answer, asks_who, question_in_words, who_is_a_person
@@ -73,26 +73,25 @@ def propose_policy(
         guesses[name] = replace(guesses[name], doubtful=column.doubtful)
     subject = _subject_of(found.answer, guesses)
     quasi = [name for name, guess in guesses.items() if guess.role == "quasi"]
-    counted = SinglingOut(
-        quasi, [table.column(name).codes for name in quasi], _people_of(table, subject)
-    )
-    shares = counted.shares(progress)
+    codes = {name: table.column(name).codes for name in quasi}
+    people = _people_of(table, subject)
+    counted = table_risk(codes, {}, people, progress=progress)
     return Proposal(
         tuple(
             ProposedColumn(
                 name,
                 guess.settings | ({} if guess.ask is None else {"ask": guess.ask}),
                 guess.reason,
-                shares.alone.get(name),
-                shares.adds.get(name),
+                counted.share_alone(name),
+                counted.share_added(name),
             )
             for name, guess in guesses.items()
         ),
         promise.k,
         found.read,
         found.missing_values,
-        shares.together,
-        counted.order(progress) if explain else None,
+        counted.share(counted.lone),
+        SinglingOut(codes, people).order(progress) if explain else None,
         subject,
     )
 
@@ -195,7 +194,7 @@ def _people_of(table: Table, subject: str | list[str] | None) -> np.ndarray | No
     return np.asarray(person.codes, dtype=np.int64)
 
 
-# How many people the quasi-identifiers single out: alone, in pairs, all together.
+# How many people the quasi-identifiers single out in pairs, and one after the other.
 #
 # A person is singled out by some columns if one of their records holds values there that no other
 # person's record holds. More columns single out the same people and maybe more, so that what a
@@ -205,17 +204,6 @@ def _people_of(table: Table, subject: str | list[str] | None) -> np.ndarray | No
 WORST_PAIRS = 3
 LONGEST_ORDER = 8
 ENOUGH = 0.95  # share of all whom all columns single out, at which an order ends
-
-
-@dataclass(frozen=True)
-class Shares:
-    """Shares of the people. alone: whom a column singles out by itself. adds: whom all single out
-    and all others don't. together: whom all single out.
-    """
-
-    alone: dict[str, float]
-    adds: dict[str, float]
-    together: float
 
 
 @dataclass(frozen=True)
@@ -231,33 +219,17 @@ class Order:
 class SinglingOut:
     """Counts over a table's records.
 
-    names: of the columns. codes: (n,) of each, which value a record holds. people: (n,) whose
-    record it is, numbered densely; None where each is its own person's.
+    codes: by column, (n,) which value a record holds. people: (n,) whose record it is, numbered
+    densely; None where each is its own person's.
     """
 
-    def __init__(
-        self, names: Sequence[str], codes: Sequence[np.ndarray], people: np.ndarray | None = None
-    ) -> None:
-        self._names = list(names)
-        self._keys = [value_keys(number, column) for number, column in enumerate(codes)]
-        self._distinct = [int(column.max(initial=0)) + 1 for column in codes]
+    def __init__(self, codes: Mapping[str, np.ndarray], people: np.ndarray | None = None) -> None:
+        self._names = list(codes)
+        records = len(next(iter(codes.values()), ()))
+        self._keys = list(row_keys(codes, records).values())
+        self._distinct = [int(column.max(initial=0)) + 1 for column in codes.values()]
         self._people = people
-        records = len(codes[0]) if len(codes) else 0
         self._count = records if people is None else int(people.max(initial=-1)) + 1
-
-    def shares(self, progress: Progress = no_progress) -> Shares:
-        """By column, and all together."""
-        if not self._keys or not self._count:
-            return Shares({}, {}, 0.0)
-        every = np.bitwise_xor.reduce(self._keys, axis=0)
-        together = self._share(every)
-        alone, adds = {}, {}
-        for number, (name, keys) in enumerate(zip(self._names, self._keys, strict=True), 1):
-            stage = f"counting who is alone, column {number} of {len(self._names)}"
-            tell(progress, stage, number - 1, len(self._names))
-            alone[name] = self._share(keys)
-            adds[name] = together - self._share(every ^ keys)
-        return Shares(alone, adds, together)
 
     def order(self, progress: Progress = no_progress) -> Order:
         """The worst pairs, and the order in which columns single out most."""

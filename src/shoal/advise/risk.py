@@ -52,6 +52,20 @@ class Risk:
         """People whom nobody else looks like."""
         return self.sets.get(1, 0)
 
+    def share(self, people: int) -> float:
+        """These of all people."""
+        return people / self.people if self.people else 0.0
+
+    def share_alone(self, name: str) -> float | None:
+        """People whom a column singles out by itself; None of one that others do not know."""
+        return self.share(self.alone[name]) if name in self.alone else None
+
+    def share_added(self, name: str) -> float | None:
+        """People whom all columns single out and all but this one don't."""
+        if name not in self.without:
+            return None
+        return self.share(self.lone) - self.share(self.without[name])
+
     def below(self, k: int) -> int:
         """People who hide among fewer than k, themselves counted."""
         return sum(people for size, people in self.sets.items() if size < k)

@@ -46,7 +46,7 @@ from shoal.web import (
 )
 from shoal.web.compared import compare_screen
 from shoal.web.edits import one
-from shoal.web.frame import frame, page, plain_page
+from shoal.web.frame import frame, page, plain_page, shows
 from shoal.web.guard import (
     COOKIE,
     ENTER,
@@ -58,7 +58,7 @@ from shoal.web.guard import (
     Guard,
     TooManyTries,
 )
-from shoal.web.policy_text import has_comments
+from shoal.web.policy_text import Context, has_comments
 from shoal.web.project import Busy, Entry, Project
 from shoal.web.routes_of_edits import form_of
 from shoal.web.screens import columns_screen, open_screen, promises_screen
@@ -87,13 +87,13 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
         Route(LINK, new_link, methods=["POST"]),
         Route("/open", opened),
         Route("/columns", columns),
-        Route("/promises", promises),
+        Route("/promises", shows(promises_screen)),
         Route("/compare", compare),
         Route("/runs/{run}/report", report),
         Route("/releases/{release}/{name}", report),
-        Route("/text", text),
-        Route("/history", history),
-        Route("/help", helped),
+        Route("/text", shows(text_screen)),
+        Route("/history", shows(history_screen)),
+        Route("/help", shows(help_screen)),
         Route("/jobs/{id}/events", events),
         Route("/static/{name}", static),
         Route("/quit", quit_page, methods=["POST"]),
@@ -177,26 +177,20 @@ async def home(request: Request) -> Response:
 
 
 async def opened(request: Request) -> Response:
-    context = await open_screen(request.app.state.server, request.query_params.get("t", ""))
-    return page(request, "open.html.j2", context)
+    folder = request.query_params.get("t", "")
+    return page(request, await open_screen(request.app.state.server, folder))
 
 
 async def columns(request: Request) -> Response:
     asked = request.query_params
     number = int(asked["p"]) if asked.get("p", "").isdecimal() else 1
-    context = await columns_screen(request.app.state.server, asked.get("q", ""), number)
-    return page(request, "columns.html.j2", context)
-
-
-async def promises(request: Request) -> Response:
-    return page(request, "promises.html.j2", await promises_screen(request.app.state.server))
+    return page(request, await columns_screen(request.app.state.server, asked.get("q", ""), number))
 
 
 async def compare(request: Request) -> Response:
     asked = request.query_params
     wanted = (asked.get(name, "") for name in ("m", "k", "at"))
-    context = await compare_screen(request.app.state.server, *wanted)
-    return page(request, "compare.html.j2", context)
+    return page(request, await compare_screen(request.app.state.server, *wanted))
 
 
 async def report(request: Request) -> Response:
@@ -220,30 +214,21 @@ async def report(request: Request) -> Response:
     )
 
 
-async def text(request: Request) -> Response:
-    server = request.app.state.server
+async def text_screen(server: Server) -> Context:
     policy = server.project.policy_text
-    context = {
-        **await frame(server, "text"),
-        "title": gettext("Policy"),
-        "text": policy,
-        "has_comments": has_comments(policy),
-    }
-    return page(request, "text.html.j2", context)
+    context = await frame(server, "text", gettext("Policy"))
+    return context | {"text": policy, "has_comments": has_comments(policy)}
 
 
-async def history(request: Request) -> Response:
-    server = request.app.state.server
+async def history_screen(server: Server) -> Context:
     entries = server.project.history.entries()
     position = server.project.history.position(entries)
-    context = {
-        **await frame(server, "history"),
-        "title": gettext("Changes"),
+    return {
+        **await frame(server, "history", gettext("Changes")),
         "entries": list(reversed(entries)),
         "position": position,
         "chain": _chain(entries, position),
     }
-    return page(request, "history.html.j2", context)
 
 
 def _chain(entries: list[Entry], position: int) -> set[int]:
@@ -256,9 +241,8 @@ def _chain(entries: list[Entry], position: int) -> set[int]:
     return found
 
 
-async def helped(request: Request) -> Response:
-    context = {**await frame(request.app.state.server, "help"), "title": gettext("Help")}
-    return page(request, "help.html.j2", context)
+async def help_screen(server: Server) -> Context:
+    return await frame(server, "help", gettext("Help"))
 
 
 async def static(request: Request) -> Response:
@@ -311,24 +295,14 @@ async def events(request: Request) -> Response:
 
 async def refused(request: Request, error: Exception) -> Response:
     """An error as a sentence on a page; the form that was sent changed nothing."""
-    if isinstance(error, Refused):
-        said = {"message": error.message, "findings": error.findings}
-    else:
-        findings = list(getattr(error, "findings", ()))
-        said = {"message": str(error.args[0]), "findings": findings}
-    context = {
-        **await frame(request.app.state.server, "problem"),
-        "title": gettext("Not done"),
-        "error": said,
-    }
-    return page(request, "problem.html.j2", {**context, "heading": gettext("Not done")}, 422)
+    said = {"message": str(error.args[0]), "findings": list(getattr(error, "findings", ()))}
+    context = await frame(request.app.state.server, "problem", gettext("Not done"))
+    return page(request, context | {"heading": context["title"], "error": said}, 422)
 
 
 async def missing(request: Request, error: Exception) -> Response:
-    context = {**await frame(request.app.state.server, "problem"), "title": gettext("Not found")}
-    return page(
-        request, "problem.html.j2", {**context, "heading": gettext("There is no such page")}, 404
-    )
+    context = await frame(request.app.state.server, "problem", gettext("Not found"))
+    return page(request, context | {"heading": gettext("There is no such page")}, 404)
 
 
 async def broken(request: Request, error: Exception) -> Response:

@@ -7,7 +7,6 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -17,13 +16,12 @@ from shoal.data.language import gettext
 from shoal.data.two_tables import sensitive_path
 from shoal.web import policy_text
 from shoal.web.edits import one
-from shoal.web.frame import frame, page
-from shoal.web.policy_text import changed_lines
+from shoal.web.frame import frame, shows
+from shoal.web.policy_text import Context, only_changes
 from shoal.web.project import Run
 from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
 
-Context = dict[str, Any]
 CERTIFICATE = ".certificate.json"
 MOST_LISTED = 50
 OPTION = re.compile(r" (\(|with )--[a-z-]+\)?")
@@ -33,10 +31,6 @@ FIELDS = {
     "original": gettext("The table it was made of"),
     "trust": gettext("A public key that must have signed it"),
 }
-
-
-async def shown(request: Request) -> Response:
-    return page(request, "check.html.j2", await check_screen(request.app.state.server))
 
 
 async def check_screen(server: Server) -> Context:
@@ -50,8 +44,12 @@ async def check_screen(server: Server) -> Context:
     if checks is not None:  # the form has fields for what a shell calls options
         checks = [{**check, "text": OPTION.sub("", check["text"])} for check in checks]
     return {
-        **await frame(server, "check", _command(server, asked) if asked else None),
-        "title": gettext("Check a released file"),
+        **await frame(
+            server,
+            "check",
+            gettext("Check a released file"),
+            _command(server, asked) if asked else None,
+        ),
         "listed": await asyncio.to_thread(released_below, server.project.start),
         "start": str(server.project.start),
         "fields": FIELDS,
@@ -118,7 +116,7 @@ def _command(server: Server, asked: Context) -> list[str]:
 
 
 ROUTES = [
-    Route("/check", shown),
+    Route("/check", shows(check_screen)),
     Route("/check", started, methods=["POST"]),
 ]
 
@@ -139,11 +137,10 @@ def beside(run: Run, other: Run) -> Context:
         (gettext("{n}, lost", n=n), _percent(earlier.get(n)), _percent(losses.get(n)))
         for n in names
     ]
-    texts = (policy_text.text_of(one.folder / "policy.yaml") or "" for one in (other, run))
     return {
         "other": other,
         "rows": [{"text": t, "other": o, "own": s, "differs": o != s} for t, o, s in rows],
-        "lines": [(mark, line) for mark, line in changed_lines(*texts) if mark != " "],
+        "lines": only_changes(other.policy_text, run.policy_text),
         "is_other_table": run.about.get("table_sha") != other.about.get("table_sha"),
     }
 

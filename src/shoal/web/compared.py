@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 from shoal.data.language import gettext
 from shoal.web import pictures
 from shoal.web.frame import frame, shell
 from shoal.web.pictures import asked_ks, required_k, rows_now
+from shoal.web.policy_text import Context
 from shoal.web.project import Run
 from shoal.web.server import Server
 from shoal.web.work import Refused
 
-Context = dict[str, Any]
 GLOBAL = "full-domain:suppression=0.05"  # a method whose levels can be walked
 
 
@@ -30,10 +29,8 @@ async def compare_screen(server: Server, method: str, k: str, levels: str = "") 
     chosen = chosen or next((r for r in known if r["k"] == own_k and r["holds"]), None)
     running = next((j for j in server.jobs.open if j.kind == "compare"), None)
     at = chosen["k"] if chosen else own_k
-    context = await frame(server, "compare", command)
     return {
-        **context,
-        "title": gettext("Compare"),
+        **await frame(server, "compare", gettext("Compare"), command),
         "rows": rows,
         "at": at,
         "table_rows": [row for row in rows if row["k"] == at],
@@ -101,11 +98,7 @@ async def lattice_context(server: Server, at: str) -> Context | None:
     names = list(best)
     levels = _levels(at, names) or best
     if levels != best:
-        asked = {
-            "table": str(server.project.table),
-            **server.asked_of(run),
-            "levels": levels,
-        }
+        asked = {**server.asked_of(run), "levels": levels}
         walked = None
         with suppress(Refused):
             walked = await server.desk.soon(
@@ -142,9 +135,7 @@ def _recoded(server: Server) -> Run | None:
         (
             run
             for run in server.project.runs
-            if run.state == "done"
-            and not set(server.stale_parts(run)) - {"policy"}
-            and (run.certificate.get("explanation") or {}).get("node")
+            if server.is_of_table(run) and (run.certificate.get("explanation") or {}).get("node")
         ),
         None,
     )

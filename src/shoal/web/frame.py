@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, Undefined
 from markupsafe import Markup, escape
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, Response
 
 from shoal.data.findings import some_named
 from shoal.data.language import gettext, ngettext
@@ -22,10 +23,10 @@ from shoal.data.warnings import GRAVE
 from shoal.reports.pages import translate
 from shoal.web.edits import said_of, subject_of
 from shoal.web.pictures import rows_now
+from shoal.web.policy_text import Context
 from shoal.web.server import Server
 from shoal.web.work import Job, Refused
 
-Context = dict[str, Any]
 SHOWN_CHANGES = 12
 ASIDE = ("watch", "stream", "ledger", "check")  # screens that are not about the project's table
 
@@ -41,7 +42,9 @@ class Step:
     is_done: bool = False
 
 
-async def frame(server: Server, screen: str, command: list[str] | None = None) -> Context:
+async def frame(
+    server: Server, screen: str, title: str, command: list[str] | None = None
+) -> Context:
     """The context of the frame. command: the same from a shell."""
     project = server.project
     entries = project.history.entries()
@@ -51,6 +54,7 @@ async def frame(server: Server, screen: str, command: list[str] | None = None) -
     project.look_at(screen)
     return {
         "screen": screen,
+        "title": title,
         "project": project.name,
         "table": table_line(server, risk),
         "has_table": server.table_key() is not None,
@@ -67,11 +71,8 @@ async def frame(server: Server, screen: str, command: list[str] | None = None) -
         ],
         "position": project.history.position(entries),
         "base": project.policy_sha,
-        "numbers": {name: at for at, name in enumerate(project.about.get("columns") or [], 1)},
-        "places": [
-            _place(number, place)
-            for number, place in enumerate(project.about.get("places") or [], 1)
-        ],
+        "numbers": project.numbers,
+        "places": [_place(number, place) for number, place in enumerate(project.places, 1)],
         "is_aside": screen in ASIDE,
         "jobs": [job_context(server, job) for job in server.jobs.open],
         "risk": risk,
@@ -124,7 +125,7 @@ def job_name(job: Any) -> str:
 
 async def risk_now(server: Server) -> Context | None:
     """Who is alone, by the policy as it is; None while it is counted or where it can't be."""
-    if not server.project.policy.get("attributes"):
+    if not server.project.attributes:
         return None
     with suppress(Refused):
         return await server.policy_look("risk")
@@ -133,7 +134,7 @@ async def risk_now(server: Server) -> Context | None:
 
 async def checked_now(server: Server) -> Context | None:
     """What the doctor finds; None while it looks."""
-    if not server.project.policy.get("attributes"):
+    if not server.project.attributes:
         return None
     with suppress(Refused):
         return await server.policy_look("check")
@@ -142,8 +143,7 @@ async def checked_now(server: Server) -> Context | None:
 
 def hierarchy_note(server: Server, checked: Context | None) -> tuple[str, bool]:
     """How many columns have values without a place, or that all fit."""
-    attributes = server.project.policy.get("attributes") or {}
-    quasi = [name for name, settings in attributes.items() if settings.get("role") == "quasi"]
+    quasi = server.project.quasi
     if checked is None or not quasi:
         return "", False
     gaps = {f["attribute"] for f in checked["findings"] if f["fault"] == "MISFIT"} & {*quasi}
@@ -171,8 +171,7 @@ def table_line(server: Server, risk: Context | None) -> str:
 
 def questions(server: Server) -> int:
     """What only a person can decide and has not yet."""
-    attributes = server.project.policy.get("attributes") or {}
-    asks = [settings.get("ask") for settings in attributes.values()]
+    asks = [settings.get("ask") for settings in server.project.attributes.values()]
     asked = sum(bool(ask) and not asks_who(ask) for ask in asks)
     return asked + (0 if person_answered(server) else 1)
 
@@ -180,8 +179,7 @@ def questions(server: Server) -> int:
 def person_answered(server: Server) -> bool:
     """Whether somebody has said who is one person, and the policy says the same."""
     answer = server.project.about.get("person")
-    attributes = server.project.policy.get("attributes") or {}
-    if any(asks_who(settings.get("ask")) for settings in attributes.values()):
+    if any(asks_who(settings.get("ask")) for settings in server.project.attributes.values()):
         return False
     return bool(answer) and answer == (" + ".join(subject_of(server.project.policy)) or "rows")
 
@@ -206,7 +204,7 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
     has_table = server.table_key() is not None
     open_questions = questions(server)
     asked = ngettext("{count} question", "{count} questions", open_questions)
-    columns = len(policy.get("attributes") or {})
+    columns = len(project.attributes)
     remarks = (checked or {}).get("remarks") or ()
     grave = sum(remark["severity"] == GRAVE for remark in remarks)
     found = ngettext("{count} grave finding", "{count} grave findings", grave)
@@ -343,10 +341,8 @@ def yaml_line(line: str) -> Markup:
     return escape(printable(line))
 
 
-def page(
-    request: Request, template: str, context: dict[str, Any], status: int = 200
-) -> HTMLResponse:
-    """A screen, with what every one of them carries."""
+def page(request: Request, context: Context, status: int = 200) -> HTMLResponse:
+    """A screen by the template of its name, with what every one of them carries."""
     server = request.app.state.server
     notices = list(server.notices)
     if request.method == "GET":
@@ -361,8 +357,18 @@ def page(
         "table_changed": server.table_key() is not None
         and server.project.about.get("stamp") not in (None, server.stamp()),
     }
-    text = environment().get_template(template).render({**shared, **context})
-    return HTMLResponse(text, status)
+    return HTMLResponse(plain_page(f"{context['screen']}.html.j2", **shared | context), status)
+
+
+def shows(
+    context_of: Callable[..., Awaitable[Context]],
+) -> Callable[[Request], Awaitable[Response]]:
+    """The route of a screen. context_of: what it shows, by the server and what an address names."""
+
+    async def shown(request: Request) -> Response:
+        return page(request, await context_of(request.app.state.server, **request.path_params))
+
+    return shown
 
 
 def plain_page(template: str, **context: Any) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from shoal.data.language import gettext
 from shoal.web import policy_text
-from shoal.web.policy_text import sha256, written
+from shoal.web.policy_text import Context, sha256, written
 from shoal.web.project import Project
 from shoal.web.work import Jobs
 
@@ -42,9 +42,7 @@ def bars(heights: Sequence[float]) -> list[dict[str, float]]:
     ]
 
 
-def pairs_of_bars(
-    before: Sequence[float | None] | None, after: Sequence[float]
-) -> list[dict[str, Any]]:
+def pairs_of_bars(before: Sequence[float | None] | None, after: Sequence[float]) -> list[Context]:
     """For every place two bars, before and after, to one scale."""
     width, height = 300.0, 90.0
     first = list(before) if before is not None else [None] * len(after)
@@ -92,7 +90,7 @@ def log_place(value: float, least: float, most: float, width: float) -> float:
     return round(width * min(max(share, 0), 1), 1)
 
 
-def loss_curve(points: Sequence[tuple[int, float]], k: int) -> dict[str, Any]:
+def loss_curve(points: Sequence[tuple[int, float]], k: int) -> Context:
     """Measured losses by k: dots, the line between them, and the axis."""
     width, height = 600, 90
     top = 0.4
@@ -131,9 +129,7 @@ def loss_curve(points: Sequence[tuple[int, float]], k: int) -> dict[str, Any]:
     }
 
 
-def frontier(
-    rows: Sequence[dict[str, Any]], k: int, chosen: dict[str, Any] | None
-) -> dict[str, Any]:
+def frontier(rows: Sequence[Context], k: int, chosen: Context | None) -> Context:
     """Loss by k for every method: lines, points to choose, and the part that keeps the promise."""
     width, height = 360.0, 250.0
     top = max(0.2, *(row["loss"] for row in rows)) * 1.08
@@ -171,7 +167,6 @@ def frontier(
 # What comparisons have measured, kept beside the project so that they can go on later.
 
 
-Context = dict[str, Any]
 KS = (3, 5, 7, 10, 15, 20, 30, 50)
 
 

@@ -22,6 +22,10 @@ from shoal.policy.loading import Careful, one_line
 # Files of a project: private, written whole, and nowhere else.
 
 
+Context = dict[str, Any]
+"""What a file of the project, a look, a job or a screen holds, by name."""
+Patch = list[Context]
+"""Lines to change: from `at` on, how many go, and what comes."""
 T = TypeVar("T")
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 
@@ -184,6 +188,11 @@ def changed_lines(before: str, after: str) -> list[tuple[str, str]]:
     return found
 
 
+def only_changes(before: str, after: str) -> list[tuple[str, str]]:
+    """The lines that came or went: ('+' or '-', line)."""
+    return [(mark, line) for mark, line in changed_lines(before, after) if mark != " "]
+
+
 def touched_lines(before: str, after: str) -> set[int]:
     """Lines of `before` that are not the same in `after`; an insertion touches its neighbours."""
     matcher = difflib.SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False)
@@ -194,3 +203,38 @@ def touched_lines(before: str, after: str) -> set[int]:
         elif kind != "equal":
             touched |= set(range(lo, hi))
     return touched
+
+
+def hash_of(text: str | None) -> str | None:
+    """None of no text."""
+    return None if text is None else sha256(text)
+
+
+def change_between(before: str | None, after: str | None) -> Context:
+    """What an entry of the history holds of a file: both hashes, and the way back."""
+    back = None if before is None else reverse_patch(before, after or "")
+    return {"before": hash_of(before), "after": hash_of(after), "back": back}
+
+
+def reverse_patch(before: str, after: str) -> Patch:
+    """What leads from `after` back to `before`."""
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    matcher = difflib.SequenceMatcher(None, new, old, autojunk=False)
+    return [
+        {"at": lo, "remove": hi - lo, "insert": old[start:end]}
+        for kind, lo, hi, start, end in matcher.get_opcodes()
+        if kind != "equal"
+    ]
+
+
+def patched(text: str | None, change: Mapping[str, Any]) -> str | None:
+    """The text that an entry of the history leads back to; raises InputError."""
+    if change["before"] is None:
+        return None
+    lines = (text or "").splitlines(keepends=True)
+    for part in reversed(change["back"]):
+        lines[part["at"] : part["at"] + part["remove"]] = part["insert"]
+    found = "".join(lines)
+    if sha256(found) != change["before"]:
+        raise InputError("history: an entry does not lead back to what it says; it was changed")
+    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
@@ -21,7 +20,17 @@ from shoal.data.language import gettext
 from shoal.errors import InputError
 from shoal.policy.loading import SafeLoader
 from shoal.web import policy_text as files
-from shoal.web.policy_text import has_comments, is_ours, read, sha256, written
+from shoal.web.policy_text import (
+    Context,
+    change_between,
+    has_comments,
+    hash_of,
+    is_ours,
+    patched,
+    read,
+    sha256,
+    written,
+)
 
 try:
     import fcntl
@@ -54,12 +63,21 @@ class Run:
         return self.folder.name
 
     @cached_property
-    def about(self) -> dict[str, Any]:
+    def about(self) -> Context:
         """What the job was asked and how it ended; empty where neither is known."""
         return files.json_of(self.folder / "run.json", {})
 
     @property
-    def certificate(self) -> dict[str, Any]:
+    def policy_text(self) -> str:
+        """The policy that was asked for."""
+        return files.text_of(self.folder / POLICY) or ""
+
+    @property
+    def policy(self) -> Context:
+        return read(self.policy_text)
+
+    @property
+    def certificate(self) -> Context:
         return files.json_of(self.folder / CERTIFICATE, {})
 
     @property
@@ -86,7 +104,7 @@ class Project:
     # What is asked
 
     @property
-    def about(self) -> dict[str, Any]:
+    def about(self) -> Context:
         """project.yaml: the table's path, size and hash, and answers that no policy holds."""
         text = files.text_of(self.folder / PROJECT)
         return {} if text is None else read(text, PROJECT)
@@ -117,12 +135,37 @@ class Project:
         return files.text_of(self.folder / POLICY) or ""
 
     @property
-    def policy(self) -> dict[str, Any]:
+    def policy(self) -> Context:
         """Its content, empty where it can't be understood: `shoal.check` says why."""
         try:
             return read(self.policy_text)
         except InputError:
             return {}
+
+    @property
+    def attributes(self) -> Context:
+        """The settings of each column that the policy names."""
+        return self.policy.get("attributes") or {}
+
+    @property
+    def quasi(self) -> list[str]:
+        """The columns that others could know."""
+        return [name for name, own in self.attributes.items() if own.get("role") == "quasi"]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the table, in its order."""
+        return self.about.get("columns") or []
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The number of each column, from 1, by which addresses name it."""
+        return {name: number for number, name in enumerate(self.columns, 1)}
+
+    @property
+    def places(self) -> list[Context]:
+        """The streams and ledgers that are watched."""
+        return self.about.get("places") or []
 
     @property
     def policy_sha(self) -> str:
@@ -336,9 +379,6 @@ def clear_run(run: Run) -> None:
 # can be read, and undone again.
 
 
-Patch = list[dict[str, Any]]
-
-
 @dataclass(frozen=True)
 class Entry:
     """One edit, or an event such as a draft that was made.
@@ -351,7 +391,7 @@ class Entry:
     number: int
     at: str
     sentence: str
-    files: dict[str, dict[str, Any]] = field(default_factory=dict)
+    files: dict[str, Context] = field(default_factory=dict)
     parent: int = 0
     returns_to: int | None = None
 
@@ -396,7 +436,7 @@ class History:
         """Writes an entry. changed: by file, its text before and after."""
         entries = self.entries()
         number = entries[-1].number + 1 if entries else 1
-        files = {name: _change(before, after) for name, (before, after) in changed.items()}
+        files = {name: change_between(before, after) for name, (before, after) in changed.items()}
         now = datetime.now().astimezone().isoformat(timespec="seconds")
         entry = Entry(number, now, sentence, files, self.position(entries), returns_to)
         content = {
@@ -427,11 +467,11 @@ class History:
             if entry is None:
                 raise InputError("history: no way leads back to that entry; a file of it is gone")
             for name, change in entry.files.items():
-                if _hash(now.get(name)) != change["after"]:
+                if hash_of(now.get(name)) != change["after"]:
                     raise InputError(
                         f"history: {name} is not as entry {at} left it; undo needs it unchanged"
                     )
-                now[name] = changed[name] = _patched(now.get(name), change)
+                now[name] = changed[name] = patched(now.get(name), change)
             at = entry.parent
         return changed
 
@@ -440,40 +480,6 @@ class History:
         entries = self.entries()
         at = self.position(entries)
         return next((entry.parent for entry in entries if entry.number == at), None)
-
-
-def _change(before: str | None, after: str | None) -> dict[str, Any]:
-    back: Patch | None = None
-    if before is not None:
-        back = reverse_patch(before, after or "")
-    return {"before": _hash(before), "after": _hash(after), "back": back}
-
-
-def _hash(text: str | None) -> str | None:
-    return None if text is None else sha256(text)
-
-
-def reverse_patch(before: str, after: str) -> Patch:
-    """What leads from `after` back to `before`: lines from `at` on, how many go, what comes."""
-    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    matcher = difflib.SequenceMatcher(None, new, old, autojunk=False)
-    return [
-        {"at": lo, "remove": hi - lo, "insert": old[start:end]}
-        for kind, lo, hi, start, end in matcher.get_opcodes()
-        if kind != "equal"
-    ]
-
-
-def _patched(text: str | None, change: Mapping[str, Any]) -> str | None:
-    if change["before"] is None:
-        return None
-    lines = (text or "").splitlines(keepends=True)
-    for part in reversed(change["back"]):
-        lines[part["at"] : part["at"] + part["remove"]] = part["insert"]
-    found = "".join(lines)
-    if sha256(found) != change["before"]:
-        raise InputError("history: an entry does not lead back to what it says; it was changed")
-    return found
 
 
 @lru_cache(maxsize=1000)

@@ -23,13 +23,12 @@ from shoal.web.checked import beside
 from shoal.web.edits import Form, column_of, edited, one, with_role
 from shoal.web.frame import frame, job_context, page
 from shoal.web.pictures import asked_ks, comparison_key, rows_now
-from shoal.web.policy_text import changed_lines, read, sha256, written
+from shoal.web.policy_text import Context, changed_lines, read, sha256, written
 from shoal.web.project import Run
 from shoal.web.routes_of_edits import back, form_of
 from shoal.web.server import Server
 from shoal.web.work import Refused
 
-Context = dict[str, Any]
 MEASURED = {
     "k-anonymity": gettext("classes of at least {measured} people (asked {asked})"),
     "l-diversity": gettext(
@@ -47,8 +46,12 @@ async def result_screen(server: Server, name: str | None, cells: Context | None 
     runs = project.runs
     run = project.run(name) if name else next(iter(runs), None)
     context = {
-        **await frame(server, "result", [*project.publish_command, "--report", "report.html"]),
-        "title": gettext("Result") if run is None else gettext("Draft {number}", number=run.number),
+        **await frame(
+            server,
+            "result",
+            gettext("Result") if run is None else gettext("Draft {number}", number=run.number),
+            [*project.publish_command, "--report", "report.html"],
+        ),
         "run": run,
         "runs": runs,
         "cells": cells or {},
@@ -58,8 +61,7 @@ async def result_screen(server: Server, name: str | None, cells: Context | None 
         return context
     job = server.draft_job(run)
     stale = server.stale_parts(run)
-    before = policy_text.text_of(run.folder / "policy.yaml") or ""
-    changed = changed_lines(before, server.project.policy_text) if "policy" in stale else []
+    changed = changed_lines(run.policy_text, project.policy_text) if "policy" in stale else []
     context |= {
         "making": None if job is None else job_context(server, job),
         "about": run.about,
@@ -120,13 +122,11 @@ def _if_known(stated: Context) -> Context | None:
 
 async def _risk_of(server: Server, run: Run) -> Context | None:
     """Who was alone before, by the draft's own policy."""
-    key = server.table_key()
-    if key is None or "table" in server.stale_parts(run):
+    if server.table_key() is None or "table" in server.stale_parts(run):
         return {}
     with suppress(Refused):
-        return await server.desk.soon(
-            "risk", stamp=[server.stamp(), run.name], **key, **server.asked_of(run)
-        )
+        stamp = [server.stamp(), run.name]
+        return await server.desk.soon("risk", stamp=stamp, **server.asked_of(run))
     return {}
 
 
@@ -173,10 +173,9 @@ def _suffers(server: Server, run: Run, column: Context) -> Context:
     listed = _prices(run).get("columns") or []
     price: Context = next((one for one in listed if one["name"] == column["name"]), {})
     exact = column.get("distinct_in"), column.get("distinct_out")
-    names = server.project.about.get("columns") or []
     return {
         "name": column["name"],
-        "number": names.index(column["name"]) + 1 if column["name"] in names else 0,
+        "number": server.project.numbers.get(column["name"], 0),
         "loss": column.get("loss") or 0.0,
         "kept": gettext("{before:,} → {after:,} values", before=exact[0], after=exact[1])
         if all(exact)
@@ -285,7 +284,7 @@ async def shown(request: Request) -> Response:
     context = await result_screen(server, request.path_params.get("run"))
     if other and context["run"] and context["run"].state == "done":
         context["beside"] = beside(context["run"], server.project.run(other))
-    return page(request, "result.html.j2", context)
+    return page(request, context)
 
 
 async def jobs(request: Request) -> Response:
@@ -310,18 +309,23 @@ async def jobs(request: Request) -> Response:
 
 async def _priced(server: Server, form: Form) -> Response:
     """Measures what each column of a draft costs the others."""
-    run = server.project.run(one(form, "run"))
-    if "table" in server.stale_parts(run):
-        raise InputError("draft: was made of another table; make a new one first")
-    asked = {"table": str(server.project.table), **server.asked_of(run)}
-    server.start("marginal", one(form, "once"), run=run.name, **asked)
+    run = _of_this_table(server, form)
+    server.start("marginal", one(form, "once"), run=run.name, **server.asked_of(run))
     return RedirectResponse(f"/result/{run.name}", 303)
+
+
+def _of_this_table(server: Server, form: Form) -> Run:
+    """The draft that a form names; raises InputError where it was made of another table."""
+    run: Run = server.project.run(one(form, "run"))
+    if server.table_key() is None or "table" in server.stale_parts(run):
+        raise InputError("draft: was made of another table; make a new one first")
+    return run
 
 
 async def _tried(server: Server, form: Form) -> Response:
     """A draft under one change of an earlier draft's policy, which stays as it is."""
     run = server.project.run(one(form, "run"))
-    policy = read(policy_text.text_of(run.folder / "policy.yaml") or "")
+    policy = run.policy
     tried: dict[str, int | str]
     if one(form, "k") and not one(form, "method"):
         changed, _ = edited("k", form, policy, ())
@@ -332,18 +336,16 @@ async def _tried(server: Server, form: Form) -> Response:
         why = gettext("tried with {said}", said=said)
         tried = {"method": one(form, "method")}
     else:
-        columns = server.project.about.get("columns") or []
-        name = column_of(form, columns)
+        name = column_of(form, server.project.columns)
         changed = with_role(policy, name, "drop")
-        why, tried = gettext("tried without {name}", name=name), {"column": columns.index(name) + 1}
+        why = gettext("tried without {name}", name=name)
+        tried = {"column": server.project.numbers[name]}
     job = server.start_draft(one(form, "once"), changed, written(changed), why, tried)
     return RedirectResponse(f"/result/{job.asked['run']}", 303)
 
 
 async def _compared(server: Server, form: Form) -> Response:
     """Measures what is not measured yet of methods and values of k."""
-    if server.table_key() is None:
-        raise InputError("table: none is open; open one first")
     server.require_whole()
     if server.was_sent(one(form, "once")) is None:
         skip = [[row["label"], row["k"]] for row in rows_now(server)]
@@ -382,9 +384,7 @@ async def cancel(request: Request) -> Response:
 async def rows(request: Request) -> Response:
     """Cells, which no address holds: the one answer to a form that is a page."""
     server, form = request.app.state.server, form_of(request)
-    key = server.table_key()
-    if key is None:
-        raise InputError("table: none is open; open one first")
+    key = server.require_table()
     first = int(one(form, "first")) if one(form, "first").isdecimal() else 0
     if one(form, "run"):
         run = server.project.run(one(form, "run"))
@@ -392,39 +392,30 @@ async def rows(request: Request) -> Response:
         cells = await server.desk.look(
             "show_draft",
             **key,
-            policy=read(policy_text.text_of(run.folder / "policy.yaml") or ""),
+            policy=run.policy,
             draft=str(run.folder / "data.csv"),
             rows=listed,
             is_starred=bool(one(form, "starred")),
         )
         context = await result_screen(server, run.name, {**cells, "first": first})
-        return page(request, "result.html.j2", context)
+        return page(request, context)
     cells = await server.desk.look("show_rows", **key, read=server.read_options, first=first)
-    context = {**await frame(server, "rows"), "title": gettext("Rows"), "cells": cells}
-    return page(request, "rows.html.j2", context)
+    return page(request, await frame(server, "rows", gettext("Rows")) | {"cells": cells})
 
 
 async def attacker(request: Request) -> Response:
     """What an attacker would see of one row, on a page of its own."""
     server, form = request.app.state.server, form_of(request)
-    key, run = server.table_key(), server.project.run(one(form, "run"))
-    if key is None or "table" in server.stale_parts(run):
-        raise InputError("draft: was made of another table; make a new one first")
+    run = _of_this_table(server, form)
     asked = one(form, "which") or one(form, "row")
     row: int | str = asked if asked in (EXPOSED, DISTORTED) else _row(asked, one(form, "step"))
     if asked == ANY:
         row = secrets.randbelow(int(server.project.about.get("rows") or 1)) + 1
-    view = await server.desk.look(
-        "show_attacker",
-        **key,
-        **server.asked_of(run),
-        draft=str(run.folder / "data.csv"),
-        row=row,
-    )
-    context = await result_screen(server, run.name)
+    asked_of = {**server.asked_of(run), "draft": str(run.folder / "data.csv")}
+    view = await server.desk.look("show_attacker", **asked_of, row=row)
     fish = pictures.school(int(view["people"]), 300, 84)
-    context |= {"view": view, "view_fish": fish}
-    return page(request, "result.html.j2", context)
+    context = await result_screen(server, run.name)
+    return page(request, context | {"view": view, "view_fish": fish})
 
 
 async def elsewhere(request: Request) -> Response:

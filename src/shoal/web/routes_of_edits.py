@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -15,7 +14,7 @@ from shoal.errors import InputError
 from shoal.web import policy_text
 from shoal.web.edits import Form, edited, lines_of, one, subject_of, with_missing
 from shoal.web.frame import frame, page
-from shoal.web.policy_text import changed_lines, has_comments, read, touched_lines, written
+from shoal.web.policy_text import Context, has_comments, only_changes, read, touched_lines, written
 from shoal.web.project import POLICY, PROJECT, Stale
 from shoal.web.screens import open_screen, without_shell
 from shoal.web.server import COMMENT, Server
@@ -89,11 +88,11 @@ async def _looked_into(
     if refused is not None:
         said = [without_shell(line) for line in (refused.message, *refused.findings)]
         context["error"] = {"message": said[0], "findings": said[1:]}
-    return page(request, "open.html.j2", context, 422 if refused else 200)
+    return page(request, context, 422 if refused else 200)
 
 
-def _read_of(form: Form) -> dict[str, Any]:
-    found: dict[str, Any] = {name: one(form, name) for name in READ if one(form, name)}
+def _read_of(form: Form) -> Context:
+    found: Context = {name: one(form, name) for name in READ if one(form, name)}
     header = one(form, "header")
     if header.isdecimal() and int(header[:9]) > 1:
         found["header"] = int(header[:9])
@@ -122,10 +121,9 @@ async def policy(request: Request) -> Response:
     """One edit of the policy, or 409 where it was made on another text than there is."""
     server, form = request.app.state.server, form_of(request)
     project = server.project
-    columns = project.about.get("columns") or []
     kind, base = one(form, "edit"), one(form, "base")
     try:
-        content, sentence = edited(kind, form, project.policy, columns)
+        content, sentence = edited(kind, form, project.policy, project.columns)
         # raises Refused where this is not a policy, before anything is written
         await server.rules.look("policy", policy=content, base=str(project.folder))
         before = project.policy_text
@@ -138,7 +136,7 @@ async def policy(request: Request) -> Response:
 
 
 def _save(
-    server: Server, kind: str, form: Form, content: dict[str, Any], sentence: str, base: str
+    server: Server, kind: str, form: Form, content: Context, sentence: str, base: str
 ) -> None:
     """The policy, and who is one person where that was the question."""
     changes: dict[str, str | None] = {POLICY: written(content)}
@@ -151,35 +149,30 @@ def _save(
 
 async def _conflict(request: Request, kind: str, form: Form, base: str) -> Response:
     server = request.app.state.server
-    project, columns = server.project, server.project.about.get("columns") or []
+    project = server.project
     before = project.text_at(base)
     theirs: list[tuple[str, str]] = []
     mine: list[tuple[str, str]] = []
     can_merge = False
     if before is not None:
-        theirs = _only_changes(before, project.policy_text)
+        theirs = only_changes(before, project.policy_text)
         with suppress(InputError):
-            after = written(edited(kind, form, read(before), columns)[0])
+            after = written(edited(kind, form, read(before), project.columns)[0])
             plain = written(read(before))
-            mine = _only_changes(plain, after)
+            mine = only_changes(plain, after)
             own = touched_lines(plain, after)
             others = touched_lines(plain, written(project.policy))
             can_merge = not own & others
     kept = [(n, v) for n, values in form.items() if n not in ("key", "base") for v in values]
     context = {
-        **await frame(server, "conflict"),
-        "title": gettext("Changed elsewhere"),
+        **await frame(server, "conflict", gettext("Changed elsewhere")),
         "theirs": theirs,
         "mine": mine,
         "can_merge": can_merge and kind != "text",
         "fields": kept,
         "back": one(form, "back") if one(form, "back") in SCREENS else "columns",
     }
-    return page(request, "conflict.html.j2", context, 409)
-
-
-def _only_changes(before: str, after: str) -> list[tuple[str, str]]:
-    return [(mark, line) for mark, line in changed_lines(before, after) if mark != " "]
+    return page(request, context, 409)
 
 
 async def undo(request: Request) -> Response:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -16,8 +15,8 @@ from shoal.errors import InputError
 from shoal.web import policy_text
 from shoal.web.edits import Form, edited, one
 from shoal.web.frame import frame, page
-from shoal.web.policy_text import written
-from shoal.web.project import POLICY, Stale
+from shoal.web.policy_text import Context, written
+from shoal.web.project import POLICY, Project, Stale
 from shoal.web.routes_of_edits import form_of
 from shoal.web.screens import without_shell
 from shoal.web.server import Server
@@ -26,13 +25,11 @@ from shoal.web.work import Refused
 
 async def shown(request: Request) -> Response:
     number, asked = request.path_params.get("n", ""), request.query_params
+    part = {"p": _whole(asked.get("p", "")) or 1, "at": _whole(asked.get("at", ""))}
     context = await hierarchies_screen(
-        request.app.state.server,
-        _whole(number),
-        asked.get("f", ""),
-        {"p": _whole(asked.get("p", "")) or 1, "at": _whole(asked.get("at", ""))},
+        request.app.state.server, _whole(number), asked.get("f", ""), part
     )
-    return page(request, "hierarchies.html.j2", context)
+    return page(request, context)
 
 
 def _whole(text: str) -> int | None:
@@ -43,14 +40,14 @@ async def changed(request: Request) -> Response:
     """One edit of a column's hierarchy: a maker, a file, or a node of its tree."""
     server, form = request.app.state.server, form_of(request)
     project, text = server.project, request.path_params["n"]
-    names = project.about.get("columns") or []
+    names = project.columns
     if not text.isdecimal() or not 1 <= int(text) <= len(names):
         raise policy_text.NotThere
     number = int(text)
     name = names[number - 1]
     if one(form, "do") == "find":  # a value, which no address holds
         context = await hierarchies_screen(server, number, "", {"find": one(form, "find")})
-        return page(request, "hierarchies.html.j2", context)
+        return page(request, context)
     kind = one(form, "do")
     if kind == "how":
         policy, sentence = edited("how", {**form, "column": [text]}, project.policy, names)
@@ -94,10 +91,7 @@ async def changed(request: Request) -> Response:
 
 def _asked(server: Server, policy: Context) -> Context:
     """What looks need to know; raises InputError where no table is open."""
-    key = server.table_key()
-    if key is None:
-        raise InputError("table: none is open; open one first")
-    return {**key, "policy": policy, "base": str(server.project.folder)}
+    return {**server.require_table(), "policy": policy, "base": str(server.project.folder)}
 
 
 async def _require_fit(server: Server, name: str, policy: Context) -> None:
@@ -111,7 +105,7 @@ async def _require_fit(server: Server, name: str, policy: Context) -> None:
 def _with_table(server: Server, name: str, number: int, text: str) -> dict[str, str | None]:
     """A table in the project, and the policy that names it; the file that it came from stays."""
     file = own_file(name, number)
-    policy: dict[str, Any] = dict(server.project.policy)
+    policy: Context = dict(server.project.policy)
     settings = dict(policy["attributes"][name])
     for key in ("type", "domain", "order", "render", "round"):
         settings.pop(key, None)
@@ -130,7 +124,6 @@ ROUTES = [
 # Hierarchies: how each column is made coarser, its gaps, and edits of its tree.
 
 
-Context = dict[str, Any]
 FOLDER = "hierarchies"
 MAKERS = {
     "prefix": gettext("digits from the right"),
@@ -149,21 +142,19 @@ async def hierarchies_screen(
     shown: which part of its tree: `find`, a page `p`, the number `at` of the node to be changed.
     """
     project = server.project
-    names = project.about.get("columns") or []
-    attributes = project.policy.get("attributes") or {}
-    quasi = [name for name in names if (attributes.get(name) or {}).get("role") == "quasi"]
+    names, attributes = project.columns, project.attributes
+    quasi = [name for name in names if name in project.quasi]
     found = await gaps(server)
     own = names[number - 1] if number and 1 <= number <= len(names) else None
     if own is None or own not in attributes:
         own = next((n for n in quasi if n in found), quasi[0] if quasi else None)
     command = ["shoal", "policy", "check", "policy.yaml", project.table_in_commands]
     context = {
-        **await frame(server, "hierarchies", [*command, "--show-values"]),
-        "title": gettext("Hierarchies"),
-        "tabs": [_tab(names, name, attributes[name], found, own) for name in quasi],
+        **await frame(server, "hierarchies", gettext("Hierarchies"), [*command, "--show-values"]),
+        "tabs": [_tab(project, name, found, own) for name in quasi],
         "name": own,
-        "number": names.index(own) + 1 if own in names else 0,
-        "settings": attributes.get(own) or {},
+        "number": project.numbers.get(own or "", 0),
+        "settings": attributes.get(own or "") or {},
         "gap": found.get(own or ""),
         "tree": None,
         "missing": [],
@@ -203,13 +194,12 @@ async def hierarchies_screen(
         place = policy_text.within(folder, project.start, is_folder=True)
         matched = await server.desk.look("match", **asked, folder=str(place))
         own_text = project.texts().get(str(context["settings"].get("hierarchy")))
-        context["matches"] = [_match(names, one, place, own_text) for one in matched["files"]]
+        context["matches"] = [_match(project, one, place, own_text) for one in matched["files"]]
     return context
 
 
-def _tab(
-    names: list[str], name: str, settings: Context, found: dict[str, int], own: str | None
-) -> Context:
+def _tab(project: Project, name: str, found: dict[str, int], own: str | None) -> Context:
+    settings = project.attributes[name]
     hierarchy, gap = settings.get("hierarchy"), found.get(name)
     if gap:
         said = ngettext("! {count} value without a place", "! {count} values without a place", gap)
@@ -225,7 +215,7 @@ def _tab(
         said = gettext("only whole or *")
     return {
         "name": name,
-        "number": names.index(name) + 1,
+        "number": project.numbers[name],
         "said": said,
         "is_own": name == own,
         "gap": gap,
@@ -250,7 +240,7 @@ def _steps_shown(levels: list[Context], missing: list[Context]) -> list[Context]
     return drawn
 
 
-def _match(names: list[str], found: Context, place: Path, own_text: str | None) -> Context:
+def _match(project: Project, found: Context, place: Path, own_text: str | None) -> Context:
     best = found["fits"][0] if found["fits"] else None
     is_used = (
         own_text is not None and policy_text.text_of(place / Path(found["file"]).name) == own_text
@@ -258,7 +248,7 @@ def _match(names: list[str], found: Context, place: Path, own_text: str | None) 
     return {
         **found,
         "rows": best["rows"] if best else 0.0,
-        "number": names.index(best["column"]) + 1 if best and best["column"] in names else 0,
+        "number": project.numbers.get(best["column"], 0) if best else 0,
         "column": best["column"] if best else None,
         "file_name": Path(found["file"]).name,
         "missing": best["missing"] if best else 0,

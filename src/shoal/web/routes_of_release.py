@@ -30,10 +30,10 @@ from shoal.errors import InputError
 from shoal.reports.attacks import Finding, found_much, ranked, rows_of
 from shoal.web import policy_text
 from shoal.web.edits import Form, lines_of, one
-from shoal.web.frame import frame, page, person_answered, release_tried, shell
+from shoal.web.frame import frame, person_answered, release_tried, shell, shows
 from shoal.web.job import COPIES
 from shoal.web.others import PEOPLE, Overlap, overlaps
-from shoal.web.policy_text import sha256, written
+from shoal.web.policy_text import Context, sha256, written
 from shoal.web.project import RELEASE, Run
 from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
@@ -51,10 +51,6 @@ from shoal.web.sign_off import (
     signed,
     with_sign_offs,
 )
-
-
-async def shown(request: Request) -> Response:
-    return page(request, "release.html.j2", await release_screen(request.app.state.server))
 
 
 async def release(request: Request) -> Response:
@@ -117,16 +113,15 @@ def _unchanged(server: Server, form: Form) -> None:
         raise InputError("release.yaml was changed elsewhere; look at it, and decide again")
 
 
-def _asked(server: Server, run: Run) -> dict[str, Any]:
+def _asked(server: Server, run: Run) -> Context:
     return {
         "run": run.name,
         "folder": str(run.folder),
-        "table": str(server.project.table),
         **server.asked_of(run),
     }
 
 
-def _decided(server: Server, run: Run) -> dict[str, Any]:
+def _decided(server: Server, run: Run) -> Context:
     """What is answered and decided about this draft: its own columns, releases and sign-offs."""
     given = with_sign_offs(server.project, run)
     reasons = given.get("attributes") or {}
@@ -170,17 +165,9 @@ async def sign(request: Request) -> Response:
     return RedirectResponse("/release", 303)
 
 
-ROUTES = [
-    Route("/release", shown),
-    Route("/release", release, methods=["POST"]),
-    Route("/sign", sign, methods=["POST"]),
-]
-
-
 # Release: the gate, whose open points are links, the sign-off, and what moves out.
 
 
-Context = dict[str, Any]
 KINDS = {
     "public": gettext("Open to everybody"),
     "restricted": gettext("By contract"),
@@ -259,7 +246,7 @@ def ledgers_of(server: Server, run: Run) -> list[str]:
 
     own = {c["name"] for c in run.certificate.get("columns") or () if c["role"] == "subject"}
     found = []
-    for place in server.project.about.get("places") or []:
+    for place in server.project.places:
         with suppress(InputError, policy_text.NotThere):
             if place["kind"] == "ledger":
                 at = policy_text.within(place["path"], server.project.start, is_folder=True)
@@ -401,8 +388,7 @@ async def release_screen(server: Server) -> Context:
     words += ["--profile", profile] if profile != DEFAULT else []
     folder = server.project.folder / "releases"
     context = {
-        **await frame(server, "release"),
-        "title": gettext("Release"),
+        **await frame(server, "release", gettext("Release")),
         "start": str(server.project.start),
         "run": run,
         "command": shell([word for word in words if word]),
@@ -578,3 +564,10 @@ def _typed(field: str, text: str) -> Any:
         return [part.strip() for part in text.split(";") if part.strip()]
     is_typed = field in ("review_by", "expert.valid_until", "threshold.max", "threshold.mean")
     return yaml.safe_load(text) if is_typed else text
+
+
+ROUTES = [
+    Route("/release", shows(release_screen)),
+    Route("/release", release, methods=["POST"]),
+    Route("/sign", sign, methods=["POST"]),
+]

@@ -6,7 +6,6 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from shoal.data.language import gettext
 from shoal.data.person.decision import asks_who, question_in_words
@@ -14,10 +13,10 @@ from shoal.web import pictures, policy_text
 from shoal.web.edits import APART, ROLES, promises_about, said_of, subject_of
 from shoal.web.frame import checked_now, frame, person_answered, size_text
 from shoal.web.pictures import compared_points
+from shoal.web.policy_text import Context
 from shoal.web.server import Server
 from shoal.web.work import Refused
 
-Context = dict[str, Any]
 PER_PAGE = 50
 SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".gz", ".parquet", ".arrow", ".jsonl", ".xlsx")
 MOST_LISTED = 200
@@ -91,8 +90,7 @@ async def open_screen(server: Server, below: str) -> Context:
     above = None if place == project.start else _below(place.parent, project.start)
     command = ["shoal", "policy", "init", project.table_in_commands, "-o", "policy.yaml"]
     return {
-        **await frame(server, "open", command if project.table else None),
-        "title": gettext("Open"),
+        **await frame(server, "open", gettext("Open"), command if project.table else None),
         "listed": listed,
         "below": "" if str(base) == "." else str(base),
         "above": above,
@@ -118,16 +116,15 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
     """Every column's role, what it gives away, and who is one person."""
     project = server.project
     command = ["shoal", "policy", "check", "policy.yaml", project.table_in_commands]
-    context = await frame(server, "columns", command)
+    context = await frame(server, "columns", gettext("Columns"), command)
     profile, trouble = await _profile(server)
-    names: list[str] = project.about.get("columns") or []
     checked = await checked_now(server) or {}
     remarks = checked.get("remarks") or []
     found = [
         _column(server, number, name, profile, context["risk"])
         | {"step": (checked.get("steps") or {}).get(name)}
         | {"remarks": [remark for remark in remarks if remark.get("column") == name]}
-        for number, name in enumerate(names, 1)
+        for number, name in enumerate(project.columns, 1)
         if search.lower() in name.lower()
     ]
     # what was asked when the table was opened comes first, answered or not: no row moves
@@ -136,7 +133,6 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
     page = min(max(page, 1), pages)
     return {
         **context,
-        "title": gettext("Columns"),
         "columns": found[(page - 1) * PER_PAGE : page * PER_PAGE],
         "doubts": [
             {**column, "page": at // PER_PAGE + 1}
@@ -149,7 +145,7 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
         "search": search,
         "roles": {role: shown.title for role, shown in ROLES.items()},
         "person": _person(server, profile),
-        "quasi": [name for name, s in _attributes(server).items() if s.get("role") == "quasi"],
+        "quasi": project.quasi,
         "waits": context["waits"] or (profile is None and trouble is None),
         "trouble": trouble,
         "findings": await findings(server),
@@ -163,14 +159,10 @@ async def _profile(server: Server) -> tuple[Context | None, str | None]:
     return None, gettext("The columns could not be counted.")
 
 
-def _attributes(server: Server) -> dict[str, Any]:
-    return server.project.policy.get("attributes") or {}
-
-
 def _column(
     server: Server, number: int, name: str, profile: Context | None, risk: Context | None
 ) -> Context:
-    settings = _attributes(server).get(name) or {}
+    settings = server.project.attributes.get(name) or {}
     role = settings.get("role", "")
     own = next((c for c in (profile or {}).get("columns", ()) if c["name"] == name), None)
     alone = ((risk or {}).get("columns") or {}).get(name)
@@ -238,8 +230,7 @@ def _repeats(profile: Context | None, name: str) -> str:
 
 def _person(server: Server, profile: Context | None) -> Context:
     """The question who is one person, its candidates and what each answer comes to."""
-    names = server.project.about.get("columns") or []
-    answer = server.project.about.get("person")
+    numbers = server.project.numbers
     subject = subject_of(server.project.policy)
     candidates = []
     tried = (profile or {}).get("tried") or {}
@@ -250,7 +241,7 @@ def _person(server: Server, profile: Context | None) -> Context:
             {
                 **one,
                 "columns": columns,
-                "value": APART.join(str(names.index(c) + 1) for c in columns) or "rows",
+                "value": APART.join(str(numbers[name]) for name in columns) or "rows",
                 "can_choose": not one["is_profile"],
                 "is_chosen": columns == subject,
                 "fewer": (tried.get("fewer") or [])[place : place + 1],
@@ -259,12 +250,12 @@ def _person(server: Server, profile: Context | None) -> Context:
     worst = max(range(len(listed)), key=lambda i: (tried["fewer"] + [0])[i]) if tried else None
     return {
         "is_answered": person_answered(server),
-        "answer": answer,
+        "answer": server.project.about.get("person"),
         "subject": " + ".join(subject),
         "candidates": candidates,
         "others": [
             (number, name)
-            for number, name in enumerate(names, 1)
+            for name, number in numbers.items()
             if [name] not in [c["columns"] for c in candidates]
         ],
         "tried": {
@@ -286,7 +277,7 @@ async def findings(server: Server) -> list[Context]:
     except Refused as refused:
         return [{"message": text, "href": "/text"} for text in (refused.message, *refused.findings)]
     asked = [f for f in (found or {}).get("findings", ()) if "open question" not in f["message"]]
-    asks = [settings.get("ask") for settings in _attributes(server).values()]
+    asks = [settings.get("ask") for settings in server.project.attributes.values()]
     answers = {ask for ask in asks if isinstance(ask, str) and ask}
     return [
         {**finding, "message": without_shell(finding["message"]), **_fixed_at(server, finding)}
@@ -303,9 +294,8 @@ def without_shell(message: str) -> str:
 
 def _fixed_at(server: Server, finding: Context) -> Context:
     """The screen where a finding can be fixed."""
-    names = server.project.about.get("columns") or []
-    if finding.get("fault") == "MISFIT" and finding.get("attribute") in names:
-        number = names.index(finding["attribute"]) + 1
+    number = server.project.numbers.get(finding.get("attribute", ""))
+    if finding.get("fault") == "MISFIT" and number:
         return {"href": f"/hierarchies/{number}", "where": gettext("Fix it under Hierarchies")}
     return {"href": "/columns", "where": ""}
 
@@ -316,7 +306,7 @@ def _fixed_at(server: Server, finding: Context) -> Context:
 async def promises_screen(server: Server) -> Context:
     """k, what it means on this table, and what private columns are promised."""
     project, policy = server.project, server.project.policy
-    context = await frame(server, "promises", project.publish_command)
+    context = await frame(server, "promises", gettext("Promises"), project.publish_command)
     risk = context["risk"] or {}
     k = next((p["k"] for p in policy.get("promises") or () if p.get("model") == "k-anonymity"), 0)
     rows = project.about.get("rows", 0)
@@ -324,7 +314,6 @@ async def promises_screen(server: Server) -> Context:
     losses, method = measured_losses(server)
     return {
         **context,
-        "title": gettext("Promises"),
         "k": k,
         "sets": sets,
         "hidden": sum(people for size, people in sets if size >= k),
@@ -366,10 +355,9 @@ SETTINGS = {
 
 def _private(server: Server) -> list[Context]:
     """Every private column with what is promised about it."""
-    names = server.project.about.get("columns") or []
     promises = list(enumerate(server.project.policy.get("promises") or ()))
     found = []
-    for name, settings in _attributes(server).items():
+    for name, settings in server.project.attributes.items():
         if settings.get("role") != "sensitive":
             continue
         own = []
@@ -385,7 +373,7 @@ def _private(server: Server) -> list[Context]:
                 own.append(
                     {"index": index, "key": key, "value": promise.get(key or ""), "text": text}
                 )
-        number = names.index(name) + 1 if name in names else 0
+        number = server.project.numbers.get(name, 0)
         found.append({"name": name, "number": number, "promises": own})
     return found
 
@@ -396,13 +384,11 @@ def measured_losses(server: Server) -> tuple[list[tuple[int, float]], str]:
     for label, k, loss in compared_points(server):
         points.setdefault(label, {})[k] = loss
     for run in server.project.runs:
-        if run.state == "done" and not set(server.stale_parts(run)) - {"policy"}:
-            text = policy_text.text_of(run.folder / "policy.yaml")
-            if text is not None and _same_but_k(server, text):
-                stated = run.certificate
-                asked = (p["asked"] for p in stated["promises"] if p["model"] == "k-anonymity")
-                label = stated["method"]["name"]
-                points.setdefault(label, {})[next(asked, 0)] = stated["utility"]["gcp"]
+        if server.is_of_table(run) and run.policy_text and _same_but_k(server, run.policy):
+            stated = run.certificate
+            asked = (p["asked"] for p in stated["promises"] if p["model"] == "k-anonymity")
+            label = stated["method"]["name"]
+            points.setdefault(label, {})[next(asked, 0)] = stated["utility"]["gcp"]
     if not points:
         return [], ""
     wanted = (server.project.policy.get("method") or {}).get("name")
@@ -410,14 +396,12 @@ def measured_losses(server: Server) -> tuple[list[tuple[int, float]], str]:
     return sorted(points[label].items()), label
 
 
-def _same_but_k(server: Server, text: str) -> bool:
-    from shoal.web.policy_text import read
-
+def _same_but_k(server: Server, asked: Context) -> bool:
     def rest(policy: Context) -> Context:
         promises = [{**p, "k": 0} if "k" in p else p for p in policy.get("promises") or ()]
         return {**policy, "promises": promises, "method": None}
 
-    return rest(read(text)) == rest(server.project.policy)
+    return rest(asked) == rest(server.project.policy)
 
 
 def _last_measured(server: Server) -> Context:

@@ -20,7 +20,7 @@ from shoal.web import policy_text, sign_off
 from shoal.web.guard import Door
 from shoal.web.others import PEOPLE
 from shoal.web.pictures import store, stored
-from shoal.web.policy_text import changed_lines, read, sha256, written
+from shoal.web.policy_text import Context, changed_lines, sha256, written
 from shoal.web.project import PROJECT, Project, Run, clear_run
 from shoal.web.sign_off import is_accepted, is_copy
 from shoal.web.work import Desk, Job, Jobs
@@ -43,7 +43,7 @@ class Server:
         self.jobs = Jobs(self._job_ended)
         self.notices: deque[str] = deque(maxlen=3)
         self.streams = 0
-        self.too_large: dict[str, Any] = {}  # of a table that could not be opened
+        self.too_large: Context = {}  # of a table that could not be opened
         self.used = time.monotonic()
         self._once: dict[str, str] = {}
         self._shut = asyncio.Event()
@@ -51,12 +51,12 @@ class Server:
     # The table
 
     @property
-    def read_options(self) -> dict[str, Any]:
+    def read_options(self) -> Context:
         """How the table is read, as the policy or, before there is one, the choice says."""
         read = self.project.policy.get("read")
         return dict(read) if isinstance(read, dict) else {}
 
-    def table_key(self) -> dict[str, Any] | None:
+    def table_key(self) -> Context | None:
         """What identifies the table to a look; None where there is none (any more)."""
         path = self.project.table
         if path is None or not path.exists():
@@ -64,13 +64,21 @@ class Server:
         every = self.sample_of
         return {"table": str(path), **({"every": every} if every else {})}
 
+    def require_table(self) -> Context:
+        """The key of the table; raises InputError where none is open."""
+        key = self.table_key()
+        if key is None:
+            raise InputError("table: none is open; open one first")
+        return key
+
     @property
     def sample_of(self) -> int:
         """Of how many rows one is looked at, of a table that is too large; 0 where all are."""
         return int(self.project.about.get("sample_of") or 0)
 
     def require_whole(self) -> None:
-        """Raises InputError where only a sample of the table is open."""
+        """Raises InputError where no table is open, or only a sample of it."""
+        self.require_table()
         if self.sample_of:
             command = ["shoal", "publish", self.project.table_in_commands, "-p", "policy.yaml"]
             raise InputError(
@@ -86,7 +94,7 @@ class Server:
         stat = path.stat()
         return [stat.st_mtime_ns, stat.st_size]
 
-    async def policy_look(self, name: str, **more: Any) -> dict[str, Any] | None:
+    async def policy_look(self, name: str, **more: Any) -> Context | None:
         """A kept look at the table by the policy; None while it is counted. Raises Refused."""
         key = self.table_key()
         if key is None:
@@ -99,7 +107,7 @@ class Server:
         texts = {n: t for n, t in self.project.texts().items() if n.startswith("hierarchies/")}
         return sha256(json.dumps(texts, sort_keys=True))
 
-    async def choose_table(self, path: Path, read: dict[str, Any], every: int = 0) -> None:
+    async def choose_table(self, path: Path, read: Context, every: int = 0) -> None:
         """Opens a table and, where no policy fits it, has one proposed. Raises Refused.
 
         every: of how many rows one is to be looked at; a table that is too large asks for it.
@@ -146,10 +154,10 @@ class Server:
 
     # Jobs
 
-    def asked_of(self, run: Run) -> dict[str, Any]:
+    def asked_of(self, run: Run) -> Context:
         """What a job or a look needs of a draft: its policy, with the hierarchies it had."""
-        policy = read(policy_text.text_of(run.folder / "policy.yaml") or "")
-        return {"policy": policy, "base": sign_off.base_of(self.project, policy, run.folder)}
+        base = sign_off.base_of(self.project, run.policy, run.folder)
+        return {"table": str(self.project.table), "policy": run.policy, "base": base}
 
     def start(self, kind: str, once: str, **asked: Any) -> Job:
         """A job, one for each form that was shown, however often that is sent."""
@@ -166,13 +174,11 @@ class Server:
         return self.jobs.find(self._once[once]) if once in self._once else None
 
     def start_draft(
-        self, once: str, policy: dict[str, Any], text: str, why: str = "", tried: Any = None
+        self, once: str, policy: Context, text: str, why: str = "", tried: Any = None
     ) -> Job:
         """A draft in a new folder; raises InputError. why, tried: of a draft that no edit made."""
         if (known := self.was_sent(once)) is not None:
             return known
-        if self.table_key() is None:
-            raise InputError("table: none is open; open one first")
         self.require_whole()
         run = self.project.new_run()
         policy_text.write(run.folder / "policy.yaml", text)
@@ -308,10 +314,14 @@ class Server:
         }
         return [name for name, differs in parts.items() if differs]
 
+    def is_of_table(self, run: Run) -> bool:
+        """Whether a draft is done, and of the table and hierarchies as they are."""
+        return run.state == "done" and not set(self.stale_parts(run)) - {"policy"}
+
     def policy_lines(self) -> tuple[list[tuple[str, str]], int]:
         """The policy, with the lines that have changed since the last draft; how many have."""
         text, run = self.project.policy_text, self.last_draft()
-        before = (policy_text.text_of(run.folder / "policy.yaml") if run else None) or text
+        before = (run.policy_text if run else "") or text
         lines = changed_lines(before, text)
         return lines, sum(1 for mark, _ in lines if mark == "+")
 
@@ -330,7 +340,7 @@ class Server:
         self.door.close()
 
 
-def _republished(done: dict[str, Any]) -> str:
+def _republished(done: Context) -> str:
     waiting = (
         gettext(" {waiting:,} records wait for company.", waiting=done["waiting"])
         if done["waiting"]

@@ -7,14 +7,12 @@ import json
 import shutil
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from shoal.policy.loading import tables_named_in
 from shoal.web import policy_text
-from shoal.web.policy_text import read, sha256
+from shoal.web.policy_text import Context, read, sha256
 from shoal.web.project import ASKED, CERTIFICATE, RELEASE, Project, Run
 
-Context = dict[str, Any]
 SIGNED = "signed.json"
 ACCEPT, REJECT = "accept", "reject"
 FEWEST_SIGNS = 15
@@ -109,7 +107,6 @@ def _hashed(path: Path, stamp: int, size: int) -> str:
 # to the project.
 
 
-Content = dict[str, Any]
 FOLDER = "hierarchies"
 
 
@@ -133,7 +130,7 @@ def drop(taken: str | Path) -> None:
     shutil.rmtree(taken, ignore_errors=True)
 
 
-def base_of(project: Project, policy: Content, taken: Path) -> str:
+def base_of(project: Project, policy: Context, taken: Path) -> str:
     """The folder that a policy's paths are relative to: the copy, or the project."""
     is_ours = all(
         Path(holder[key]).is_absolute() or Path(holder[key]).parent == Path(FOLDER)

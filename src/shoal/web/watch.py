@@ -18,13 +18,12 @@ from shoal.errors import CheckpointError, InputError
 from shoal.streams.stream_status import stream_status
 from shoal.web import pictures, policy_text
 from shoal.web.edits import Form, one
-from shoal.web.frame import frame, page
-from shoal.web.policy_text import sha256, written
+from shoal.web.frame import frame, shows
+from shoal.web.policy_text import Context, sha256, written
 from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
 from shoal.web.work import Job, Refused
 
-Context = dict[str, Any]
 LEDGER_POLICY = "policy.json"
 KINDS = {
     "stream": gettext("A stream: the folder of its --checkpoint"),
@@ -58,7 +57,7 @@ def add(server: Server, form: Form) -> str:
     if kind not in KINDS:
         raise InputError("watch: choose a stream or a ledger")
     policy_text.within(named, server.project.start, is_folder=True)
-    known = list(server.project.about.get("places") or [])
+    known = [*server.project.places]
     place = {"kind": kind, "path": named}
     if place not in known:
         known.append(place)
@@ -70,7 +69,7 @@ def add(server: Server, form: Form) -> str:
 
 def folder_of(server: Server, number: str, kind: str) -> Path:
     """The folder of a place that is watched; raises NotThere."""
-    known = server.project.about.get("places") or []
+    known = server.project.places
     if not number.isdecimal() or not 1 <= int(number) <= len(known):
         raise policy_text.NotThere
     place = known[int(number) - 1]
@@ -84,9 +83,11 @@ async def stream_screen(server: Server, number: str) -> Context:
     folder = folder_of(server, number, "stream")
     context = {
         **await frame(
-            server, "stream", ["shoal", "stream-status", server.project.in_commands(folder)]
+            server,
+            "stream",
+            gettext("Stream {name}", name=folder.name),
+            ["shoal", "stream-status", server.project.in_commands(folder)],
         ),
-        "title": gettext("Stream {name}", name=folder.name),
         "name": folder.name,
         "here": f"/stream/{number}",
         "status": None,
@@ -182,9 +183,11 @@ async def ledger_screen(server: Server, number: str, waits: bool = False) -> Con
     policy: Context = policy_text.json_of(folder / LEDGER_POLICY, {})
     context = {
         **await frame(
-            server, "ledger", ["shoal", "audit", "--ledger", server.project.in_commands(folder)]
+            server,
+            "ledger",
+            gettext("Ledger {name}", name=folder.name),
+            ["shoal", "audit", "--ledger", server.project.in_commands(folder)],
         ),
-        "title": gettext("Ledger {name}", name=folder.name),
         "name": folder.name,
         "here": f"/ledger/{number}",
         "chain": None,
@@ -222,13 +225,12 @@ DECISIONS = ("accept", "reject")
 
 def place_of(server: Server, number: int) -> Context:
     """What the project keeps of a watched ledger: its path, answers and decisions."""
-    found: Context = (server.project.about.get("places") or [])[number - 1]
-    return found
+    return server.project.places[number - 1]
 
 
 def remember(server: Server, number: int, sentence: str, **answers: Any) -> None:
     """Keeps answers about a ledger in project.yaml."""
-    places = [dict(place) for place in server.project.about.get("places") or []]
+    places = [dict(place) for place in server.project.places]
     places[number - 1] |= answers
     server.remember(sentence, places=places)
 
@@ -335,34 +337,18 @@ def decision_of(form: Form, own: Context) -> Context:
 # The routes: what is watched, and the forms of the next increment.
 
 
-async def watched(request: Request) -> Response:
-    server = request.app.state.server
-    context = {
-        **await frame(server, "watch"),
-        "title": gettext("Watch"),
-        "kinds": KINDS,
-        "start": str(server.project.start),
-    }
-    return page(request, "watch.html.j2", context)
+async def watch_screen(server: Server) -> Context:
+    context = await frame(server, "watch", gettext("Watch"))
+    return context | {"kinds": KINDS, "start": str(server.project.start)}
 
 
 async def add_watch(request: Request) -> Response:
     return RedirectResponse(add(request.app.state.server, form_of(request)), 303)
 
 
-async def stream(request: Request) -> Response:
-    context = await stream_screen(request.app.state.server, request.path_params["n"])
-    return page(request, "stream.html.j2", context)
-
-
-async def shown(request: Request) -> Response:
-    context = await ledger_screen(request.app.state.server, request.path_params["n"])
-    return page(request, "ledger.html.j2", context)
-
-
 async def changed(request: Request) -> Response:
     """Tries an increment, chooses a method, answers, signs, or publishes: in this order."""
-    server, form, text = request.app.state.server, form_of(request), request.path_params["n"]
+    server, form, text = request.app.state.server, form_of(request), request.path_params["number"]
     folder = folder_of(server, text, "ledger")
     number, do = int(text), one(form, "do")
     if do == "try":
@@ -402,9 +388,9 @@ async def changed(request: Request) -> Response:
 
 
 ROUTES = [
-    Route("/watch", watched),
+    Route("/watch", shows(watch_screen)),
     Route("/watch", add_watch, methods=["POST"]),
-    Route("/stream/{n}", stream),
-    Route("/ledger/{n}", shown),
-    Route("/ledger/{n}", changed, methods=["POST"]),
+    Route("/stream/{number}", shows(stream_screen)),
+    Route("/ledger/{number}", shows(ledger_screen)),
+    Route("/ledger/{number}", changed, methods=["POST"]),
 ]

@@ -359,14 +359,8 @@ def test_everything_that_is_wrong_with_a_list_is_reported_at_once(sample_table, 
 
 
 COMMAND = (
-    "compare",
-    "patients.csv",
-    "-p",
-    "policy.yaml",
-    "--methods",
-    "mondrian,mondrian:cut=nearest",
-    "--ks",
-    "5,20",
+    *"compare patients.csv -p policy.yaml".split(),
+    *"--methods mondrian,mondrian:cut=nearest --ks 5,20".split(),
 )
 
 
@@ -596,18 +590,8 @@ def test_neither_page_nor_rows_hold_a_value_of_the_data(tmp_path, shoal, monkeyp
     content = {"version": 1, "attributes": attributes, "promises": promises}
     (tmp_path / "policy.json").write_text(json.dumps(content))
     done = shoal(
-        "compare",
-        "people.csv",
-        "-p",
-        "policy.json",
-        "--methods",
-        "mondrian",
-        "--ks",
-        "5,999",
-        "--report",
-        "r.html",
-        "-o",
-        "r.json",
+        *"compare people.csv -p policy.json --methods mondrian --ks 5,999".split(),
+        *"--report r.html -o r.json".split(),
     )
     assert done.status == 0
     for text in (

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.advise.propose import SinglingOut, share_text, singled_out
+from shoal.advise.propose import Order, SinglingOut, share_text
+from shoal.advise.risk import Risk, singled_out, table_risk
 
 
 def naive_share(columns: list[list[int]], people: list[int] | None) -> float:
@@ -24,30 +25,31 @@ def naive_share(columns: list[list[int]], people: list[int] | None) -> float:
     return len(alone) / len(set(people))
 
 
-def counted(columns: list[list[int]], people: list[int] | None = None) -> SinglingOut:
-    names = [f"c{i}" for i in range(len(columns))]
-    codes = [np.array(column, dtype=np.uint8) for column in columns]
-    return SinglingOut(names, codes, None if people is None else np.array(people))
+def counted(columns: list[list[int]], people: list[int] | None = None) -> tuple[Risk, Order]:
+    codes = {f"c{i}": np.array(column, dtype=np.uint8) for i, column in enumerate(columns)}
+    persons = None if people is None else np.array(people)
+    return table_risk(codes, {}, persons), SinglingOut(codes, persons).order()
 
 
 def test_by_hand():
     # (1, x), (1, y), (2, x), (2, x)
-    shares = counted([[1, 1, 2, 2], [0, 1, 0, 0]]).shares()
-    assert shares.alone == {"c0": 0, "c1": 0.25}
-    assert shares.adds == {"c0": 0.25, "c1": 0.5}
-    assert shares.together == 0.5
+    risk, _ = counted([[1, 1, 2, 2], [0, 1, 0, 0]])
+    assert [risk.share_alone(name) for name in ("c0", "c1", "c2")] == [0, 0.25, None]
+    assert [risk.share_added(name) for name in ("c0", "c1", "c2")] == [0.25, 0.5, None]
+    assert risk.share(risk.lone) == 0.5
 
 
 def test_two_records_of_one_person_are_one_person():
     # person 0 twice with (1), person 1 with (2), person 2 with (2)
-    shares = counted([[1, 1, 2, 2]], [0, 0, 1, 2]).shares()
-    assert shares.alone == {"c0": pytest.approx(1 / 3)}
+    risk, _ = counted([[1, 1, 2, 2]], [0, 0, 1, 2])
+    assert risk.share_alone("c0") == pytest.approx(1 / 3)
 
 
 def test_nobody_and_nothing():
-    assert counted([]).shares().together == 0
-    assert counted([[]]).shares().alone == {}
-    assert counted([[]]).order().steps == ()
+    for columns in ([], [[]]):
+        risk, order = counted(columns)
+        assert risk.share(risk.lone) == 0
+        assert order.steps == ()
 
 
 TABLES = st.integers(1, 4).flatmap(
@@ -61,15 +63,14 @@ TABLES = st.integers(1, 4).flatmap(
 def test_as_the_plain_twin_counts(rows, by_people):
     owner, *columns = map(list, zip(*rows, strict=True))
     people = [sorted(set(owner)).index(one) for one in owner] if by_people else None
-    out = counted(columns, people)
-    shares, order = out.shares(), out.order()
+    risk, order = counted(columns, people)
     every = naive_share(columns, people)
-    assert shares.together == pytest.approx(every)
+    assert risk.share(risk.lone) == pytest.approx(every)
     for i, column in enumerate(columns):
-        assert shares.alone[f"c{i}"] == pytest.approx(naive_share([column], people))
+        assert risk.share_alone(f"c{i}") == pytest.approx(naive_share([column], people))
         rest = columns[:i] + columns[i + 1 :]
         others = naive_share(rest or [[0] * len(rows)], people)
-        assert shares.adds[f"c{i}"] == pytest.approx(every - others)
+        assert risk.share_added(f"c{i}") == pytest.approx(every - others)
     worst = sorted((naive_share([a, b], people) for a, b in combinations(columns, 2)), reverse=True)
     assert [share for *_, share in order.pairs] == pytest.approx([s for s in worst[:3] if s])
     taken: list[list[int]] = []
@@ -82,7 +83,7 @@ def test_as_the_plain_twin_counts(rows, by_people):
 def test_every_step_takes_a_column_that_adds_most(rows):
     _, *columns = map(list, zip(*rows, strict=True))
     taken: list[int] = []
-    for name, share in counted(columns).order().steps:
+    for name, share in counted(columns)[1].steps:
         left = [i for i in range(len(columns)) if i not in taken]
         best = max(naive_share([columns[j] for j in [*taken, i]], None) for i in left)
         assert share == pytest.approx(best)

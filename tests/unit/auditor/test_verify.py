@@ -14,6 +14,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from test_forged_certificates import setting
 
 import shoal
 from shoal.auditor.description import policy_identity, policy_sha256
@@ -267,40 +268,28 @@ def test_columns_and_policy_are_checked(folder):
     assert by_name(everything(folder))["columns"] is False
 
 
-def _set(*path_and_value):
-    """A change of one figure: keys down to it, then the forged value."""
-    *path, last, value = path_and_value
-
-    def change(content):
-        for key in path:
-            content = content[key]
-        content[last] = value
-
-    return change
-
-
 FORGED_FIGURES = [
-    _set("classes", "min", 60),
-    _set("classes", "mean", 80.5),
-    _set("classes", "count", 1),
-    _set("risk", "prosecutor_max", 0.001),
-    _set("risk", "marketer", None),
-    _set("utility", "gcp", 0.01),
-    _set("utility", "discernibility", 1),
-    _set("utility", "gcp", None),
-    _set("subjects", 299),
-    _set("people", "assumed"),
-    _set("together", "min", 50),
-    _set("promises", 0, "classes", "min", 50),
-    _set("promises", 0, "risk", "max", 0.01),
-    _set("records", "withheld", 3),
-    _set("records", "suppressed", 1),
-    _set("columns", 0, "loss", 0.0),
-    _set("columns", 0, "role", "plain"),
-    _set("columns", 0, "technique", "as-is"),
-    _set("columns", 0, "distinct_out", 72),
-    _set("columns", 0, "distinct_in", 2),
-    _set("columns", 0, "alone_in", 0.0),
+    setting("classes", "min", 60),
+    setting("classes", "mean", 80.5),
+    setting("classes", "count", 1),
+    setting("risk", "prosecutor_max", 0.001),
+    setting("risk", "marketer", None),
+    setting("utility", "gcp", 0.01),
+    setting("utility", "discernibility", 1),
+    setting("utility", "gcp", None),
+    setting("subjects", 299),
+    setting("people", "assumed"),
+    setting("together", "min", 50),
+    setting("promises", 0, "classes", "min", 50),
+    setting("promises", 0, "risk", "max", 0.01),
+    setting("records", "withheld", 3),
+    setting("records", "suppressed", 1),
+    setting("columns", 0, "loss", 0.0),
+    setting("columns", 0, "role", "plain"),
+    setting("columns", 0, "technique", "as-is"),
+    setting("columns", 0, "distinct_out", 72),
+    setting("columns", 0, "distinct_in", 2),
+    setting("columns", 0, "alone_in", 0.0),
 ]
 
 

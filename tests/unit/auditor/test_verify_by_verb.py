@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from test_forged_certificates import failed
 
 import shoal
 from shoal.auditor.description import policy_identity
@@ -74,10 +75,6 @@ class Released:
         given = {"original": self.source, "trace": self.trace} | more
         found = shoal.verify(self.out, self.proof, asked, **given)
         return {check.name: check for check in found}
-
-
-def failed(checks: dict[str, shoal.Check]) -> list[str]:
-    return [name for name, check in checks.items() if check.ok is False]
 
 
 @pytest.fixture(scope="module", params=METHODS)

@@ -15,7 +15,9 @@ import shoal
 from sample_policies import PURCHASES
 from shoal.samples import purchases
 
-STREAM = ("stream", "p.csv", "-p", "policy.yaml", "-q")
+STREAM = "stream p.csv -p policy.yaml -q".split()
+AUDIT = "audit out.csv -p policy.yaml --original p.csv --trace t.jsonl --json -q".split()
+LYING = [word.replace("t.jsonl", "lie.jsonl") for word in AUDIT]
 
 
 @pytest.fixture
@@ -47,18 +49,7 @@ def test_a_stream_writes_rows_certificate_and_trace(shop, shoal):
 
 def test_the_audit_of_a_stream_with_its_trace_finds_no_fault(shop, shoal):
     shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl")
-    found = shoal(
-        "audit",
-        "out.csv",
-        "-p",
-        "policy.yaml",
-        "--original",
-        "p.csv",
-        "--trace",
-        "t.jsonl",
-        "--json",
-        "-q",
-    )
+    found = shoal(*AUDIT)
     assert found.status == 0
     faults = json.loads(found.out)["faults"]
     assert len(faults) == 17
@@ -76,18 +67,7 @@ def test_suppressed_records_are_no_class_to_the_audit(shop, shoal):
     told = ("--set", "delta=500", "--set", "strict_release=true")
     assert shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl", *told).status == 0
     kinds = pl.read_ndjson("t.jsonl")["kind"]
-    found = shoal(
-        "audit",
-        "out.csv",
-        "-p",
-        "policy.yaml",
-        "--original",
-        "p.csv",
-        "--trace",
-        "t.jsonl",
-        "--json",
-        "-q",
-    )
+    found = shoal(*AUDIT)
     certificate = json.loads(found.out)
     assert certificate["records"]["suppressed"] == (kinds == "suppress").sum() > 0
     assert not any(certificate["faults"].values())
@@ -111,18 +91,7 @@ def test_suppressed_records_are_no_class_to_the_audit(shop, shoal):
 def test_the_audit_notices_a_trace_that_is_not_honest(shop, shoal, change, fault):
     shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl")
     change(pl.read_ndjson("t.jsonl")).write_ndjson("lie.jsonl")
-    found = shoal(
-        "audit",
-        "out.csv",
-        "-p",
-        "policy.yaml",
-        "--original",
-        "p.csv",
-        "--trace",
-        "lie.jsonl",
-        "--json",
-        "-q",
-    )
+    found = shoal(*LYING)
     assert found.status == 1
     assert json.loads(found.out)["faults"][fault] > 0
 
@@ -131,8 +100,7 @@ def test_the_audit_notices_a_trace_that_is_not_honest(shop, shoal, change, fault
 def test_a_trace_that_names_other_people_than_the_source_is_refused(shop, shoal, people):
     shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl")
     pl.read_ndjson("t.jsonl").with_columns(subject=people).write_ndjson("lie.jsonl")
-    words = ("-p", "policy.yaml", "--original", "p.csv", "--trace", "lie.jsonl", "-q")
-    found = shoal("audit", "out.csv", *words)
+    found = shoal(*LYING)
     assert found.status == 2
     assert found.err.startswith("shoal: trace: its people are not those of the source;")
 
@@ -153,9 +121,7 @@ def test_a_trace_of_other_kinds_of_values_is_reported_in_a_line(shop, shoal, nam
     first, *rest = (shop / "t.jsonl").read_text().splitlines()
     changed = json.dumps(json.loads(first) | {name: value})
     (shop / "t.jsonl").write_text("\n".join([changed, *rest]))
-    found = shoal(
-        "audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl", "-q"
-    )
+    found = shoal(*AUDIT)
     assert found.status == 2
     assert found.err.startswith("shoal: trace 't.jsonl': ")
 
@@ -163,20 +129,7 @@ def test_a_trace_of_other_kinds_of_values_is_reported_in_a_line(shop, shoal, nam
 def test_huge_numbers_of_classes_need_no_room(shop, shoal):
     shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl")
     pl.read_ndjson("t.jsonl").with_columns(pl.col("class") + 10**15).write_ndjson("t.jsonl")
-    assert (
-        shoal(
-            "audit",
-            "out.csv",
-            "-p",
-            "policy.yaml",
-            "--original",
-            "p.csv",
-            "--trace",
-            "t.jsonl",
-            "-q",
-        ).status
-        == 0
-    )
+    assert shoal(*AUDIT).status == 0
 
 
 @pytest.mark.parametrize(
@@ -332,9 +285,7 @@ def test_a_quote_that_was_left_open_costs_one_record(shop, shoal, monkeypatch, p
         i for i in range(3000) if i not in (10, 2900)
     ]
     assert "two\nlines" in set(pl.read_csv("out.csv", infer_schema=False)["amount"])
-    found = shoal(
-        "audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl", "-q"
-    )
+    found = shoal(*AUDIT)
     assert found.status == 0
 
 
@@ -470,17 +421,7 @@ def test_the_report_shows_the_stream_over_time_and_needs_nothing_else(shop, shoa
 
 def test_the_report_of_nothing_published_says_so(shop, shoal):
     shoal(
-        *STREAM,
-        "-o",
-        "out.csv",
-        "--set",
-        "leftovers=drop",
-        "--k",
-        "400",
-        "--set",
-        "delta=400",
-        "--report",
-        "r.html",
+        *STREAM, *"-o out.csv --set leftovers=drop --k 400 --set delta=400 --report r.html".split()
     )
     assert "A stream of 3,000 records" in (shop / "r.html").read_text()
 
@@ -508,18 +449,8 @@ def test_t_closeness_is_kept_to_a_declared_reference(shop, shoal, method):
     from it.
     """
     close_to(shop, "category", 0.2)
-    run = (
-        *STREAM,
-        "-o",
-        "out.csv",
-        "--method",
-        method,
-        "--set",
-        "delta=500",
-        "--trace",
-        "t.jsonl",
-        "--json",
-    )
+    more = f"-o out.csv --method {method} --set delta=500 --trace t.jsonl --json"
+    run = (*STREAM, *more.split())
     assert "a stream has none; name a table to compare with" in shoal(*run).err
     purchases.generate(2000, 9).write_csv("reference.csv")
     found = shoal(*run, "--reference", "reference.csv")
@@ -557,19 +488,7 @@ def test_joint_closeness_is_kept_to_the_reference_that_the_policy_names(shop, sh
     assert closeness["joint"]
     assert closeness["to"] == "reference"
     assert 0 < closeness["measured"] <= 0.4
-    audit = (
-        "audit",
-        "out.csv",
-        "-p",
-        "policy.yaml",
-        "--original",
-        "p.csv",
-        "--trace",
-        "t.jsonl",
-        "--json",
-        "-q",
-    )
-    assert closeness in json.loads(shoal(*audit).out)["promises"]
+    assert closeness in json.loads(shoal(*AUDIT).out)["promises"]
     if subject == "drop":  # without people to count, the published file tells all
         assert (
             closeness
@@ -675,19 +594,7 @@ def test_python_refuses_a_snapshot_of_another_policy(shop):
 
 def test_a_cluster_that_the_end_forgets_may_still_be_used_before_it(shop, shoal):
     purchases.generate(600, 7).head(299).write_csv("short.csv")
-    asked = (
-        "stream",
-        "short.csv",
-        "-p",
-        "policy.yaml",
-        "-q",
-        "--k",
-        "3",
-        "--set",
-        "delta=60",
-        "-o",
-        "out.csv",
-    )
+    asked = "stream short.csv -p policy.yaml -q --k 3 --set delta=60 -o out.csv".split()
     assert shoal(*asked).status == 0
 
 

@@ -4,6 +4,7 @@ bounds.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -188,14 +189,7 @@ def test_records_left_over_join_the_class_that_they_cost_least():
 @given(matrix=matrices(people=False, least=4), k=st.integers(2, 4), seed=st.integers(0, 99))
 def test_the_order_of_the_records_changes_nothing(matrix, k, seed):
     order = np.random.default_rng(seed).permutation(matrix.records)
-    shuffled = Matrix(
-        np.ascontiguousarray(matrix.codes[order]),
-        matrix.scale,
-        matrix.base,
-        matrix.parent,
-        matrix.last,
-        matrix.width,
-    )
+    shuffled = replace(matrix, codes=np.ascontiguousarray(matrix.codes[order]))
     for refine in ("none", "full"):
         one, other = partition(matrix, k, refine=refine), partition(shuffled, k, refine=refine)
         assert contents(matrix, one.labels) == contents(shuffled, other.labels)

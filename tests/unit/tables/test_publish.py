@@ -210,21 +210,8 @@ def test_no_cell_value_in_certificate_or_messages(workplace, shoal):
 
 def test_k_method_settings_and_seed_of_the_command_line_win(workplace, shoal):
     result = shoal(
-        "publish",
-        "patients.csv",
-        "-p",
-        "policy.yaml",
-        "-o",
-        "out.csv",
-        "--k",
-        "25",
-        "--method",
-        "mondrian",
-        "--set",
-        "cut=nearest",
-        "--seed",
-        "11",
-        "--json",
+        *"publish patients.csv -p policy.yaml -o out.csv --k 25 --seed 11 --json".split(),
+        *"--method mondrian --set cut=nearest".split(),
     )
     certificate = json.loads(result.out)
     assert certificate["promises"][0]["asked"] == 25
