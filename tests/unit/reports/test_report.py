@@ -691,6 +691,7 @@ def test_raw_names_of_measures_stand_in_the_appendix_alone(reported):
     assert not re.search(r"<code>\w+</code>|\bgcp\b|discernibility|squared_error", front)
     assert "<code>gcp</code>" in appendix
     assert "<strong>much:</strong>" in front
+    assert '<div class="verdict amber">' in front
 
 
 def test_a_k_over_some_columns_stands_below_what_is_left_by_all(tmp_path, shoal, monkeypatch):
