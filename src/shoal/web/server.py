@@ -184,6 +184,7 @@ class Server:
             "at": datetime.now().astimezone().isoformat(timespec="seconds"),
             "why": why,
             "tried": tried,
+            "carried_over": sign_off.carried_over(self.project),
         }
         policy_text.write(run.folder / "run.json", json.dumps(about))
         return self.start(
