@@ -130,7 +130,6 @@ class Server:
             proposed = await self.desk.look("propose", **key)
             policy = proposed["content"]
             about["reasons"], about["person"] = proposed["reasons"], None
-            about["asked"] = [n for n, own in policy["attributes"].items() if "ask" in own]
             sentence = gettext(
                 "Proposed by Shoal, {attributes} roles", attributes=len(policy["attributes"])
             )
