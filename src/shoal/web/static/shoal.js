@@ -4,7 +4,7 @@ document.documentElement.classList.add("script");
 const keysOff = "shoal-keys-off"; // only this setting is stored, never a value
 const waiting = []; // forms that are sent, one after another
 const words = document.body.dataset; // what the script says, in the page's language
-let sends = 0, leaving = null, lastTold = 0;
+let sends = 0, leaving = null, at = "", lastTold = 0;
 
 // What may have the focus, in order; and what somebody has unfolded.
 const controls = () => [...document.querySelectorAll("a, button, input, select, textarea, summary, [data-tree] tbody tr, pre[tabindex]")];
@@ -345,6 +345,7 @@ function shutUnmarked() {
 }
 
 function begin() {
+  at = location.pathname + location.search;
   shutUnmarked();
   const here = document.querySelector(".steps ol [aria-current]"), list = here?.closest("ol");
   if (list?.scrollWidth > list?.clientWidth) list.scrollLeft = here.offsetLeft - 40;
@@ -361,5 +362,5 @@ function begin() {
   const keys = document.getElementById("keys");
   if (keys) { keys.checked = !localStorage.getItem(keysOff); keys.onchange = () => keys.checked ? localStorage.removeItem(keysOff) : localStorage.setItem(keysOff, "1"); }
 }
-addEventListener("popstate", () => location.reload());
+addEventListener("popstate", () => { if (location.pathname + location.search !== at) location.reload(); }); // not for a link within
 begin();
