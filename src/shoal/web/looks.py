@@ -390,11 +390,12 @@ def _starred(frame: pl.DataFrame, policy: Answer) -> list[int]:
 
 
 def _below_title(lines: list[list[str]], is_workbook: bool) -> int | None:
-    """Which line, from 1, seems to name the columns where the first has one cell, as a title has."""
-    text = "".join(line for (line,) in lines) if not is_workbook else ""
-    between = max(";,|\t", key=text.count)
-    cells = lines if is_workbook else [line.split(between) for (line,) in lines]
-    filled = [sum(map(bool, line)) for line in cells]
+    """Which line, from 1, seems to name the columns where the first is a title: has one cell."""
+    if not is_workbook:  # lines of text
+        whole = "".join(text for (text,) in lines)
+        between = max(";,|\t", key=whole.count)
+        lines = [text.split(between) for (text,) in lines]
+    filled = [sum(map(bool, line)) for line in lines]
     return filled.index(max(filled)) + 1 if filled and filled[0] == 1 and max(filled) > 2 else None
 
 
