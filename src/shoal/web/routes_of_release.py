@@ -431,6 +431,7 @@ async def release_screen(server: Server) -> Context:
         if field != "sign_off"  # the gate asks for it
     ]
     to_do = {c["href"] for c in conditions if not c["is_met"]} | {q["href"] for q in lacking}
+    attacks = attacks_of(run)  # before what they ask for: attacks may end meanwhile
     points = to_accept(server, run)
     signer = decisions(server.project, run)[-1]["name"] if is_accepted(server.project, run) else ""
     if not signer:
@@ -467,7 +468,7 @@ async def release_screen(server: Server) -> Context:
         "tried": release_tried(server),
         "for_recipient": [name for name in files if not name.startswith("dossier.")],
         "to_keep": [name for name in files if name.startswith("dossier.")],
-        "attacks": attacks_of(run),
+        "attacks": attacks,
         "to_accept": points,
         "carried_over": run.about.get("carried_over") or {},
         "goes_out": _goes_out(run, given.get("accepted") or {}, points),
