@@ -25,6 +25,7 @@ from shoal.web.edits import said_of, subject_of
 from shoal.web.pictures import rows_now
 from shoal.web.policy_text import Context
 from shoal.web.server import Server
+from shoal.web.sign_off import released_as
 from shoal.web.work import Job, Refused
 
 SHOWN_CHANGES = 12
@@ -239,7 +240,7 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
             bool(measured),
         ),
         ("result", gettext("Result"), *result_note(server)),
-        ("release", gettext("Release"), release_note(server), False),
+        ("release", gettext("Release"), *release_note(server)),
     ]
     looked = ["open", *project.looked_at]  # whoever has opened a table has looked there
     return [
@@ -266,9 +267,13 @@ def release_tried(server: Server) -> Job | None:
     return job if job is not None and is_own and job.state != "done" else None
 
 
-def release_note(server: Server) -> str:
-    tried = release_tried(server)
-    return gettext("nothing was released") if tried is not None and tried.is_over else ""
+def release_note(server: Server) -> tuple[str, bool]:
+    tried, run = release_tried(server), server.last_draft()
+    if tried is not None and tried.is_over:
+        return gettext("nothing was released"), False
+    if run is None or not released_as(server.project, run):
+        return "", False
+    return gettext("draft {number} released", number=run.number), True
 
 
 # Templates to pages: everything escaped, cells isolated, nothing fetched from elsewhere.

@@ -200,42 +200,54 @@ def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
     """Puts what the quick attacks find, also beside earlier releases, into the certificate and the
     report of a draft.
     """
-    from dataclasses import replace
-
     from shoal.advise.comparison import TRIED
-    from shoal.attacks.beside.others import OtherRelease
     from shoal.attacks.run.request import AttackRequest
     from shoal.connectors.files import atomic_write
-    from shoal.data.certificate import Certificate
-    from shoal.policy.policy import Policy
-    from shoal.reports.release import write_report
     from shoal.tables.attack import attack_file
     from shoal.web.others import PEOPLE, judged_together
 
-    policy = Policy.from_dict(asked["policy"], asked["base"])
     folder = Path(asked["folder"])
-    place = folder / "certificate.json"
-    stated = Certificate(json.loads(place.read_text("utf-8")))
-    by = policy.with_method(stated["method"]["name"], stated["method"]["parameters"])
-    own = OtherRelease(
-        release=folder / "data.csv", policy=by, original=asked["table"], trace=trace_of(folder)
-    )
+    stated, own = _measured(asked, folder)
     found = attack_file(own, AttackRequest(TRIED), tell)
     certificate = stated.extended(attacks=found.certificate["attacks"])
     beside = judged_together(folder / PEOPLE, asked["others"])
     if beside is not None:
         certificate = certificate.extended(beside=beside)
-    found = replace(found, certificate=certificate)
-    write_report(found, policy, folder / "report.html", _heading(folder))
-    with atomic_write(str(place), is_private=True) as unfinished:
+    _draw(found, certificate, own, folder / "report.html", _heading(folder))
+    with atomic_write(str(folder / "certificate.json"), is_private=True) as unfinished:
         unfinished.write_text(certificate.to_json(), "utf-8")
     return {}
+
+
+def _measured(asked: Asked, folder: Path) -> tuple[Any, Any]:
+    """A draft's certificate, and its file with the policy and method that made it."""
+    from shoal.attacks.beside.others import OtherRelease
+    from shoal.data.certificate import Certificate
+    from shoal.policy.policy import Policy
+
+    stated = Certificate(json.loads((folder / "certificate.json").read_text("utf-8")))
+    policy = Policy.from_dict(asked["policy"], asked["base"])
+    by = policy.with_method(stated["method"]["name"], stated["method"]["parameters"])
+    return stated, OtherRelease(
+        release=folder / "data.csv", policy=by, original=asked["table"], trace=trace_of(folder)
+    )
+
+
+def _draw(found: Any, certificate: Any, own: Any, path: Path, heading: Any) -> None:
+    """The report of a draft that was measured again, with all that its certificate states."""
+    from dataclasses import replace
+
+    from shoal.reports.release import write_report
+
+    write_report(replace(found, certificate=certificate), own.policy, path, heading)
 
 
 def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     """Everything that is released in one folder, verified; the server gives it its name."""
     import shutil
 
+    from shoal.attacks.beside.others import audited
+    from shoal.auditor.dossier.context import Heading
     from shoal.auditor.signatures import open_key
     from shoal.policy.policy import Policy
     from shoal.reports.dossier import dossier
@@ -245,8 +257,11 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     run, draft = Path(asked["folder"]), Path(asked["draft"])
     draft.mkdir(mode=0o700, parents=True)
     names = {"certificate.json": "data.csv.certificate.json"}
-    for name in ("data.csv", "certificate.json", "report.html", "policy.yaml"):
+    for name in ("data.csv", "certificate.json", "policy.yaml"):
         shutil.copyfile(run / name, draft / names.get(name, name))
+    stated, own = _measured(asked, run)
+    heading = Heading.of("data.csv", asked["context"])  # answers may be later than the draft
+    _draw(audited(own, own.policy, tell).result, stated, own, draft / "report.html", heading)
     if (run / "hierarchies").is_dir():
         shutil.copytree(run / "hierarchies", draft / "hierarchies")
     _copy_for_readers(draft, asked["copies"])

@@ -114,6 +114,8 @@ class Looks:
                     read = answer["read"] = {**read, "sheet": answer["sheets"][0]}
             elif kind.is_delimited and not is_packed(table):
                 answer["lines"] = [[line] for line in delimited.first_lines(table, reading, LINES)]
+            if "header" not in read and (names := _below_title(answer["lines"], kind.is_workbook)):
+                read = answer["read"] = {**read, "header": names}
             if memory_of(table) > (free_memory() or 0) / 2:
                 return answer  # opening it says so
             frame = self._source(table, read).frame
@@ -385,6 +387,16 @@ def _starred(frame: pl.DataFrame, policy: Answer) -> list[int]:
         return []
     is_marked = pl.all_horizontal(as_text(frame[name]) == mark for name in quasi)
     return frame.select(is_marked).to_series().arg_true().to_list()
+
+
+def _below_title(lines: list[list[str]], is_workbook: bool) -> int | None:
+    """Which line, from 1, seems to name the columns where the first is a title: has one cell."""
+    if not is_workbook:  # lines of text
+        whole = "".join(text for (text,) in lines)
+        between = max(";,|\t", key=whole.count)
+        lines = [text.split(between) for (text,) in lines]
+    filled = [sum(map(bool, line)) for line in lines]
+    return filled.index(max(filled)) + 1 if filled and filled[0] == 1 and max(filled) > 2 else None
 
 
 def _cells(frame: pl.DataFrame) -> list[list[str]]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date, datetime
 from typing import Any
 
-import yaml
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -47,7 +47,8 @@ from shoal.web.sign_off import (
     digest,
     hashes,
     is_accepted,
-    is_copy,
+    released_as,
+    releases,
     signed,
     with_sign_offs,
 )
@@ -59,7 +60,7 @@ async def release(request: Request) -> Response:
     run = _draft(server, form)
     do = one(form, "do")
     if do == "answers":
-        content, sentence = with_answers(
+        content, sentence, refused = with_answers(
             form, context_of(server.project), published(run), to_accept(server, run)
         )
         if sha256(written(content)) != release_sha(server):
@@ -70,6 +71,8 @@ async def release(request: Request) -> Response:
             (profile,) = read_profiles([asking])
             said = gettext("the dossier asks by: {title}", title=profile.title)
             server.remember(said, profile=asking)
+        if refused:
+            raise InputError("answers: all others are saved; these are not", refused)
     elif do == "ask":
         asker = " ".join(one(form, "asker").split())
         said = (
@@ -320,7 +323,7 @@ def gate(server: Server, run: Run) -> list[Context]:
             gettext("Grave findings accepted in words"),
             tried is not None and not not_accepted,
             gettext("{not_accepted} open", not_accepted=len(not_accepted)) if not_accepted else "",
-            "#accept",
+            "#accept" if not_accepted else "#attacks",
         ),
         (
             gettext("Recipient, purpose, controls, review"),
@@ -393,7 +396,7 @@ async def release_screen(server: Server) -> Context:
         "run": run,
         "command": shell([word for word in words if word]),
         "once": server.new_once(),
-        "releases": sorted((p.name for p in folder.glob("2*") if p.is_dir()), reverse=True),
+        "releases": releases(server.project),
         "released": None,
         "folder": folder,
         "copies": COPIES,
@@ -405,8 +408,8 @@ async def release_screen(server: Server) -> Context:
     given, conditions = context_of(server.project), gate(server, run)
     own = hashes(server.project, run)
     columns = {c["name"]: c for c in run.certificate.get("columns") or ()}
-    copies = (name for name in context["releases"] if is_copy(run, folder / name / "data.csv"))
-    released = next(copies, None)
+    released = released_as(server.project, run)
+    files = sorted(p.name for p in (folder / (released or "")).glob("*.*") if p.is_file())
     answered = read_context(_decided(server, run)).context
     lacking = [
         {"text": gettext(words_of(field)), "href": PLACES.get(field, "#asked")}
@@ -414,6 +417,11 @@ async def release_screen(server: Server) -> Context:
         if field != "sign_off"  # the gate asks for it
     ]
     to_do = {c["href"] for c in conditions if not c["is_met"]} | {q["href"] for q in lacking}
+    attacks = attacks_of(run)  # before what they ask for: attacks may end meanwhile
+    points = to_accept(server, run)
+    signer = decisions(server.project, run)[-1]["name"] if is_accepted(server.project, run) else ""
+    if not signer:
+        to_do.add("#attacks")  # whoever signs has seen what they found
     return {
         **context,
         "given": given,
@@ -444,9 +452,13 @@ async def release_screen(server: Server) -> Context:
         "to_do": to_do | {BESIDE[part] for part in to_do if part in BESIDE},
         "released": released,
         "tried": release_tried(server),
-        "files": sorted(p.name for p in (folder / (released or "")).glob("*.*") if p.is_file()),
-        "attacks": attacks_of(run),
-        "to_accept": to_accept(server, run),
+        "for_recipient": [name for name in files if not name.startswith("dossier.")],
+        "to_keep": [name for name in files if name.startswith("dossier.")],
+        "attacks": attacks,
+        "to_accept": points,
+        "carried_over": run.about.get("carried_over") or {},
+        "goes_out": _goes_out(run, given.get("accepted") or {}, points),
+        "signer": signer,
         "fewest": FEWEST_SIGNS,
         "others": others_of(server, run),
         "decisions": signed(run),
@@ -455,6 +467,28 @@ async def release_screen(server: Server) -> Context:
         "shown": digest(own),
         "today": date.today().isoformat(),
     }
+
+
+def _goes_out(run: Run, accepted: dict[str, str], points: list[str]) -> dict[str, str]:
+    """What leaves although it was found grave, a column once, and the words that accept it."""
+    certificate = Certificate(run.certificate)
+    columns = {column["name"]: column for column in certificate.get("columns") or ()}
+    about = {finding.text: finding.column for finding in certificate.grave}
+    people = certificate.get("subjects") or certificate["records"]["out"]
+    found: dict[str, str] = {}
+    for point in points:
+        column = columns.get(about.get(point), {})
+        if (alone := column.get("alone_if_known")) is None:
+            text = point
+        else:
+            text = gettext(
+                "{name} goes out as it is: {alone:,} of {people:,} people are alone by it",
+                name=column["name"],
+                alone=alone,
+                people=people,
+            )
+        found.setdefault(text, accepted.get(point, ""))
+    return found
 
 
 def profile_of(server: Server) -> str:
@@ -498,7 +532,14 @@ def _first_rating(column: Context, risk: Context) -> Context:
 def further_fields(given: Context) -> list[Context]:
     """The other answers of a context, with what each is called."""
     return [
-        {"name": field, "text": gettext(words_of(field)), "value": _answer(given, field)}
+        {
+            "name": field,
+            "text": gettext(words_of(field)),
+            "value": _answer(given, field),
+            "is_date": field in DATES,
+            "pattern": SHARE if field in SHARES else None,
+            "title": SHARE_WAYS,
+        }
         for field in text_fields()
         if field not in OWN_NAMES
     ]
@@ -513,17 +554,22 @@ def _answer(given: Context, field: str) -> Any:
 
 def with_answers(
     form: Form, given: Context, names: list[str], points: list[str]
-) -> tuple[Context, str]:
-    """release.yaml with what a form says; only what it has fields for. Raises InputError.
+) -> tuple[Context, str, list[str]]:
+    """release.yaml with what a form says, what was said, and each answer that can't be read.
 
+    Only what release.yaml has fields for; what can't be read stays as it was. Raises InputError.
     points: what has to be accepted in words.
     """
-    content, said = dict(given), []
+    content, said, refused = dict(given), [], []
     for field in text_fields():
         name = OWN_NAMES.get(field, field)
         if name in form and one(form, name) != str(_answer(given, field) or ""):
             first, _, part = field.partition(".")
-            value = _typed(field, one(form, name))
+            try:
+                value = _typed(field, one(form, name))
+            except InputError as unread:
+                refused.append(str(unread))
+                continue
             content[first] = {**(content.get(first) or {}), part: value} if part else value
             said.append(gettext(words_of(field)))
     other = one(form, "other")
@@ -553,17 +599,37 @@ def with_answers(
     if reasons:
         content["attributes"] = reasons
     read_context(content)
-    return content, gettext("release: ") + (some_named(said) or gettext("nothing new"))
+    return content, gettext("release: ") + (some_named(said) or gettext("nothing new")), refused
 
 
 def _typed(field: str, text: str) -> Any:
-    """An answer as release.yaml has it: a date, a number or a list where the key takes one."""
+    """An answer as release.yaml has it: a date, a number or a list where the key takes one. Raises
+    InputError.
+    """
     if not text:
         return None
     if field == "review_triggers":
         return [part.strip() for part in text.split(";") if part.strip()]
-    is_typed = field in ("review_by", "expert.valid_until", "threshold.max", "threshold.mean")
-    return yaml.safe_load(text) if is_typed else text
+    if field in DATES:
+        with suppress(ValueError):
+            return date.fromisoformat(text)
+        raise InputError(f"{words_of(field)}: write a date such as 2031-12-24")
+    return _share(field, text) if field in SHARES else text
+
+
+def _share(field: str, text: str) -> float:
+    """A share however people write one. Raises InputError."""
+    if not re.fullmatch(SHARE, text):
+        raise InputError(f"{words_of(field)}: {gettext(SHARE_WAYS)}")
+    first, *second = (float(part.replace(",", ".")) for part in re.findall(r"[\d.,]+", text))
+    return first / second[0] if second else first / 100 if "%" in text else first
+
+
+DATES = ("review_by", "expert.valid_until")
+SHARES = ("threshold.max", "threshold.mean")
+SHARE = r"\s*(0?[.,]\d+|0|1|(\d{1,2}([.,]\d+)?|100)\s*%|1\s*(in|/|:)\s*[1-9]\d*)\s*"
+"""What a field for a share takes, in a browser and here."""
+SHARE_WAYS = gettext("write a share such as 0.1, 10 % or 1 in 10")
 
 
 ROUTES = [

@@ -127,8 +127,7 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
         for number, name in enumerate(project.columns, 1)
         if search.lower() in name.lower()
     ]
-    # what was asked when the table was opened comes first, answered or not: no row moves
-    found.sort(key=lambda column: column["name"] not in project.about.get("asked", ()))
+    alone = sorted((c for c in found if c["alone"]), key=lambda column: -column["alone"])
     pages = max(1, -(-len(found) // PER_PAGE))
     page = min(max(page, 1), pages)
     return {
@@ -139,6 +138,7 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
             for at, column in enumerate(found)
             if column["ask"] or column["remarks"]
         ],
+        "most_alone": [column["name"] for column in alone[:2]],
         "found": len(found),
         "page": page,
         "pages": pages,

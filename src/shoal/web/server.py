@@ -138,7 +138,6 @@ class Server:
             proposed = await self.desk.look("propose", **key)
             policy = proposed["content"]
             about["reasons"], about["person"] = proposed["reasons"], None
-            about["asked"] = [n for n, own in policy["attributes"].items() if "ask" in own]
             sentence = gettext(
                 "Proposed by Shoal, {attributes} roles", attributes=len(policy["attributes"])
             )
@@ -190,6 +189,7 @@ class Server:
             "at": datetime.now().astimezone().isoformat(timespec="seconds"),
             "why": why,
             "tried": tried,
+            "carried_over": sign_off.carried_over(self.project),
         }
         policy_text.write(run.folder / "run.json", json.dumps(about))
         return self.start(

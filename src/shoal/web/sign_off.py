@@ -29,6 +29,22 @@ def context_of(project: Project) -> Context:
     return {"version": 1} if not text else read(text, RELEASE)
 
 
+def carried_over(project: Project) -> Context:
+    """The words that accept findings as a new draft finds them: by finding, the words and the draft
+    that they were written for.
+    """
+    last = next((run for run in project.runs if run.state == "done"), None)
+    if last is None:
+        return {}
+    earlier = last.about.get("carried_over") or {}
+    return {
+        finding: earlier[finding]
+        if earlier.get(finding, {}).get("words") == words
+        else {"words": words, "draft": last.number}
+        for finding, words in (context_of(project).get("accepted") or {}).items()
+    }
+
+
 def signed(run: Run) -> list[Context]:
     """Every decision about a draft, over which hashes."""
     return policy_text.json_of(run.folder / SIGNED, [])
@@ -83,6 +99,19 @@ def with_sign_offs(project: Project, run: Run) -> Context:
 def is_copy(run: Run, released: Path) -> bool:
     """Whether two files of data are the same."""
     return _file_sha(run.folder / MEASURED["data"]) == _file_sha(released)
+
+
+def releases(project: Project) -> list[str]:
+    """The project's releases, the last first."""
+    folder = project.folder / "releases"
+    return sorted((path.name for path in folder.glob("2*") if path.is_dir()), reverse=True)
+
+
+def released_as(project: Project, run: Run) -> str | None:
+    """The last release that is of a draft's data; None where there is none."""
+    folder = project.folder / "releases"
+    own = (name for name in releases(project) if is_copy(run, folder / name / "data.csv"))
+    return next(own, None)
 
 
 def _file_sha(path: Path) -> str | None:

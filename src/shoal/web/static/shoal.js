@@ -4,7 +4,7 @@ document.documentElement.classList.add("script");
 const keysOff = "shoal-keys-off"; // only this setting is stored, never a value
 const waiting = []; // forms that are sent, one after another
 const words = document.body.dataset; // what the script says, in the page's language
-let sends = 0, leaving = null, lastTold = 0;
+let sends = 0, leaving = null, at = "", lastTold = 0;
 
 // What may have the focus, in order; and what somebody has unfolded.
 const controls = () => [...document.querySelectorAll("a, button, input, select, textarea, summary, [data-tree] tbody tr, pre[tabindex]")];
@@ -18,6 +18,9 @@ const folds = () => [...document.querySelectorAll("details > summary")];
 const isChanged = field => field.options ? field.selectedIndex !== Math.max([...field.options].findIndex(option => option.defaultSelected), 0)
   : isChoice(field) ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
 const changed = place => [...place.querySelectorAll(":is(input:not([type=hidden]), textarea, select)[name]")].filter(isChanged);
+let saved = []; // what the answer that leads elsewhere has saved
+const unsaved = () => changed(document.querySelector("main")).filter(field => field.form?.method === "post" && !field.form.matches("[data-auto], [data-look]") && !saved.some(one => isSent(field, one)));
+addEventListener("beforeunload", event => { if (unsaved().length) event.preventDefault(); });
 const isSent = (field, sent) => field.form?.id === sent.id && sent.data.getAll(field.name).includes(field.value) === (!isChoice(field) || field.checked);
 
 function keep(typed) {
@@ -42,7 +45,7 @@ async function show(response, next, sent = []) {
   if (!next) return;
   const hadArrived = document.querySelector("[data-arrival]"), hadShut = document.querySelector("[data-opens]:disabled") !== null, inTree = document.activeElement?.closest("[data-tree]") && (document.querySelector("tr.chosen[id]")?.id || "node-0");
   const was = document.activeElement, focused = was?.id, form = was?.closest("form")?.id, wasInside = was?.closest("main"), place = controls().indexOf(was), open = folds().map(fold => fold.parentElement.open && fold.textContent), top = scrollY, isSame = next.body.dataset.screen === document.body.dataset.screen;
-  const typed = isSame ? changed(document.querySelector("main")).filter(field => !sent.some(one => isSent(field, one))) : [], isTyping = typed.includes(was), caret = isTyping && was.selectionStart !== null && [was.selectionStart, was.selectionEnd];
+  const typed = isSame ? changed(document.querySelector("main")).filter(field => !sent.some(one => isSent(field, one))) : [], isTyping = typed.includes(was), column = was?.closest("form")?.querySelector("[name=column]")?.value, caret = isTyping && was.selectionStart !== null && [was.selectionStart, was.selectionEnd];
   const name = was && nameOf(was), followers = controls().slice(place + 1).map(nameOf), told = document.getElementById("status");
   document.title = next.title;
   document.body.dataset.screen = next.body.dataset.screen;
@@ -64,7 +67,7 @@ async function show(response, next, sent = []) {
   const there = isSame && controls()[place], now = new Map(controls().map(one => [nameOf(one), one]).reverse());
   const same = there && nameOf(there) === name ? there : isTyping ? now.get(name) : null;
   const arrived = hadArrived ? null : document.querySelector("[data-arrival]"), opened = hadShut && document.querySelector("[data-opens]:enabled"), row = inTree && document.getElementById(inTree);
-  const targets = [error, isTyping && same, arrived, opened, focused && document.getElementById(focused), same, form && document.getElementById(form)?.querySelector("button"), row];
+  const targets = [error, isTyping && same, arrived, opened, focused && document.getElementById(focused), same, form && document.getElementById(form)?.querySelector("button"), column && document.getElementById(`role-${column}`), row];
   const target = isSame || error ? targets.find(isThere) : null, heir = isSame && wasInside && followers.map(name => now.get(name)).find(isThere);
   if (target) {
     target.focus({ preventScroll: target !== error && target !== arrived });
@@ -87,6 +90,8 @@ async function read(address, asked) {
 // answer is shown, or the first that refuses: what was to follow is not sent then.
 async function send(form, submitter) {
   const data = new URLSearchParams(new FormData(form));
+  // what can't be read is not sent, stays as it was typed, and is said at its field
+  if (form.noValidate) for (const field of form.querySelectorAll("input:invalid")) data.delete(field.name);
   if (submitter?.name) data.append(submitter.name, submitter.value);
   const sent = `${form.action} ${data}`;
   sends++;
@@ -105,8 +110,12 @@ async function send(form, submitter) {
       }
       if (following) { waiting.shift(); continue; }
       waiting.length = 0;
-      if (leaving && response.ok) location.href = leaving;
-      else await show(response, next, sending);
+      if (leaving && response.ok) { saved = sending; location.href = leaving; }
+      else {
+        await show(response, next, sending);
+        const field = form.noValidate && document.querySelector("form[novalidate] input:invalid");
+        if (field) { unfold(field); field.reportValidity(); }
+      }
     }
   } catch { say(words.unreachable); }
   waiting.length = 0;
@@ -114,6 +123,8 @@ async function send(form, submitter) {
   clearTimeout(slow);
   document.getElementById("main").classList.remove("stale");
 }
+
+const unfold = element => element?.closest("details")?.setAttribute("open", "");
 
 // Answers that are not saved yet are saved before anything else is done, or the page is left.
 function saveFirst(other) {
@@ -140,6 +151,10 @@ document.addEventListener("submit", event => {
 });
 document.addEventListener("change", event => {
   const form = event.target.matches("[data-log]") ? document.getElementById("k-form") : event.target.closest("form[data-auto], form[data-look]");
+  if (event.target.matches(".same input:checked")) {
+    const own = event.target.closest(".why"), above = own.previousElementSibling.querySelectorAll("[name^=why], select");
+    own.querySelectorAll("[name^=why], select").forEach((field, place) => { field.value = above[place].value; });
+  }
   if (form?.dataset.look && event.target.matches("[name=typed], textarea")) return;
   if (form?.reportValidity()) send(form, form.querySelector("[name=look]"));
 });
@@ -149,7 +164,8 @@ document.addEventListener("input", event => {
 });
 document.addEventListener("click", event => {
   const link = event.target.closest("a[href]");
-  if (link && link.getAttribute("href")[0] !== "#") saveFirst(null);
+  if (link?.hash && link.pathname === location.pathname) unfold(document.getElementById(link.hash.slice(1)));
+  else if (link && !document.getElementById("error")) saveFirst(null); // what was refused keeps nobody here
   if (link && !link.target && waiting.length && !event.ctrlKey && !event.metaKey && !event.shiftKey) { event.preventDefault(); leaving = link.href; }
   const copy = event.target.closest("[data-copy]");
   if (copy) {
@@ -329,6 +345,7 @@ function shutUnmarked() {
 }
 
 function begin() {
+  at = location.pathname + location.search;
   shutUnmarked();
   const here = document.querySelector(".steps ol [aria-current]"), list = here?.closest("ol");
   if (list?.scrollWidth > list?.clientWidth) list.scrollLeft = here.offsetLeft - 40;
@@ -345,5 +362,5 @@ function begin() {
   const keys = document.getElementById("keys");
   if (keys) { keys.checked = !localStorage.getItem(keysOff); keys.onchange = () => keys.checked ? localStorage.removeItem(keysOff) : localStorage.setItem(keysOff, "1"); }
 }
-addEventListener("popstate", () => location.reload());
+addEventListener("popstate", () => { if (location.pathname + location.search !== at) location.reload(); }); // not for a link within
 begin();

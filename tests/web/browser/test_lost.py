@@ -1,0 +1,63 @@
+"""What somebody has typed is neither lost nor refused for the sake of another answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from shoal.web.sign_off import context_of
+from web.browsing import come_in
+from web.test_page import draft
+
+
+@pytest.fixture
+def gate(context, opened):
+    """The gate of a draft, in a browser."""
+    draft(opened)
+    tab = come_in(context, opened.server)
+    tab.goto(f"{opened.server.door.origin}/release")
+    return tab
+
+
+def test_answers_are_asked_about_kept_and_refused_one_by_one(gate, opened):
+    asked = []
+    gate.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    # a link opens the fold that it leads to
+    gate.click("#lacking a[href='#asked'] >> nth=0")
+    assert gate.is_visible("[name=profile]")
+    # the row above, with its ratings, at once
+    gate.fill("[name=why-1]", "needed")
+    gate.select_option("[name=replicable-1]", "low")
+    gate.check("[name=same-2]")
+    assert gate.input_value("[name=why-2]") == "needed"
+    assert gate.input_value("[name=replicable-2]") == "low"
+    # a share that can't be read is said at its field, and all else is saved
+    gate.click("#further summary")
+    field = gate.locator("[name='threshold.max']")
+    field.fill("much")
+    gate.fill("[name=purpose]", "Planning")
+    gate.click("#answers button.main")
+    gate.wait_for_selector("#answers-saved")
+    assert field.input_value() == "much"
+    assert field.evaluate("field => field === document.activeElement")
+    kept = context_of(opened.server.project)
+    assert kept["purpose"] == "Planning"
+    assert "threshold" not in kept
+    assert not asked
+    # what is not saved is asked about before the page is left; what is saved is not
+    gate.click(".steps a[href='/columns']")
+    gate.wait_for_timeout(1500)
+    assert asked == ["beforeunload"]
+    field.fill("1 in 10")
+    gate.click(".steps a[href='/columns']")
+    gate.wait_for_url("**/columns")
+    assert asked == ["beforeunload"]
+    assert context_of(opened.server.project)["threshold"]["max"] == 0.1
+
+
+def test_the_focus_stays_with_a_column_that_is_left_out(context, opened):
+    number = opened.server.project.about["columns"].index("patient") + 1
+    opened.edit("role", column=str(number), role="plain")
+    tab = come_in(context, opened.server)
+    tab.goto(f"{opened.server.door.origin}/columns")
+    tab.click(f"[id^=leave-{number}-] button >> nth=0", timeout=15000)
+    tab.wait_for_selector(f"#role-{number}:focus", timeout=15000)

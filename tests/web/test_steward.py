@@ -1,0 +1,74 @@
+"""Where a fresh steward stumbled between the draft and the release."""
+
+from __future__ import annotations
+
+import re
+
+from shoal.web.sign_off import context_of
+from web.test_page import draft
+from web.test_release_screen import answered
+
+
+def of_role(visitor, name: str, role: str) -> None:
+    number = visitor.server.project.about["columns"].index(name) + 1
+    visitor.edit("role", column=str(number), role=role)
+
+
+def part_of(page, id_: str) -> str:
+    """The fold that holds an element, from its own tag to the end of the page."""
+    before, _, after = page.text.partition(f'id="{id_}"')
+    return "<details" + before.rpartition("<details")[2] + after
+
+
+def test_what_goes_out_as_it_is_stands_beside_the_button_and_answers_reach_the_report(opened):
+    of_role(opened, "charge", "plain")
+    opened.edit("k", k="4")
+    first = draft(opened)
+    answered(opened)
+    page = opened.get("/release")
+    assert part_of(page, "attacks").startswith('<details class="card" open>')  # to be seen first
+    opened.send("sign-form", name="Ada", decision="accept")
+    page = opened.get("/release")
+    at_button = page.text.partition('id="goes-out"')[2].partition("<button")[0]
+    said = re.sub("<[^>]+>|\\s+", " ", at_button)
+    assert re.search(r"charge goes out as it is: \d+ of \d+ people are alone by it", said)
+    assert "accepted by Ada: “needed by the readers, who have signed”" in said
+    # another draft: the words are there, and say for which draft they were written
+    draft(opened)
+    page = opened.get("/release")
+    assert f"Written for draft {int(first)}: is it still true?" in page.words
+    opened.send("attack-form")
+    opened.until("/release", "✓ Attacks tried")
+    opened.send("answers", purpose="Planning wards")  # after the report was drawn
+    opened.send("sign-form", name="Ada", decision="accept")
+    opened.send("release-form")
+    opened.until("/release", "✓ Released:")
+    (place,) = (opened.server.project.folder / "releases").iterdir()
+    report = (place / "report.html").read_text("utf-8")
+    assert "Purpose: Planning wards" in report
+    # the box says what is for whom, and the list of steps that all is done
+    box = opened.last.text.partition('id="released"')[2].partition("</section>")[0]
+    sent, kept = box.split("These stay with you")
+    assert "data.csv<" in sent
+    assert "dossier.json<" in kept
+    assert "dossier.json<" not in sent
+    assert part_of(opened.last, "release-form").startswith('<details class="card" id="leaves">')
+    assert "Release draft 2 released (done)" in opened.last.words
+    assert opened.get("/help").text.count('id="next-month"') == 1
+
+
+def test_an_answer_that_cannot_be_read_is_named_and_keeps_no_other_from_being_saved(opened):
+    draft(opened)
+    page = opened.get("/release")
+    gate = page.text.partition('id="gate"')[2].partition("</table>")[0]
+    for place in re.findall(r'href="#(\w+)"', gate):  # no link leads nowhere
+        assert f'id="{place}"' in page.text
+    for typed, share in (("1 in 10", 0.1), ("10 %", 0.1), ("0,2", 0.2), ("1/4", 0.25)):
+        opened.send("answers", **{"threshold.max": typed})
+        assert context_of(opened.server.project)["threshold"]["max"] == share
+    assert "Saved" in opened.last.text.partition('id="answers-saved"')[2].partition("<")[0]
+    answer = opened.send("answers", purpose="Planning", **{"threshold.max": "much"})
+    assert answer.status == 422
+    assert "accepted risk: greatest risk: write a share such as 0.1" in answer.words
+    kept = context_of(opened.server.project)
+    assert (kept["purpose"], kept["threshold"]["max"]) == ("Planning", 0.25)
