@@ -19,21 +19,21 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 96_600,
-    "logical lines": 59_550,
-    "modules of more than 3 lines": 411,
-    "lines of imports": 6_650,
+    "lines": 97_650,
+    "logical lines": 60_200,
+    "modules of more than 3 lines": 414,
+    "lines of imports": 6_715,
     "percent of the biggest package": 11,
     "files that name a format or scheme": 31,
-    "parameters annotated with Policy": 220,
-    "dict[str, Any] and dict[str, object]": 446,
-    "functions of 8 or more parameters": 27,
-    "files above 500 lines": 5,
+    "parameters annotated with Policy": 221,
+    "dict[str, Any] and dict[str, object]": 409,
+    "functions of 8 or more parameters": 25,
+    "files above 500 lines": 6,
     "docstrings that begin 'The same' or 'As `x`'": 0,
     "'so many' and 'so much'": 20,
     "files of changes": 20,
-    "words of docs": 88_100,
-    "lines of tests": 68_950,
+    "words of docs": 87_900,
+    "lines of tests": 69_600,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")
