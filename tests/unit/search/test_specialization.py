@@ -195,11 +195,16 @@ def test_tds_keeps_promises_beyond_k_at_every_step():
     assert published.certificate["classes"]["count"] > 1
 
 
-def test_two_records_of_one_person_count_once_for_tds():
+@pytest.mark.parametrize(
+    "promise",
+    [{"model": "k-anonymity", "k": 2}, {"model": "sample-uniqueness", "threshold": 0}],
+    ids=["k", "alone"],
+)
+def test_two_records_of_one_person_count_once_for_tds(promise):
     table = frame([[a // 2, "f", "uv"[a % 2]] for a in range(12)]).with_columns(
         who=__import__("polars").Series([a // 4 for a in range(12)])
     )
-    content = policy(promises=[{"model": "k-anonymity", "k": 2}])
+    content = policy(promises=[promise])
     content["attributes"]["who"] = {"role": "subject"}
     published = shoal.publish(table, content)
     assert published.certificate.holds

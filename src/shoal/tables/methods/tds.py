@@ -171,6 +171,8 @@ def _guard(matrix: Matrix, promises: Promises) -> Callable[[Specialization], boo
             groups for groups in state.groups if len(groups.qid.attributes) == matrix.attributes
         )
         cells = {name: state.nodes(place) for place, name in enumerate(names)}
-        return bool(promises.holds(classes.labels, classes.count, cells).all())
+        holds = bool(promises.holds(classes.labels, classes.count, cells).all())
+        # a state counts records, and several of them may be one person's
+        return holds and promises.release_holds(classes.labels, classes.count)
 
     return allows
