@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
 
 import typer
+from typer.models import ArgumentInfo
 
 from shoal.data.option import Option
 from shoal.errors import InputError
@@ -126,6 +127,11 @@ def _of_command_line(annotation: Any) -> Any:
     return Annotated[annotation.__origin__, made(asked.form, asked.help, min=asked.low)]
 
 
+def _is_argument(parameter: inspect.Parameter) -> bool:
+    said = getattr(parameter.annotation, "__metadata__", [None])
+    return isinstance(said[0], ArgumentInfo)
+
+
 def _check_choices(group: type, given: Mapping[str, Any]) -> None:
     """Raises InputError for a value that is none of an option's choices."""
     for name, hint in get_type_hints(group, include_extras=True).items():
@@ -150,6 +156,7 @@ def grouped(name: str, group: type) -> Decorator:
         parameters: list[inspect.Parameter] = []
         for parameter in inspect.signature(command, eval_str=True).parameters.values():
             parameters += options if parameter.name == name else [parameter]
+        parameters.sort(key=lambda one: not _is_argument(one))  # as a manual has them
 
         @wraps(command)
         def taken(**given: Any) -> None:

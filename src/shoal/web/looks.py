@@ -400,8 +400,7 @@ def _below_title(lines: list[list[str]], is_workbook: bool) -> int | None:
 
 
 def _cells(frame: pl.DataFrame) -> list[list[str]]:
-    columns = [as_text(series).to_list() for series in frame.get_columns()]
-    return [list(row) for row in zip(*columns, strict=True)]
+    return [list(row) for row in zip(*map(as_text, frame.get_columns()), strict=True)]
 
 
 def _plain(finding: AttributeFinding) -> Answer:
