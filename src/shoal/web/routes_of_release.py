@@ -482,7 +482,7 @@ def _goes_out(run: Run, accepted: dict[str, str], points: list[str]) -> dict[str
             text = point
         else:
             text = gettext(
-                "{name} goes out as it is: {alone:,} of {people:,} people are alone by it",
+                "{name} goes out as it is: if it is known too, {alone:,} of {people:,} are alone",
                 name=column["name"],
                 alone=alone,
                 people=people,

@@ -138,7 +138,8 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
             for at, column in enumerate(found)
             if column["ask"] or column["remarks"]
         ],
-        "most_alone": [column["name"] for column in alone[:2]],
+        # not one that singles out few beside the first
+        "most_alone": [c["name"] for c in alone[:2] if 2 * c["alone"] >= alone[0]["alone"]],
         "found": len(found),
         "page": page,
         "pages": pages,
