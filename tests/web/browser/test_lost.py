@@ -61,3 +61,21 @@ def test_the_focus_stays_with_a_column_that_is_left_out(context, opened):
     tab.goto(f"{opened.server.door.origin}/columns")
     tab.click(f"[id^=leave-{number}-] button >> nth=0", timeout=15000)
     tab.wait_for_selector(f"#role-{number}:focus", timeout=15000)
+
+
+def test_who_comes_into_a_field_while_an_answer_arrives_stays_there(gate):
+    gate.fill("#sign-form [name=name]", "Ada Byron")
+    gate.select_option("#sign-form [name=decision]", "accept")
+    gate.evaluate(
+        """() => {
+            const answer = window.fetch;
+            window.fetch = async (...asked) => {
+                await new Promise(done => setTimeout(done, 1000));
+                return answer(...asked);
+            };
+        }"""
+    )
+    gate.click("#sign-form button")
+    gate.focus("[name=purpose]")
+    gate.wait_for_selector("#gate tr:has-text('Signed off') .ok")
+    assert gate.evaluate("document.activeElement.name") == "purpose"

@@ -169,6 +169,7 @@ def test_a_surname_that_is_left_as_it_is_keeps_the_gate_shut_until_somebody_says
     assert "ask" in page.tab.get_attribute("#verdict", "class")
     answered(page)
     signed(page)
+    page.until("#gate tr:has-text('Signed off') .ok")
     page.until("#gate tr:has-text('Grave findings') .warn")
     assert page.tab.is_disabled("#release-form button")
     settled(page.tab)

@@ -44,8 +44,9 @@ async function show(response, next, sent = []) {
   }
   if (!next) return;
   const hadArrived = document.querySelector("[data-arrival]"), hadShut = document.querySelector("[data-opens]:disabled") !== null, inTree = document.activeElement?.closest("[data-tree]") && (document.querySelector("tr.chosen[id]")?.id || "node-0");
+  // who has just come into a field of another form is about to type there
   const was = document.activeElement, focused = was?.id, form = was?.closest("form")?.id, wasInside = was?.closest("main"), place = controls().indexOf(was), open = folds().map(fold => fold.parentElement.open && fold.textContent), top = scrollY, isSame = next.body.dataset.screen === document.body.dataset.screen;
-  const typed = isSame ? changed(document.querySelector("main")).filter(field => !sent.some(one => isSent(field, one))) : [], isTyping = typed.includes(was), column = was?.closest("form")?.querySelector("[name=column]")?.value, caret = isTyping && was.selectionStart !== null && [was.selectionStart, was.selectionEnd];
+  const typed = isSame ? changed(document.querySelector("main")).filter(field => !sent.some(one => isSent(field, one))) : [], isTyping = typed.includes(was) || (isSame && was?.selectionStart != null && was.form?.id !== sent.at(-1)?.id), column = was?.closest("form")?.querySelector("[name=column]")?.value, caret = isTyping && was.selectionStart !== null && [was.selectionStart, was.selectionEnd];
   const name = was && nameOf(was), followers = controls().slice(place + 1).map(nameOf), told = document.getElementById("status");
   document.title = next.title;
   document.body.dataset.screen = next.body.dataset.screen;
