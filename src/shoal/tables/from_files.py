@@ -10,7 +10,7 @@ from shoal.connectors import engines
 from shoal.data import cores, room
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
-from shoal.data.regular_files import path_text
+from shoal.data.regular_files import path_text, require_name
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables import publish as publish_job
 from shoal.tables.request import PublishRequest
@@ -44,6 +44,9 @@ def publish_file(
     threads: how many may work at once; by default the process's cores. The release is the same for
         any of them; what they can't do is refused by name.
     """
+    require_name(
+        path_text(output, "output")
+    )  # a release in memory has a name that no file can have
     with cores.using(threads), room.using(memory), engines.using(engine):
         request = PublishRequest(
             require_together=require_together,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import shoal
+from shoal.connectors.location import FRAME
 from shoal.data import room
 from shoal.errors import InputError, MissingExtraError
 from unit.connectors.test_spread import folder
@@ -64,3 +65,8 @@ def test_an_engine_is_asked_for_by_name(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(MissingExtraError, match="PySpark"):
         shoal.publish_file(source, ASKED, f"{tmp_path}/out/", engine="spark")
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_a_file_is_never_released_into_memory_alone(tmp_path):
+    with pytest.raises(shoal.InputError, match="null character"):
+        shoal.publish_file(tmp_path / "in.csv", ASKED, FRAME)
