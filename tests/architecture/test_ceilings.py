@@ -19,10 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 97_650,
-    "logical lines": 60_200,
-    "modules of more than 3 lines": 414,
-    "lines of imports": 6_715,
+    "lines": 97_930,
+    "logical lines": 60_390,
+    "modules of more than 3 lines": 416,
+    "lines of imports": 6_730,
     "percent of the biggest package": 11,
     "files that name a format or scheme": 31,
     "parameters annotated with Policy": 221,
@@ -32,8 +32,8 @@ CEILINGS = {
     "docstrings that begin 'The same' or 'As `x`'": 0,
     "'so many' and 'so much'": 20,
     "files of changes": 20,
-    "words of docs": 87_900,
-    "lines of tests": 69_600,
+    "words of docs": 87_960,
+    "lines of tests": 69_700,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

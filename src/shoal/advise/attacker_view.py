@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shoal.auditor.audit import as_certified, bind_with_original
+from shoal.auditor.audit import as_certified, bind_with_original, truth_of
 from shoal.auditor.publication import Publication
 from shoal.auditor.reading import read_release
 from shoal.connectors.frames import table_of
 from shoal.connectors.traces import rows_given
-from shoal.data.encoding import EncodedTable, encode
+from shoal.data.encoding import EncodedTable
 from shoal.data.people import UNITS, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import PublishedColumn, Release, spans_cover
@@ -154,16 +154,13 @@ def _of_table(
     released: Table, policy: Policy, source: Table, trace: np.ndarray | None
 ) -> AttackerViews:
     """A release as its readers have it: without its trace, nobody knows whose row is where."""
-    problem, truth, findings = bind_with_original(released, policy, source, trace)
-    if problem is None or findings:
+    problem, encoded, findings = bind_with_original(released, policy, source, trace)
+    if problem is None or encoded is None or findings:
         raise InputError.from_findings(findings)
+    truth = truth_of(source, encoded, problem, trace)
     shown = read_release(released, problem, truth)
-    if truth is not None:
-        return _views(released, shown, source, truth.encoded, policy, np.argsort(truth.trace))
-    encoded, unfit = encode(source, problem.schema)
-    if encoded is None:
-        raise InputError.from_findings([f"original: {finding}" for finding in unfit])
-    return _views(released, shown, source, encoded, policy, None)
+    place = None if truth is None else np.argsort(truth.trace)
+    return _views(released, shown, source, encoded, policy, place)
 
 
 def _views(

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.auditor.coverage import unmatched
 from shoal.auditor.description import described
 from shoal.auditor.downstream import downstream as downstream_of
 from shoal.auditor.in_parts import measure_in_parts
@@ -37,7 +38,7 @@ from shoal.connectors.traces import traced_rows
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
-from shoal.data.encoding import encode
+from shoal.data.encoding import EncodedTable, encode
 from shoal.data.faults import with_contradicted
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release, held_release
@@ -107,12 +108,15 @@ def audit_table(
         shown = Table(released.frame.drop(GROUP))
         if trained:
             policy.refuse_two_tables("downstream")
+    encoded: EncodedTable | None = None
     if original is None:
         problem, findings = bind_release(shown, policy)
     else:
-        problem, truth, findings = bind_with_original(shown, policy, original, trace)
+        problem, encoded, findings = bind_with_original(shown, policy, original, trace)
     if problem is None or findings:
         raise InputError.from_findings(findings)
+    if original is not None and encoded is not None:
+        truth = truth_of(original, encoded, problem, trace)
     release: Release | None = None
     scale: dict[str, Any] = {"threads": cores.threads()}
     if policy.is_in_two_tables:
@@ -125,6 +129,12 @@ def audit_table(
         scale |= how
     else:
         certificate, release, figures = measure(released, problem, truth, progress)
+        if truth is None and original is not None and encoded is not None:
+            progress("matching rows with the original's")
+            left = unmatched(released, release, problem.schema, original, encoded)
+            if left is not None:
+                faults = certificate.get("faults") or {}
+                certificate = certificate.extended(faults={**faults, "unmatched": left})
     certificate = described(certificate, released, figures, problem, truth)
     if policy.is_made_of_columns:
         certificate = without_guesses(certificate)
@@ -142,11 +152,10 @@ def audit_table(
 
 def bind_with_original(
     released: Table, policy: Policy, original: Table, trace: np.ndarray | None = None
-) -> tuple[Problem | None, Truth | None, list[Any]]:
-    """The problem of the original, and what it tells about the release; or every finding.
+) -> tuple[Problem | None, EncodedTable | None, list[Any]]:
+    """The problem of the original, and the original encoded; or every finding.
 
-    trace: (n,) the original's row behind each published one; without it, rows are matched only
-    where they are in the original's order.
+    trace: (n,) the original's row behind each published one.
     """
     problem, unbound = bind_original(original, policy)
     findings: list[Any] = [f"original: {finding}" for finding in unbound]
@@ -163,11 +172,18 @@ def bind_with_original(
         )
     if problem is None or findings:
         return None, None, findings
-    if trace is None and problem.schema.render.order != "input":
-        return problem, None, []  # nobody knows whose row is where
     encoded, wrong = encode(original, problem.schema)
-    truth = None if encoded is None else Truth(original, encoded, trace)
-    return problem, truth, [f"original: {finding}" for finding in wrong]
+    return problem, encoded, [f"original: {finding}" for finding in wrong]
+
+
+def truth_of(
+    original: Table, encoded: EncodedTable, problem: Problem, trace: np.ndarray | None
+) -> Truth | None:
+    """What the original tells about a release; None where nobody knows whose row is where: there
+    is no trace, and rows are not in the original's order.
+    """
+    is_known = trace is not None or problem.schema.render.order == "input"
+    return Truth(original, encoded, trace) if is_known else None
 
 
 def audit_file(

@@ -241,9 +241,13 @@ def _caveats(result: AuditResult, original: str | None, is_stream: bool) -> Iter
             " quasi-identifiers, a changed value can't be told"
         )
     elif original is not None and result.truth is None:
+        left = (result.certificate.get("faults") or {}).get("unmatched")
+        cells = "whether they cover the original is not judged"
+        if left is not None:
+            cells = "each can cover a row of its own" if left == 0 else "not each covers a row"
         yield (
-            "rows are sorted by what they show, so they can't be matched with the original: cells"
-            " and people are not measured; give --trace"
+            f"rows are sorted by what they show, so nobody knows whose is whose: {cells}, and"
+            " people are not counted; give --trace"
         )
     if result.certificate["counted"] == "rows":
         is_input = result.problem.schema.render.order == "input"

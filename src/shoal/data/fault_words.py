@@ -14,6 +14,10 @@ ONE_AND_MANY: dict[str, tuple[str, str]] = {
         "1 record shows another sensitive or plain value than the original",
         "{} records show another sensitive or plain value than the original",
     ),
+    "unmatched": (
+        "1 record was made of no row of the original, whichever the others were made of",
+        "{} records were made of no row of the original, whichever the others were made of",
+    ),
     "derived": (
         "1 record has a lo, hi, mid or mean that its cell contradicts",
         "{} records have a lo, hi, mid or mean that its cell contradicts",
