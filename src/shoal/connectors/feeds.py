@@ -28,7 +28,7 @@ from shoal.connectors import record_ends
 from shoal.connectors.delimited import is_utf8, with_outer_names
 from shoal.connectors.location import RECORD_LINES, STANDARD, Format, Location
 from shoal.connectors.page_sizes import unpacked_parts
-from shoal.connectors.typed import beyond_short, long_texts, plain
+from shoal.connectors.typed import beyond_short, is_text, long_texts, plain
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.data.unpacking import most_unpacked
@@ -405,7 +405,7 @@ def names_of_json(line: bytes) -> list[str] | None:
         found = json.loads(line.removeprefix(BOM))
     except (ValueError, RecursionError):
         return None
-    return list(found) if isinstance(found, dict) else None
+    return list(found) if isinstance(found, dict) and all(map(is_text, found)) else None
 
 
 def rows_of_json(
@@ -444,6 +444,8 @@ def rows_of_json(
             bad.append((at, "names its person by a decimal, which is another text for a number"))
         elif any(isinstance(found.get(name), dict | list) for name in names):
             bad.append((at, "holds lists or objects"))
+        elif b"\\u" in line and not all(is_text(found.get(name)) for name in names):
+            bad.append((at, "holds null characters or halves of characters"))
         else:
             rows.append([_plain(found.get(name)) for name in names])
             places.append(at)

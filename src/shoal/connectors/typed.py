@@ -79,11 +79,34 @@ def plain(frame: pl.DataFrame, where: str, reading: Reading = AS_FOUND) -> pl.Da
     odd = [name for name in found if reading.needs(name)]
     if "" in frame.columns and reading.needs(""):
         raise InputError(f"{where}: column {frame.columns.index('') + 1} has no name; give it one")
+    for place, name in enumerate(frame.columns, 1):
+        if not is_text(name):
+            raise InputError(f"{where}: the name of column {place} is no text; rename the column")
     _refuse(where, odd)
+    for column in frame:
+        if reading.needs(column.name) and _holds_null(column):
+            raise InputError(
+                f"{where}: column '{column.name}' holds null characters or halves of characters;"
+                " take them out"
+            )
     changed = [_told_apart(frame[name]) for name in found]
     floats = [frame[name] for name, dtype in frame.schema.items() if dtype.is_float()]
     changed += [column.fill_nan(None).set(column == 0, 0.0) for column in floats]  # -0.0, too
     return frame.with_columns(changed) if changed else frame
+
+
+def is_text(value: object) -> bool:
+    """Whether a file of text can hold it: no null character, no half of a character."""
+    if not isinstance(value, str):
+        return True
+    return "\0" not in value and value.encode(errors="replace").decode() == value
+
+
+def _holds_null(cells: pl.Series) -> bool:
+    """Whether texts hold null characters, which half a character becomes as well."""
+    if isinstance(cells.dtype, pl.Categorical | pl.Enum):
+        cells = cells.unique().cast(pl.String)
+    return cells.dtype == pl.String and bool(cells.str.contains("\0", literal=True).any())
 
 
 def _refuse(where: str, odd: Sequence[str]) -> None:

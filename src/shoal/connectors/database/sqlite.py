@@ -217,12 +217,12 @@ def _texts(names: list[str], rows: list[tuple[object, ...]]) -> pl.DataFrame:
 
 
 def _column(name: str, cells: list[object]) -> pl.Series:
-    kinds = set(map(type, cells))
-    if bytes in kinds:
+    if bytes in set(map(type, cells)):
         raise DatabaseRefusal("a column holds bytes (BLOB); give plain values")
-    if not kinds <= {str, type(None)}:
-        cells = [cell if cell is None else str(cell) for cell in cells]
-    return pl.Series(name, cells, dtype=pl.String)
+    texts = [cell if cell is None else str(cell) for cell in cells]
+    if any(text is not None and "\0" in text for text in texts):
+        raise DatabaseRefusal("a column holds null characters; take them out")
+    return pl.Series(name, texts, dtype=pl.String)
 
 
 @contextmanager
