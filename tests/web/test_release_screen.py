@@ -245,12 +245,20 @@ def test_grave_findings_keep_the_gate_shut_until_somebody_says_why(opened):
     opened.edit("role", column=str(names.index("charge") + 1), role="plain")
     opened.edit("k", k="4")
     draft(opened)
+    assert "Grave findings accepted in words waits for the attacks" in gate(opened)
     answered(opened)
     project = opened.server.project
     accepted = yaml.safe_load((project.folder / "release.yaml").read_text())["accepted"]
     assert accepted
-    opened.send("answers", **{"accept-1": "ok"})
-    assert "in at least 15 characters" in opened.last.words
+    page = opened.get("/release").text
+    assert 'name="accept-1" pattern=".{15,}" title="write at least 15 characters"' in page
+    answer = opened.send("answers", purpose="Planning", **{"accept-1": "ok"})
+    assert answer.status == 422
+    assert "coarsen it, or drop it: write at least 15 characters" in answer.words
+    given = yaml.safe_load((project.folder / "release.yaml").read_text())
+    assert (given["purpose"], given["accepted"]) == ("Planning", accepted)
+    opened.get("/release")
+    opened.send("answers", **{"accept-1": ""})
     assert "Grave findings accepted in words 1 open" in gate(opened)
 
 

@@ -361,7 +361,11 @@ def gate(server: Server, run: Run) -> list[Context]:
         (
             gettext("Grave findings accepted in words"),
             tried is not None and not not_accepted,
-            gettext("{not_accepted} open", not_accepted=len(not_accepted)) if not_accepted else "",
+            gettext("waits for the attacks")
+            if tried is None
+            else gettext("{not_accepted} open", not_accepted=len(not_accepted))
+            if not_accepted
+            else "",
             "#accept" if not_accepted else "#attacks",
         ),
         (
@@ -499,6 +503,7 @@ async def release_screen(server: Server) -> Context:
         "goes_out": _goes_out(run, given.get("accepted") or {}, points),
         "signer": signer,
         "fewest": FEWEST_SIGNS,
+        "fewest_signs": fewest_signs(),
         "others": others_of(server, run),
         "unread": _unread(server, run),
         "decisions": signed(run),
@@ -616,7 +621,13 @@ def with_answers(
     others = "none-known" if other == "none" else lines_of(form, "others") if other else None
     if others == []:
         raise InputError("other releases: none is named; name their certificates, one a line")
-    accepted = {point: one(form, f"accept-{number}") for number, point in enumerate(points, 1)}
+    accepted = {point: (given.get("accepted") or {}).get(point) for point in points}
+    for number, point in enumerate(points, 1):
+        if (name := f"accept-{number}") in form:
+            if 0 < len(one(form, name)) < FEWEST_SIGNS:
+                refused.append(f"{point}: {fewest_signs()}")
+            else:
+                accepted[point] = one(form, name)
     changes = {
         "accepted": {point: words for point, words in accepted.items() if words},
         "other_releases": others,
@@ -640,6 +651,11 @@ def with_answers(
         content["attributes"] = reasons
     read_context(content)
     return content, gettext("release: ") + (some_named(said) or gettext("nothing new")), refused
+
+
+def fewest_signs() -> str:
+    """What an acceptance lacks that is too short."""
+    return gettext("write at least {fewest} characters", fewest=FEWEST_SIGNS)
 
 
 def _typed(field: str, text: str) -> Any:
