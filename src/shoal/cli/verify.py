@@ -68,7 +68,7 @@ def verify(
         )
     is_broken = any(check.ok is False for check in checks)
     if as_json:
-        typer.echo(json.dumps([vars(check) for check in checks], indent=2))
+        typer.echo(json.dumps([check.report() for check in checks], indent=2))
     elif not quiet:
         for check in checks:
             typer.echo(str(check))

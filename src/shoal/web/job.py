@@ -353,8 +353,6 @@ def _copy_for_readers(folder: Path, names: Sequence[str]) -> None:
 
 def _verify(asked: Asked, tell: Tell, line: Line) -> Asked:
     """Every check of a released file against its certificate."""
-    from dataclasses import asdict
-
     from shoal.auditor.verify import policy_beside, verify
     from shoal.policy.policy import Policy
 
@@ -367,7 +365,7 @@ def _verify(asked: Asked, tell: Tell, line: Line) -> Asked:
         trust=[asked["trust"]] if asked["trust"] else (),
         progress=tell,
     )
-    return {"checks": [asdict(check) for check in checks], "policy": named and str(named)}
+    return {"checks": [check.report() for check in checks], "policy": named and str(named)}
 
 
 def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:

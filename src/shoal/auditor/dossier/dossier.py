@@ -267,7 +267,7 @@ def build_dossier(
         "context": answered.content,
         "context_sha256": answered.sha256,
         "other_certificates": _other_certificates(answered, context),
-        "checks": [{"name": c.name, "ok": c.ok, "text": c.text} for c in checks],
+        "checks": [check.report() for check in checks],
         "initial_risk": initial,
         "residual_risk": residual,
         "threshold": answers.threshold(),
