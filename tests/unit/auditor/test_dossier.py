@@ -41,7 +41,7 @@ CONTEXT = {
     "version": 1,
     "controller": {"name": "A", "contact": "B"},
     "threshold": {"max": 0.5, "why": "a closed circle"},
-    "attributes": dict.fromkeys(("age", "sex", "zip", "education"), RATED),
+    "attributes": dict.fromkeys("age sex zip education disease charge ward".split(), RATED),
 }
 
 
@@ -366,12 +366,16 @@ def test_a_gain_says_what_it_is_compared_with(attacked):
     assert gains["guessing disease"].endswith("for people who are not in the release")
 
 
-def test_reasons_are_asked_of_plain_columns_too():
+def test_reasons_are_asked_of_sensitive_and_plain_columns_too():
     stated = Context.model_validate({"version": 1})
     certificate, day = shoal_package.Certificate({}), date(2026, 11, 22)
-    roles = Roles(True, ("age", "name"), quasi=("age",), plain=("name",))
+    columns = [
+        {"name": name, "role": role, "technique": "kept"}
+        for name, role in (("age", "quasi"), ("charge", "sensitive"), ("name", "plain"))
+    ]
+    roles = Roles.of(shoal_package.Certificate({"columns": columns}), None)
     asked = Answers(certificate, stated, None, residual_risk(certificate), roles, day)
-    assert asked.lacks("attributes").endswith("missing for age, name")
+    assert asked.lacks("attributes").endswith("missing for age, charge, name")
 
 
 def test_complete_ends_with_status_1_while_something_is_open(released, shoal):
