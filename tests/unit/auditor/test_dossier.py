@@ -29,7 +29,7 @@ from shoal.auditor.dossier.dossier import (
 from shoal.cli.main import status_of
 from shoal.errors import InputError, PromiseError
 from shoal.reports.attacks import MUCH, found_much, rows_of, worst_first
-from shoal.reports.dossier import _answer, write_dossier
+from shoal.reports.dossier import _answer, summary, write_dossier
 from shoal.reports.in_short import linked_rows
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -376,6 +376,18 @@ def test_reasons_are_asked_of_sensitive_and_plain_columns_too():
     roles = Roles.of(shoal_package.Certificate({"columns": columns}), None)
     asked = Answers(certificate, stated, None, residual_risk(certificate), roles, day)
     assert asked.lacks("attributes").endswith("missing for age, charge, name")
+
+
+def test_open_questions_are_grouped_by_what_answers_them(released):
+    found = dossier(released)
+    asked = [one for one in found.open if one["kind"] == "question"]
+    lines = [line for line in summary(found) if "question" in line and line.startswith("open")]
+    assert len(asked) > 10
+    assert [line.split(":")[0] for line in lines] == [
+        "open  3 questions for attacks",
+        "open  1 question for whoever decides",
+        f"open  {len(asked) - 4} questions for the context file",
+    ]
 
 
 def test_complete_ends_with_status_1_while_something_is_open(released, shoal):
