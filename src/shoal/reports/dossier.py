@@ -155,7 +155,9 @@ KINDS: dict[str, Callable[[int], str]] = {
     GRAVE: lambda count: ngettext("{count} grave finding", "{count} grave findings", count),
     OPEN: lambda count: ngettext("{count} open finding", "{count} open findings", count),
     MUCH: lambda count: ngettext(
-        "{count} attack that found much", "{count} attacks that found much", count
+        "{count} finding of attacks that is “much”",
+        "{count} findings of attacks that are “much”",
+        count,
     ),
     QUESTION: lambda count: ngettext(
         "{count} unanswered question", "{count} unanswered questions", count

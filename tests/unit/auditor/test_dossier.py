@@ -28,7 +28,8 @@ from shoal.auditor.dossier.dossier import (
 )
 from shoal.cli.main import status_of
 from shoal.errors import InputError, PromiseError
-from shoal.reports.attacks import MUCH, found_much, rows_of, worst_first
+from shoal.policy import registry
+from shoal.reports.attacks import MUCH, found_much, much_found, rows_of, worst_first
 from shoal.reports.dossier import _answer, summary, write_dossier
 from shoal.reports.in_short import linked_rows
 
@@ -331,8 +332,17 @@ def test_what_attacks_found_much_of_is_open_until_somebody_accepts_it(attacked):
     assert not [one for one in found.open if one["kind"] == MUCH]
 
 
+def test_findings_are_counted_beside_the_attacks_that_were_tried(attacked):
+    certificate = shoal_package.Certificate.load(f"{attacked[1]}.certificate.json")
+    tried = len({*registry.attacks()} & {*certificate["attacks"]})
+    count = len(found_much(certificate))
+    assert count > 1
+    said = f"{count} findings of attacks ({tried} tried) are “much”: see below."
+    assert much_found(certificate) == said
+
+
 def test_verify_says_that_attacks_found_much(attacked, shoal):
-    assert "attacks found much" in shoal("verify", attacked[1]).out
+    assert "of attacks are 'much'" in shoal("verify", attacked[1]).out
 
 
 def naming(certificate):
