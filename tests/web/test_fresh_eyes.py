@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 import pytest
 
@@ -46,3 +48,4 @@ def test_people_with_several_rows_are_spoken_of_and_a_draft_is_no_release(opened
     words = Visitor.words_of(opened.last.text.partition('id="verdict"')[2])
     assert said in words
     assert "It is not released yet: don’t send it to anybody." in words
+    assert re.search(r"\d+ values, shown in \d+ ways", words)

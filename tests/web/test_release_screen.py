@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 from unittest import mock
 
+import polars as pl
 import pytest
 import yaml
 
@@ -243,33 +245,109 @@ def test_grave_findings_keep_the_gate_shut_until_somebody_says_why(opened):
     opened.edit("role", column=str(names.index("charge") + 1), role="plain")
     opened.edit("k", k="4")
     draft(opened)
+    assert "Grave findings accepted in words waits for the attacks" in gate(opened)
     answered(opened)
     project = opened.server.project
     accepted = yaml.safe_load((project.folder / "release.yaml").read_text())["accepted"]
     assert accepted
-    opened.send("answers", **{"accept-1": "ok"})
-    assert "in at least 15 characters" in opened.last.words
+    page = opened.get("/release").text
+    assert 'name="accept-1" pattern=".{15,}" title="write at least 15 characters"' in page
+    answer = opened.send("answers", purpose="Planning", **{"accept-1": "ok"})
+    assert answer.status == 422
+    assert "coarsen it, or drop it: write at least 15 characters" in answer.words
+    given = yaml.safe_load((project.folder / "release.yaml").read_text())
+    assert (given["purpose"], given["accepted"]) == ("Planning", accepted)
+    opened.get("/release")
+    opened.send("answers", **{"accept-1": ""})
     assert "Grave findings accepted in words 1 open" in gate(opened)
 
 
-def test_a_watched_ledger_of_the_same_people_has_to_be_accepted_in_words(
-    opened, tables, monkeypatch
-):
-    monkeypatch.chdir(tables)
-    asked = {**opened.server.project.policy, "method": {"name": "crp"}}
+def ledger_of_patients(opened, tables, k: int, **method) -> None:
+    """A watched ledger of the people of the draft, `led`, whose classes hold k of them."""
+    asked = {**opened.server.project.policy, "method": {"name": "crp", **method}}
     asked.pop("render", None)
     asked["attributes"] = {
         name: {key: value for key, value in settings.items() if key != "round"}
         for name, settings in asked["attributes"].items()
     }
-    asked["promises"] = [{"model": "k-anonymity", "k": 4}]
+    asked["promises"] = [{"model": "k-anonymity", "k": k}]
     (tables / "l.yaml").write_text(yaml.safe_dump(asked))
     assert status_of("republish patients.csv -p l.yaml --ledger led -q".split()) == 0
+    opened.post("/watch", kind="ledger", path="led")
+
+
+def beside(visitor) -> tuple[str, bool]:
+    """What the gate says of other releases, and whether that is met."""
+    rows = gate(visitor).items()
+    return next((text, met) for text, met in rows if text.startswith("Other releases"))
+
+
+def test_a_release_of_a_watched_ledger_that_breaks_k_together_with_a_draft_shuts_the_gate(
+    opened, tables, monkeypatch
+):
+    monkeypatch.chdir(tables)
+    ledger_of_patients(opened, tables, 4)
     opened.edit("k", k="4")
     draft(opened)
-    assert "knows people by the same column" not in opened.get("/release").words
-    opened.post("/watch", kind="ledger", path="led")
-    assert "knows people by the same column" in opened.get("/release").words
+    state, met = beside(opened)
+    assert "ledger led: try attacks to judge them together" in state
+    assert not met
+    answered(opened)
+    state, met = beside(opened)
+    assert "ledger led together: of" in state
+    assert "hide among fewer than k = 4" in state
+    assert not met
+    page = opened.last
+    assert re.search(r"ledger led: (\d+) of \1 people of this draft are in it", page.words)
+    assert 'value="none"' not in page.text
+
+
+def test_a_harmless_ledger_is_listed_with_who_is_shared_and_the_gate_opens(
+    opened, tables, monkeypatch
+):
+    monkeypatch.chdir(tables)
+    patients = files.read("patients.csv").frame
+    everybody = patients["patient"].n_unique()  # in one class, so nobody is in two
+    ledger_of_patients(opened, tables, everybody)
+    opened.edit("k", k=f"{everybody}")
+    draft(opened)
+    answered(opened)
+    state, met = beside(opened)
+    assert met, state
+    assert "ledger led: together they hold" in state
+    opened.send("sign-form", name="Ada", decision="accept")
+    opened.send("release-form")
+    opened.until("/release", "✓ Released:")
+    (place,) = (opened.server.project.folder / "releases").iterdir()
+    found = json.loads((place / "dossier.json").read_text())
+    assert found["context"]["other_releases"] == ["../led/0001/certificate.json"]
+    stated = found["certificate"]["beside"]["releases"][1]["sha256"]
+    assert found["other_certificates"][0]["certificate_sha256"] == stated
+    assert "together they hold" in (place / "dossier.html").read_text()
+    # a further release of the ledger was judged by nobody
+    patients.with_columns(pl.col("patient") + "b").write_csv("more.csv")
+    assert status_of("republish more.csv -p l.yaml --ledger led -q".split()) == 0
+    assert "try attacks to judge them together" in beside(opened)[0]
+
+
+def test_a_ledger_that_can_not_be_judged_has_to_be_accepted_in_words(opened, tables, monkeypatch):
+    monkeypatch.chdir(tables)
+    ledger_of_patients(opened, tables, 4)
+    opened.edit("k", k="4")
+    draft(opened)
+    (tables / "led").rename(tables / "gone")
+    assert "ledger led: try attacks" in beside(opened)[0]
+    opened.send("attack-form")
+    page = opened.until("/release", "✓ Attacks tried")
+    words = "ledger led: was not judged together with this release: its folder is not there"
+    assert words in page.words
+    assert 'value="none"' not in page.text
+    answered(opened)
+    assert beside(opened)[1]
+    (tables / "gone").rename(tables / "led")
+    shutil.rmtree(tables / "led.private")
+    opened.send("attack-form")
+    opened.until("/release", "private part, which knows whose row is whose, is missing")
 
 
 def test_an_answer_about_a_column_that_was_left_out_since_keeps_nothing_from_leaving(opened):
@@ -303,7 +381,7 @@ def test_answers_that_are_saved_by_the_same_click_are_signed_with_the_others(ope
 def test_a_draft_beside_an_earlier_release_stays_signed(opened, monkeypatch):
     draft(opened)
     place = opened.server.project.folder / "releases" / "2031-01-01"
-    earlier = Overlap("2031-01-01", place, 300, 300, "0" * 64)
+    earlier = Overlap("releases/2031-01-01", place, 300, 300, "0" * 64)
     monkeypatch.setattr("shoal.web.routes_of_release.others_of", lambda *_: [earlier])
     opened.get("/release")
     opened.send("sign-form", name="Ada", decision="accept")

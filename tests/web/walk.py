@@ -68,7 +68,7 @@ def walk(tab, server, table: str, k: str) -> Iterator[str]:
     tab.check("#answers [value=none]")
     for field in tab.query_selector_all("#answers [name^=why]"):
         field.fill("needed for the purpose")
-    for field in tab.query_selector_all("#accept textarea"):
+    for field in tab.query_selector_all("#accept input"):
         field.fill("only for the group, which must not link")
     tab.click("#answers button.main")
     tab.wait_for_selector("#gate tr:has-text('A reason for every column') .ok")

@@ -13,6 +13,7 @@ from typing import Any
 from shoal.data.certificate import EARLIER, Certificate
 from shoal.data.certificate_shape import BY_RELEASE
 from shoal.data.fault_words import REMOVED_ROLES
+from shoal.data.findings import some_named
 from shoal.data.numbers import exact_sum
 from shoal.data.people import UNKNOWN
 from shoal.data.printable import printable
@@ -36,15 +37,17 @@ CLOSE = 1e-9  # relative; sums in another order differ by less
 
 @dataclass(frozen=True)
 class Check:
-    """What one check found. ok: None where it could not be made."""
+    """What one check found. ok: None where it could not be made. short: lines for a terminal."""
 
     name: str
     ok: bool | None
     text: str
+    short: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         # what a certificate names may be a forger's
         object.__setattr__(self, "text", printable(self.text))
+        object.__setattr__(self, "short", tuple(map(printable, self.short)))
 
     @property
     def mark(self) -> str:
@@ -53,17 +56,24 @@ class Check:
         return "--" if self.ok is None else "ok" if self.ok else "FAIL"
 
     def __str__(self) -> str:
-        return f"{self.mark:<4} {self.name}: {self.text}"
+        lines = self.short or (self.text,)
+        return "\n".join(f"{self.mark:<4} {self.name}: {line}" for line in lines)
+
+    def report(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {"name": self.name, "ok": self.ok, "text": self.text}
 
 
 def despite_grave(checks: Sequence[Check]) -> str:
-    """What to say last of checks with grave findings among them; empty where there are none."""
-    grave = sum(check.name == GRAVE_FINDING for check in checks)
+    """The last line about checks with grave findings among them; empty where there are none."""
+    facts = [check.text.partition(";")[0] for check in checks if check.name == GRAVE_FINDING]
     failed = sum(check.ok is False for check in checks)
     measured = any(check.name == "promises" and check.ok for check in checks)
     kept = "Every promise holds" if measured else "Every promise is stated to hold"
     first = f"{failed} check{'s fail' if failed > 1 else ' fails'}" if failed else kept
-    return with_grave(first, grave) if grave else ""
+    stand = "stands" if len(facts) == 1 else "stand"
+    counted = with_grave(first, len(facts))
+    return f"{counted} {stand} open: {some_named(facts, '; ')}" if facts else ""
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,10 @@ def _about_numbers(column: Column) -> Iterator[ReleaseWarning]:
         return
     name = column.name
     if 2 * int(once.sum()) > filled:
-        text = f"more than half of the numbers of '{name}' occur once: round them"
+        text = (
+            f"more than half of the numbers of '{name}' occur once: round them before publishing,"
+            " as a policy rounds quasi-identifiers alone"
+        )
         yield ReleaseWarning(VALUES_UNIQUE, text, name)
     order = np.argsort(numbers)
     at = np.cumsum(counts[order])

@@ -34,6 +34,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BY_RELEASE
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.fault_words import fault_sentence, fault_sentences
+from shoal.data.findings import some_named
 from shoal.data.formulas import formula_sentences_of
 from shoal.data.numbers import parse_numbers
 from shoal.data.person.columns import NO_VALUE
@@ -420,18 +421,18 @@ def not_measured(stated: Stated, has_policy: bool, has_original: bool) -> Check:
     method = stated.at("method", "name")
     if method is not None and not registry.is_known_method(method, stated.verb):
         words["method"] = "method (not one of Shoal's)"
-    figures = [words[key] for key in keys if key not in ABOUT]
-    about = [words[key] for key in keys if key in ABOUT]
-    parts = []
-    if figures:
-        lacking = [] if has_policy else ["the policy"]
-        is_matched = stated.verb not in ("stream", "republish", "fuse")
-        lacking += [] if has_original or not is_matched else ["the original"]
-        remedy = f" (needs {' and '.join(lacking)})" if lacking else ""
-        parts.append(f"{', '.join(figures)}{remedy}")
-    if about:
-        parts.append(f"{', '.join(about)} (what only its author knows)")
-    return Check("not measured again", None, "; ".join(parts) if parts else "nothing")
+    lacking = [] if has_policy else ["the policy"]
+    is_matched = stated.verb not in ("stream", "republish", "fuse")
+    lacking += [] if has_original or not is_matched else ["the original"]
+    remedy = f" (needs {' and '.join(lacking)})" if lacking else ""
+    figures = [words[key] for key in keys if key not in ABOUT], remedy
+    about = [words[key] for key in keys if key in ABOUT], " (what only its author knows)"
+    parts = [part for part in (figures, about) if part[0]]
+    text = "; ".join(f"{', '.join(named)}{why}" for named, why in parts)
+    short = [f"{some_named(named)}{why}" for named, why in parts]
+    if "; ".join(short) != text:
+        short.append("all of it is listed by 'shoal verify --json'")
+    return Check("not measured again", None, text or "nothing", tuple(short))
 
 
 def _leaves(value: Any, path: Path) -> Iterator[Path]:

@@ -54,6 +54,7 @@ def verify(
     from shoal.auditor.verify import Proof
     from shoal.auditor.verify import verify as run
     from shoal.reports.attacks import found_much
+    from shoal.reports.text import counted_text
 
     with shown(quiet) as progress:
         asked = policy_of_release(released, certificate, policy, overrides)
@@ -68,12 +69,13 @@ def verify(
         )
     is_broken = any(check.ok is False for check in checks)
     if as_json:
-        typer.echo(json.dumps([vars(check) for check in checks], indent=2))
+        typer.echo(json.dumps([check.report() for check in checks], indent=2))
     elif not quiet:
         for check in checks:
             typer.echo(str(check))
+        if not is_broken and (much := found_much(Proof.of(released, certificate).certificate)):
+            count = counted_text(len(much), "finding of attacks is", "findings of attacks are")
+            typer.echo(f"{count} 'much'; a dossier says what is accepted")
         if last := despite_grave(checks):
             typer.echo(last)
-        if not is_broken and (much := found_much(Proof.of(released, certificate).certificate)):
-            typer.echo(f"attacks found much, {len(much)} times; a dossier says what is accepted")
     raise typer.Exit(1 if is_broken else 0)

@@ -74,9 +74,9 @@ def listed_rows(rows: Sequence[int], count: int | None = None) -> str:
     return f"row{'s' if every > 1 else ''} {', '.join(named)}{more}"
 
 
-def some_named(names: Sequence[str]) -> str:
+def some_named(names: Sequence[str], sign: str = ", ") -> str:
     """The first of some names, and how many more there are."""
     more = len(names) - MOST_NAMED
     if more < 2:  # a name is as short as what would stand for it
-        return ", ".join(names)
-    return f"{', '.join(names[:MOST_NAMED])} and {more} more"
+        return sign.join(names)
+    return f"{sign.join(names[:MOST_NAMED])} and {more} more"

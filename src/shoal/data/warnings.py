@@ -25,6 +25,7 @@ EMPTY_ROWS = "empty-rows"
 ROWS_APART = "rows-apart"
 HIDDEN_ROWS = "hidden-rows"
 ORDER_KEPT = "order-kept"
+LEDGER_UNJUDGED = "ledger-unjudged"
 
 
 OF_CELLS = (
@@ -46,6 +47,7 @@ _BY_CODE = {
     TOGETHER_BELOW: GRAVE,
     PLAIN_NAMES_PEOPLE: GRAVE,
     PRESENCE_DISCLOSED: GRAVE,
+    LEDGER_UNJUDGED: GRAVE,
 }
 
 

@@ -207,11 +207,14 @@ def found_much(certificate: Certificate) -> list[Row]:
 
 def much_found(certificate: Certificate) -> str | None:
     """What the first box says of attacks; None where none found much."""
-    count = len(found_much(certificate))
+    count, tried = len(found_much(certificate)), certificate.get("attacks") or {}
     if not count:
         return None
     return ngettext(
-        "{count} attack found much: see below.", "{count} attacks found much: see below.", count
+        "{count} finding of attacks ({tried} tried) is “much”: see below.",
+        "{count} findings of attacks ({tried} tried) are “much”: see below.",
+        count,
+        tried=sum(name in tried for name in registry.attacks()),
     )
 
 

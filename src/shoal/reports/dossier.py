@@ -118,16 +118,46 @@ def summary(found: Dossier) -> Iterator[str]:
     answered = sum(clause["state"] == ANSWERED for clause in clauses)
     asked = f"{answered} of {len(clauses)} answers that the clauses ask for are there"
     yield f"{asked}; {counted_open(found)}"
+    findings = [one["text"] for one in found.open if one["kind"] != QUESTION]
+    for text in (*findings, *_questions(found)):
+        yield f"open  {printable(text)}"
+
+
+SOURCES = {
+    ATTACKS: gettext("attacks"),
+    "certificate": gettext("another certificate"),
+    "initial_risk": gettext("the original"),
+    "sign_off": gettext("whoever decides"),
+    "": gettext("the context file"),
+}
+"""What answers a question, by how the name of its field begins."""
+
+
+def _questions(found: Dossier) -> Iterator[str]:
+    """What is not answered, in a line for each that answers it."""
+    named: dict[str, list[str]] = {source: [] for source in SOURCES}
     for one in found.open:
-        clauses = f" ({'; '.join(one['clauses'])})" if one["clauses"] else ""
-        yield f"open  {printable(one['text'])}{clauses}"
+        if one["kind"] == QUESTION:
+            source = next(start for start in SOURCES if one["about"].startswith(start))
+            named[source].append(gettext(field_words(one["about"])))
+    for source, names in named.items():
+        if names:
+            yield ngettext(
+                "{count} question for {source}: {names}",
+                "{count} questions for {source}: {names}",
+                len(names),
+                source=SOURCES[source],
+                names="; ".join(names),
+            )
 
 
 KINDS: dict[str, Callable[[int], str]] = {
     GRAVE: lambda count: ngettext("{count} grave finding", "{count} grave findings", count),
     OPEN: lambda count: ngettext("{count} open finding", "{count} open findings", count),
     MUCH: lambda count: ngettext(
-        "{count} attack that found much", "{count} attacks that found much", count
+        "{count} finding of attacks that is “much”",
+        "{count} findings of attacks that are “much”",
+        count,
     ),
     QUESTION: lambda count: ngettext(
         "{count} unanswered question", "{count} unanswered questions", count
@@ -198,9 +228,6 @@ def _content(found: Dossier) -> dict[str, Any]:
     certificate, context = Certificate(content["certificate"]), content["context"]
     counted = counted_open(found)
     findings = [one for one in found.open if one["kind"] in (GRAVE, OPEN)]
-    questions = [
-        gettext(field_words(one["about"])) for one in found.open if one["kind"] == QUESTION
-    ]
     return {
         "dossier": content,
         "certificate": certificate,
@@ -217,7 +244,7 @@ def _content(found: Dossier) -> dict[str, Any]:
         ],
         "more": len(findings) - MOST_SHOWN,
         "much_open": sum(one["kind"] == MUCH for one in found.open),
-        "questions": questions,
+        "questions": list(_questions(found)),
         "open": found.open,
         "sentences": list(_sentences(content)),
         "lines": [line for line in in_short(certificate) if line.about != gettext("Open")],

@@ -109,14 +109,16 @@ def _heading(folder: Path) -> Any:
 
 def _keep_people(asked: Asked, outcome: Any, policy: Any) -> None:
     """Who is in which class, by keyed hashes, so that a later draft can be judged beside this."""
+    from shoal.attacks.beside.others import Audited, OtherRelease
     from shoal.auditor.audit import AuditResult
     from shoal.errors import InputError
-    from shoal.web.others import keep, project_key
+    from shoal.web.others import PEOPLE, keep, project_key
 
-    draft = outcome.draft
+    draft, folder = outcome.draft, Path(asked["folder"])
     result = AuditResult(outcome.certificate, outcome.release, draft.problem, draft.truth)
+    own = Audited(result, OtherRelease(release=folder / "data.csv"), policy)
     with suppress(InputError):  # nobody can be found again where the policy names no subject
-        keep(Path(asked["folder"]), project_key(Path(asked["key"])), result, policy)
+        keep(folder / PEOPLE, project_key(Path(asked["key"])), own.beside("the draft"))
 
 
 def _shown(measured: Any) -> Asked:
@@ -197,26 +199,59 @@ def _row(row: Any) -> Asked:
 
 
 def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
-    """Puts what the quick attacks find, also beside earlier releases, into the certificate and the
+    """Puts what the quick attacks find, also beside other releases, into the certificate and the
     report of a draft.
     """
     from shoal.advise.comparison import TRIED
     from shoal.attacks.run.request import AttackRequest
     from shoal.connectors.files import atomic_write
     from shoal.tables.attack import attack_file
-    from shoal.web.others import PEOPLE, judged_together
+    from shoal.web.others import PEOPLE, judged_together, overlaps
 
     folder = Path(asked["folder"])
     stated, own = _measured(asked, folder)
     found = attack_file(own, AttackRequest(TRIED), tell)
     certificate = stated.extended(attacks=found.certificate["attacks"])
-    beside = judged_together(folder / PEOPLE, asked["others"])
+    certificate, ledgers = _with_ledgers(asked, certificate, found, own, tell)
+    others = {name: Path(place) for name, place in asked["others"].items()} | ledgers
+    beside = judged_together(folder / PEOPLE, overlaps(folder / PEOPLE, others))
     if beside is not None:
         certificate = certificate.extended(beside=beside)
     _draw(found, certificate, own, folder / "report.html", _heading(folder))
     with atomic_write(str(folder / "certificate.json"), is_private=True) as unfinished:
         unfinished.write_text(certificate.to_json(), "utf-8")
     return {}
+
+
+def _with_ledgers(
+    asked: Asked, certificate: Any, found: Any, own: Any, tell: Tell
+) -> tuple[Any, dict[str, Path]]:
+    """A draft's certificate with each watched ledger that can't be judged together with it among
+    its findings; the people of all others, by their names.
+    """
+    from shoal.attacks.beside.others import Audited
+    from shoal.attacks.beside.sources import of_ledger
+    from shoal.data.warnings import LEDGER_UNJUDGED, ReleaseWarning
+    from shoal.errors import InputError, ShoalError
+    from shoal.web.others import keep_ledger, project_key, unjudged
+
+    folder = Path(asked["folder"])
+    kept, failed = {}, []
+    for name, path in asked["ledgers"].items():
+        tell(gettext("reading {name}", name=name))
+        try:
+            if path is None:
+                raise InputError("its folder is not there, or can't be read; restore it")
+            ledger = of_ledger(path, name)
+            place = folder / f"{ledger.sha256}.npz"
+            draft = Audited(found, own, own.policy).beside("the draft")
+            keep_ledger(place, project_key(Path(asked["key"])), ledger, draft)
+            kept[name] = place
+        except ShoalError as why:
+            text = f"{unjudged(name)}: {str(why).removeprefix(f'{name}: ')}"
+            failed.append(ReleaseWarning(LEDGER_UNJUDGED, text))
+    others = [one.report() for one in certificate.warnings if one.code != LEDGER_UNJUDGED]
+    return certificate.extended(warnings=others).warned(*failed), kept
 
 
 def _measured(asked: Asked, folder: Path) -> tuple[Any, Any]:
@@ -318,8 +353,6 @@ def _copy_for_readers(folder: Path, names: Sequence[str]) -> None:
 
 def _verify(asked: Asked, tell: Tell, line: Line) -> Asked:
     """Every check of a released file against its certificate."""
-    from dataclasses import asdict
-
     from shoal.auditor.verify import policy_beside, verify
     from shoal.policy.policy import Policy
 
@@ -332,7 +365,7 @@ def _verify(asked: Asked, tell: Tell, line: Line) -> Asked:
         trust=[asked["trust"]] if asked["trust"] else (),
         progress=tell,
     )
-    return {"checks": [asdict(check) for check in checks], "policy": named and str(named)}
+    return {"checks": [check.report() for check in checks], "policy": named and str(named)}
 
 
 def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:

@@ -1,7 +1,8 @@
 """Other releases of this project about the same people: who is in them, by keyed hashes alone.
 
 Every draft keeps the hashed numbers of its people and the class that each is in, so that it can be
-judged together with a later one whatever has become of the table since.
+judged together with a later one whatever has become of the table since. Watched ledgers are kept
+beside a draft in the same way, each by the hash of its last release.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +22,6 @@ from shoal.connectors.files import atomic_write
 
 if TYPE_CHECKING:  # jobs alone import these
     from shoal.attacks.beside.audit import ReleaseBeside
-    from shoal.auditor.audit import AuditResult
-    from shoal.policy.policy import Policy
 
 PEOPLE = "people.npz"
 STATED = ("kind", "count", "sensitive", "k", "least_values", "holds", "sha256")
@@ -35,11 +35,8 @@ def project_key(place: Path) -> bytes:
     return place.read_bytes()
 
 
-def keep(folder: Path, key: bytes, result: AuditResult, policy: Policy) -> None:
-    """Writes who is in which class of a draft; raises InputError where nobody is known again."""
-    from shoal.attacks.beside.others import Audited, OtherRelease
-
-    own = Audited(result, OtherRelease(release=folder / "data.csv"), policy).beside("the draft")
+def keep(place: Path, key: bytes, own: ReleaseBeside) -> None:
+    """Writes who is in which class of a release."""
     names = [hashlib.blake2b(n.encode(), digest_size=16, key=key).hexdigest() for n in own.subjects]
     stated = {name: getattr(own, name) for name in STATED}
     stated["values"] = {name: shown.texts for name, shown in own.values.items()}
@@ -48,7 +45,7 @@ def keep(folder: Path, key: bytes, result: AuditResult, policy: Policy) -> None:
         for name, shown in own.values.items()
         for part in ("classes", "codes")
     }
-    with (folder / PEOPLE).open("wb") as file:
+    with place.open("wb") as file:
         np.savez_compressed(
             file,
             stated=np.array(json.dumps(stated)),
@@ -57,6 +54,25 @@ def keep(folder: Path, key: bytes, result: AuditResult, policy: Policy) -> None:
             labels=own.labels,
             **values,
         )
+
+
+def keep_ledger(place: Path, key: bytes, ledger: ReleaseBeside, draft: ReleaseBeside) -> None:
+    """Writes who is in which class of a ledger, the people of a draft by the hashes of their names.
+
+    Raises InputError where the people of one would be taken for others in the other.
+    """
+    from shoal.attacks.beside.audit import check_spelling
+
+    check_spelling([draft, ledger])
+    assert ledger.token is not None
+    names = {ledger.token(name): name for name in draft.subjects}
+    known = tuple(names.get(token, token) for token in ledger.subjects)
+    keep(place, key, replace(ledger, subjects=known, token=None))
+
+
+def unjudged(name: str) -> str:
+    """The finding that a ledger can't be judged together with a draft, as far as the reason."""
+    return f"{name}: was not judged together with this release"
 
 
 def kept(place: Path, what: str) -> ReleaseBeside:
@@ -93,16 +109,16 @@ class Overlap:
     sha256: str | None
 
 
-def overlaps(own: Path, released: Path) -> list[Overlap]:
-    """The releases that share people with a draft. released: a folder of one file each."""
+def overlaps(own: Path, others: Mapping[str, Path]) -> list[Overlap]:
+    """Those of other releases that share people with a draft, by their names."""
     if not own.is_file():
         return []
     found = []
-    for place in sorted(released.glob("*.npz")):
+    for name, place in others.items():
         ours, theirs = _names(own, own.stat().st_mtime_ns), _names(place, 0)
         shared = len(ours[0] & theirs[0])
         if shared:
-            found.append(Overlap(place.stem, place, shared, len(ours[0]), theirs[1]))
+            found.append(Overlap(name, place, shared, len(ours[0]), theirs[1]))
     return found
 
 
@@ -112,11 +128,11 @@ def _names(place: Path, stamp: int) -> tuple[frozenset[bytes], str | None]:
         return frozenset(found["names"].tolist()), json.loads(str(found["stated"]))["sha256"]
 
 
-def judged_together(own: Path, others: list[str]) -> dict[str, Any] | None:
+def judged_together(own: Path, others: list[Overlap]) -> dict[str, Any] | None:
     """The `beside` part of a draft's certificate; None where no release shares people with it."""
     from shoal.attacks.beside.audit import Question, audit_together
 
     if not others:
         return None
-    releases = [kept(Path(place), f"releases/{Path(place).stem}") for place in others]
+    releases = [kept(other.place, other.name) for other in others]
     return audit_together([kept(own, "the draft"), *releases], Question())

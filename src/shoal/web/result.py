@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from shoal.data.certificate import Certificate
 from shoal.data.findings import some_named
-from shoal.data.language import gettext
+from shoal.data.language import gettext, ngettext
 from shoal.errors import InputError
 from shoal.reports.text import explanation_sentences
 from shoal.web import pictures, policy_text, sign_off
@@ -177,7 +177,12 @@ def _suffers(server: Server, run: Run, column: Context) -> Context:
         "name": column["name"],
         "number": server.project.numbers.get(column["name"], 0),
         "loss": column.get("loss") or 0.0,
-        "kept": gettext("{before:,} → {after:,} values", before=exact[0], after=exact[1])
+        "kept": ngettext(
+            "{before:,} values, shown in {count:,} way",
+            "{before:,} values, shown in {count:,} ways",  # ranges may overlap, so in more
+            exact[1] or 0,
+            before=exact[0],
+        )
         if all(exact)
         else "",
         "others": price.get("others"),

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -23,16 +24,18 @@ from shoal.auditor.dossier.dossier import (
     unanswered,
 )
 from shoal.auditor.findings import GRAVE_ABOVE, TOLERATED
+from shoal.auditor.ledger.terms import policy_of
+from shoal.connectors.ledger import Ledger, sha256_of
 from shoal.data.certificate import Certificate
 from shoal.data.findings import some_named
 from shoal.data.language import gettext
-from shoal.errors import InputError
+from shoal.errors import InputError, ShoalError
 from shoal.reports.attacks import Finding, found_much, ranked, rows_of
 from shoal.web import policy_text
 from shoal.web.edits import Form, lines_of, one
 from shoal.web.frame import frame, person_answered, release_tried, shell, shows
 from shoal.web.job import COPIES
-from shoal.web.others import PEOPLE, Overlap, overlaps
+from shoal.web.others import PEOPLE, Overlap, overlaps, unjudged
 from shoal.web.policy_text import Context, sha256, written
 from shoal.web.project import RELEASE, Run
 from shoal.web.routes_of_edits import form_of
@@ -61,7 +64,7 @@ async def release(request: Request) -> Response:
     do = one(form, "do")
     if do == "answers":
         content, sentence, refused = with_answers(
-            form, context_of(server.project), published(run), to_accept(server, run)
+            form, context_of(server.project), published(run), to_accept(run)
         )
         if sha256(written(content)) != release_sha(server):
             _unchanged(server, form)
@@ -82,8 +85,17 @@ async def release(request: Request) -> Response:
         )
         server.remember(said, asked_by=asker or None)
     elif do == "attack":
-        others = [str(other.place) for other in others_of(server, run)]
-        server.start("attack", one(form, "once"), **_asked(server, run), others=others)
+        server.start(
+            "attack",
+            one(form, "once"),
+            **_asked(server, run),
+            key=str(server.people_key),
+            others={other.name: str(other.place) for other in others_of(server, run)},
+            ledgers={
+                name: None if ledger is None else str(ledger.path)
+                for name, ledger in ledgers_of(server, run).items()
+            },
+        )
     elif do == "release":
         _require_open(server, run)
         draft = server.project.folder / "releases" / f".{secrets.token_hex(6)}.draft"
@@ -129,7 +141,13 @@ def _decided(server: Server, run: Run) -> Context:
     given = with_sign_offs(server.project, run)
     reasons = given.get("attributes") or {}
     given["attributes"] = {name: reasons[name] for name in published(run) if name in reasons}
-    known = [f"releases/{other.name}/data.csv.certificate.json" for other in others_of(server, run)]
+    ledgers = ledgers_of(server, run)
+    known = [
+        f"{other.name}/data.csv.certificate.json"
+        if (ledger := ledgers.get(other.name)) is None
+        else server.project.in_commands(ledger.last)
+        for other in others_of(server, run)
+    ]
     if known:
         named = given.get("other_releases")
         given["other_releases"] = [*known, *(named if isinstance(named, list) else [])]
@@ -185,24 +203,48 @@ def attacks_of(run: Run) -> list[Finding] | None:
 
 
 def others_of(server: Server, run: Run) -> list[Overlap]:
-    """The project's releases that share people with a draft, but for its own."""
+    """The project's releases that share people with a draft, but for its own, and watched ledgers
+    as far as they were read.
+    """
     own = (run.certificate.get("output") or {}).get("sha256")
-    found = overlaps(run.folder / PEOPLE, server.released_people())
-    return [other for other in found if other.sha256 != own]
+    released = sorted(server.released_people().glob("*.npz"))
+    known = {f"releases/{place.stem}": place for place in released}
+    for name, ledger in ledgers_of(server, run).items():
+        if ledger is not None and (place := _people_of(ledger, run)).is_file():
+            known[name] = place
+    return [other for other in overlaps(run.folder / PEOPLE, known) if other.sha256 != own]
 
 
-def _together(run: Run, others: list[Overlap]) -> tuple[bool, str]:
+def _people_of(ledger: Ledger, run: Run) -> Path:
+    """Where the people of a ledger are kept beside a draft once they are read."""
+    return run.folder / f"{sha256_of(ledger.last)}.npz"
+
+
+def _unread(server: Server, run: Run) -> dict[str, str]:
+    """The ledgers whose people are not known, each with the finding of whoever tried to read it."""
+    said = [one.text for one in Certificate(run.certificate).warnings]
+    return {
+        name: next((text for text in said if text.startswith(unjudged(name))), "")
+        for name, ledger in ledgers_of(server, run).items()
+        if ledger is None or not _people_of(ledger, run).is_file()
+    }
+
+
+def _together(run: Run, others: list[Overlap], unread: dict[str, str]) -> tuple[bool, str]:
     """Whether a draft was judged together with these releases and all holds; what is open."""
     beside = run.certificate.get("beside") or {}
     judged = {release.get("sha256") for release in beside.get("releases", ())}
-    if not {other.sha256 for other in others} <= judged:
+    left = [name for name, why in unread.items() if not why]
+    left += [other.name for other in others if other.sha256 not in judged]
+    if left:
         return False, gettext(
-            "{others}: try attacks to judge them together",
-            others=some_named([o.name for o in others]),
+            "{others}: try attacks to judge them together", others=some_named(left)
         )
+    if not others:
+        return True, "; ".join(map(unjudged, unread))
+    names = {other.sha256: other.name for other in others}
     if beside["holds"]:
-        return True, ""
-    names = {other.sha256: f"releases/{other.name}" for other in others}
+        return True, gettext("{others}: together they hold", others=some_named([*names.values()]))
     named = [names.get(release["sha256"], gettext("this draft")) for release in beside["releases"]]
     return False, "; ".join([*_broken_together(beside, named), KEEP_APART])
 
@@ -242,38 +284,32 @@ def _broken_together(beside: Context, named: list[str]) -> Iterator[str]:
             )
 
 
-def ledgers_of(server: Server, run: Run) -> list[str]:
-    """The ledgers that the project watches whose people a draft may share: by the same column."""
-    from shoal.auditor.ledger.terms import policy_of
-    from shoal.connectors.ledger import Ledger
-
+def ledgers_of(server: Server, run: Run) -> dict[str, Ledger | None]:
+    """The ledgers that the project watches whose people a draft may share, by the same column; None
+    for one that can't be read.
+    """
     own = {c["name"] for c in run.certificate.get("columns") or () if c["role"] == "subject"}
-    found = []
-    for place in server.project.places:
-        with suppress(InputError, policy_text.NotThere):
-            if place["kind"] == "ledger":
+    found: dict[str, Ledger | None] = {}
+    for place in server.project.places if own else ():
+        if place["kind"] == "ledger":
+            name = gettext("ledger {name}", name=place["path"])
+            try:
                 at = policy_text.within(place["path"], server.project.start, is_folder=True)
-                if own & {*policy_of(Ledger.at(at)).model.subject_columns}:
-                    found.append(str(place["path"]))
+                ledger = Ledger.at(at)
+                if own & {*policy_of(ledger).model.subject_columns}:
+                    found[name] = ledger
+            except (ShoalError, policy_text.NotThere):
+                found[name] = None
     return found
 
 
-def to_accept(server: Server, run: Run) -> list[str]:
-    """What nobody may release without saying why, in the words of the certificate: grave findings,
-    attacks that found much, and ledgers of the same people.
+def to_accept(run: Run) -> list[str]:
+    """What nobody may release without saying why, in the words of the certificate: grave findings
+    and attacks that found much.
     """
     certificate = Certificate(run.certificate)
     grave = [finding.text for finding in certificate.grave]
-    much = [row.says for row in found_much(certificate)]
-    ledgers = [
-        gettext(
-            "The ledger '{name}' knows people by the same column, and was not judged together"
-            " with this draft; 'shoal audit --others' does",
-            name=name,
-        )
-        for name in ledgers_of(server, run)
-    ]
-    return [*grave, *much, *ledgers]
+    return [*grave, *(row.says for row in found_much(certificate))]
 
 
 def gate(server: Server, run: Run) -> list[Context]:
@@ -302,8 +338,11 @@ def gate(server: Server, run: Run) -> list[Context]:
     tried = attacks_of(run)
     words = given.get("accepted") or {}
     others = others_of(server, run)
-    is_safe, beside = _together(run, others) if others else (bool(given.get("other_releases")), "")
-    not_accepted = [p for p in to_accept(server, run) if len(words.get(p) or "") < FEWEST_SIGNS]
+    is_safe, beside = bool(given.get("other_releases")), ""
+    unread = _unread(server, run)
+    if others or unread:
+        is_safe, beside = _together(run, others, unread)
+    not_accepted = [p for p in to_accept(run) if len(words.get(p) or "") < FEWEST_SIGNS]
     rows = [
         (
             gettext("Every promise holds on the file"),
@@ -322,7 +361,11 @@ def gate(server: Server, run: Run) -> list[Context]:
         (
             gettext("Grave findings accepted in words"),
             tried is not None and not not_accepted,
-            gettext("{not_accepted} open", not_accepted=len(not_accepted)) if not_accepted else "",
+            gettext("waits for the attacks")
+            if tried is None
+            else gettext("{not_accepted} open", not_accepted=len(not_accepted))
+            if not_accepted
+            else "",
             "#accept" if not_accepted else "#attacks",
         ),
         (
@@ -336,7 +379,7 @@ def gate(server: Server, run: Run) -> list[Context]:
             gettext("Other releases of these people"),
             is_safe,
             beside,
-            "#attacks" if others else "#other",
+            "#attacks" if others or unread else "#other",
         ),
         (
             gettext("Signed off by somebody else") if asker else gettext("Signed off"),
@@ -418,7 +461,7 @@ async def release_screen(server: Server) -> Context:
     ]
     to_do = {c["href"] for c in conditions if not c["is_met"]} | {q["href"] for q in lacking}
     attacks = attacks_of(run)  # before what they ask for: attacks may end meanwhile
-    points = to_accept(server, run)
+    points = to_accept(run)
     signer = decisions(server.project, run)[-1]["name"] if is_accepted(server.project, run) else ""
     if not signer:
         to_do.add("#attacks")  # whoever signs has seen what they found
@@ -460,7 +503,9 @@ async def release_screen(server: Server) -> Context:
         "goes_out": _goes_out(run, given.get("accepted") or {}, points),
         "signer": signer,
         "fewest": FEWEST_SIGNS,
+        "fewest_signs": fewest_signs(),
         "others": others_of(server, run),
+        "unread": _unread(server, run),
         "decisions": signed(run),
         "asked_by": server.project.about.get("asked_by"),
         "own_hashes": own,
@@ -576,7 +621,13 @@ def with_answers(
     others = "none-known" if other == "none" else lines_of(form, "others") if other else None
     if others == []:
         raise InputError("other releases: none is named; name their certificates, one a line")
-    accepted = {point: one(form, f"accept-{number}") for number, point in enumerate(points, 1)}
+    accepted = {point: (given.get("accepted") or {}).get(point) for point in points}
+    for number, point in enumerate(points, 1):
+        if (name := f"accept-{number}") in form:
+            if 0 < len(one(form, name)) < FEWEST_SIGNS:
+                refused.append(f"{point}: {fewest_signs()}")
+            else:
+                accepted[point] = one(form, name)
     changes = {
         "accepted": {point: words for point, words in accepted.items() if words},
         "other_releases": others,
@@ -600,6 +651,11 @@ def with_answers(
         content["attributes"] = reasons
     read_context(content)
     return content, gettext("release: ") + (some_named(said) or gettext("nothing new")), refused
+
+
+def fewest_signs() -> str:
+    """What an acceptance lacks that is too short."""
+    return gettext("write at least {fewest} characters", fewest=FEWEST_SIGNS)
 
 
 def _typed(field: str, text: str) -> Any:

@@ -201,7 +201,7 @@ class Server:
             policy=policy,
             base=sign_off.base_of(self.project, policy, run.folder),
             explain=True,
-            key=str(self.project.folder / ".ui" / "people.key"),
+            key=str(self.people_key),
         )
 
     def _job_ended(self, job: Job) -> None:
@@ -249,6 +249,11 @@ class Server:
             gettext("Draft {number} released: releases/{name}", number=run.number, name=name)
         )
         self.notices.append(gettext("Released: releases/{name}/", name=name))
+
+    @property
+    def people_key(self) -> Path:
+        """Where the key is by which people are known again in all that is kept of them."""
+        return self.project.folder / ".ui" / "people.key"
 
     def released_people(self) -> Path:
         """Where the people of every release are kept, as `others` keeps them."""

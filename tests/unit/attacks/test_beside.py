@@ -14,6 +14,7 @@ import naive_beside as naive
 import shoal
 from beside_cases import HOSPITAL, SALES, classes, expected, people, together, values
 from republish_cases import append, grown, policy, wearers
+from shoal.auditor.ledger.export import verify_ledger
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
 from shoal.reports.text import beside_lines
@@ -347,6 +348,7 @@ def test_a_ledger_is_one_release_by_the_classes_of_all_its_increments(tmp_path):
     one, names = (release.data, asked, again, release.trace), again["who"].gather(release.trace)
     found = together(one, folder)
     assert found["people"] == 60
+    assert found["releases"][1]["sha256"] == verify_ledger(folder)[1]
     quasi = ["age", "height", "sex"]
     labels = classes(release.data, names, quasi)
     shown = ledger_classes(folder)

@@ -28,8 +28,9 @@ from shoal.auditor.dossier.dossier import (
 )
 from shoal.cli.main import status_of
 from shoal.errors import InputError, PromiseError
-from shoal.reports.attacks import MUCH, found_much, rows_of, worst_first
-from shoal.reports.dossier import _answer, write_dossier
+from shoal.policy import registry
+from shoal.reports.attacks import MUCH, found_much, much_found, rows_of, worst_first
+from shoal.reports.dossier import _answer, summary, write_dossier
 from shoal.reports.in_short import linked_rows
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -41,7 +42,7 @@ CONTEXT = {
     "version": 1,
     "controller": {"name": "A", "contact": "B"},
     "threshold": {"max": 0.5, "why": "a closed circle"},
-    "attributes": dict.fromkeys(("age", "sex", "zip", "education"), RATED),
+    "attributes": dict.fromkeys("age sex zip education disease charge ward".split(), RATED),
 }
 
 
@@ -331,8 +332,17 @@ def test_what_attacks_found_much_of_is_open_until_somebody_accepts_it(attacked):
     assert not [one for one in found.open if one["kind"] == MUCH]
 
 
+def test_findings_are_counted_beside_the_attacks_that_were_tried(attacked):
+    certificate = shoal_package.Certificate.load(f"{attacked[1]}.certificate.json")
+    tried = len({*registry.attacks()} & {*certificate["attacks"]})
+    count = len(found_much(certificate))
+    assert count > 1
+    said = f"{count} findings of attacks ({tried} tried) are “much”: see below."
+    assert much_found(certificate) == said
+
+
 def test_verify_says_that_attacks_found_much(attacked, shoal):
-    assert "attacks found much" in shoal("verify", attacked[1]).out
+    assert "of attacks are 'much'" in shoal("verify", attacked[1]).out
 
 
 def naming(certificate):
@@ -366,12 +376,28 @@ def test_a_gain_says_what_it_is_compared_with(attacked):
     assert gains["guessing disease"].endswith("for people who are not in the release")
 
 
-def test_reasons_are_asked_of_plain_columns_too():
+def test_reasons_are_asked_of_sensitive_and_plain_columns_too():
     stated = Context.model_validate({"version": 1})
     certificate, day = shoal_package.Certificate({}), date(2026, 11, 22)
-    roles = Roles(True, ("age", "name"), quasi=("age",), plain=("name",))
+    columns = [
+        {"name": name, "role": role, "technique": "kept"}
+        for name, role in (("age", "quasi"), ("charge", "sensitive"), ("name", "plain"))
+    ]
+    roles = Roles.of(shoal_package.Certificate({"columns": columns}), None)
     asked = Answers(certificate, stated, None, residual_risk(certificate), roles, day)
-    assert asked.lacks("attributes").endswith("missing for age, name")
+    assert asked.lacks("attributes").endswith("missing for age, charge, name")
+
+
+def test_open_questions_are_grouped_by_what_answers_them(released):
+    found = dossier(released)
+    asked = [one for one in found.open if one["kind"] == "question"]
+    lines = [line for line in summary(found) if "question" in line and line.startswith("open")]
+    assert len(asked) > 10
+    assert [line.split(":")[0] for line in lines] == [
+        "open  3 questions for attacks",
+        "open  1 question for whoever decides",
+        f"open  {len(asked) - 4} questions for the context file",
+    ]
 
 
 def test_complete_ends_with_status_1_while_something_is_open(released, shoal):

@@ -736,7 +736,7 @@ def test_no_name_in_a_certificate_passes_for_a_line_of_verify(folder, capsys):
     status_of(["verify", str(folder / "out.csv")])
     told = capsys.readouterr().out
     lines = told.splitlines()
-    assert len(lines) == 11
+    assert len(lines) == 13
     assert not [line for line in lines if line.startswith("ok   signature")]
     assert "hospital.pub.pem" in told  # the promise that nobody knows is named
     assert all(line.isprintable() for line in lines)

@@ -414,7 +414,8 @@ def test_grave_findings_come_first_and_the_last_line_names_them(folder, capsys):
     count = len([line for line in lines if line.startswith("!    grave finding: ")])
     assert count > 1
     assert lines[0].startswith("!    grave finding: 'name' is published as it is, and names people")
-    assert lines[-1] == f"Every promise holds; {count} grave findings"
+    stand = f"Every promise holds; {count} grave findings stand open: 'name' is published as it is"
+    assert lines[-1].startswith(stand)
     assert status_of(["verify", str(folder / "out.csv"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [one["name"] for one in found].count("grave finding") == count
@@ -423,6 +424,26 @@ def test_grave_findings_come_first_and_the_last_line_names_them(folder, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith("shoal: grave: ")
     assert lines[-1] == f"Every promise holds; {count} grave findings"
+
+
+def test_what_was_not_measured_again_takes_three_short_lines_and_stands_whole_in_json(
+    folder, capsys
+):
+    capsys.readouterr()
+    assert status_of(["verify", str(folder / "out.csv")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    short = [line for line in lines if line.startswith("--   not measured again: ")]
+    assert len(short) == 3
+    assert max(map(len, short)) < 150
+    assert short[0].endswith(" more (needs the policy and the original)")
+    assert status_of(["verify", str(folder / "out.csv"), "--json"]) == 0
+    (whole,) = (
+        one["text"]
+        for one in json.loads(capsys.readouterr().out)
+        if one["name"] == "not measured again"
+    )
+    assert "figures of columns" in whole
+    assert " more (" not in whole
 
 
 # Signatures

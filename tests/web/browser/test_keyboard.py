@@ -64,7 +64,7 @@ def to_release(keys: Keys) -> None:
     for field in tab.query_selector_all("#answers [name^=why]"):
         keys.go(f"[name={field.get_attribute('name')}]")
         keys.type("needed for the purpose")
-    for field in tab.query_selector_all("#accept textarea"):
+    for field in tab.query_selector_all("#accept input"):
         keys.go(f"[name={field.get_attribute('name')}]")
         keys.type("only for the group")
     keys.use("#answers button.main")

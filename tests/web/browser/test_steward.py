@@ -124,7 +124,7 @@ def answered(page: Clicks) -> None:
 
 
 def accepted(page: Clicks, words: str) -> None:
-    for at in range(len(page.tab.query_selector_all("#accept textarea"))):
+    for at in range(len(page.tab.query_selector_all("#accept input"))):
         page.type(f"[name=accept-{at + 1}]", words)
 
 

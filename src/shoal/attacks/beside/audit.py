@@ -81,7 +81,7 @@ class ReleaseBeside:
         withheld rows are left out.
     values: by attribute that is not a quasi-identifier. sensitive: which of them are.
     k, least_values: what its policy asks, the latter by sensitive attribute.
-    holds: whether it keeps its own promises. sha256: of its file.
+    holds: whether it keeps its own promises. sha256: of its file, or of a ledger its last hash.
     audited: what its own audit found; None for a ledger.
     together: the columns that name its people together, none where one does; None if not known.
     """

@@ -13,7 +13,7 @@ from shoal.attacks.beside.sharing import Links, fitting_pairs, profiles_of
 from shoal.auditor.ledger import terms
 from shoal.auditor.ledger.history import audit_releases
 from shoal.auditor.ledger.release_view import ReleaseReading
-from shoal.connectors.ledger import Ledger
+from shoal.connectors.ledger import Ledger, sha256_of
 from shoal.connectors.ledger.private import token_of
 from shoal.data.person_names import same_value
 from shoal.data.table import Table
@@ -70,6 +70,7 @@ def of_ledger(path: str | Path, what: str) -> ReleaseBeside:
         raise InputError(
             f"{what}: its private part, which knows whose row is whose, is missing; restore it"
         )
+    head = sha256_of(ledger.last)  # before all else: a release that comes meanwhile is not judged
     audited = audit_releases(path)
     if audited.damage:
         raise InputError(f"{what}: {audited.damage[0]}", list(audited.damage[1:]))
@@ -98,6 +99,7 @@ def of_ledger(path: str | Path, what: str) -> ReleaseBeside:
         policy.required_k,
         least_values_of(policy),
         audited.holds,
+        head,
         token=lambda name: token_of(name, key),
         together=policy.model.together,
     )

@@ -40,13 +40,15 @@ from shoal.version import VERSION
 
 @dataclass(frozen=True)
 class Roles:
-    """What the columns of a release are for. known: whether anything tells it."""
+    """What the columns of a release are for. known: whether anything tells it. as_they_are: those
+    published so, sensitive or plain.
+    """
 
     known: bool
     published: tuple[str, ...] = ()
     quasi: tuple[str, ...] = ()
     subject: tuple[str, ...] = ()
-    plain: tuple[str, ...] = ()
+    as_they_are: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, certificate: Certificate, policy: Policy | None) -> Roles:
@@ -71,7 +73,11 @@ class Roles:
             tuple(name for name, (role, kept) in roles.items() if kept and role not in hidden),
             tuple(name for name, (role, _) in roles.items() if role == "quasi"),
             tuple(name for name, (role, _) in roles.items() if role == "subject"),
-            tuple(name for name, (role, kept) in roles.items() if kept and role == "plain"),
+            tuple(
+                name
+                for name, (role, kept) in roles.items()
+                if kept and role in ("sensitive", "plain")
+            ),
         )
 
 
@@ -267,7 +273,7 @@ def build_dossier(
         "context": answered.content,
         "context_sha256": answered.sha256,
         "other_certificates": _other_certificates(answered, context),
-        "checks": [{"name": c.name, "ok": c.ok, "text": c.text} for c in checks],
+        "checks": [check.report() for check in checks],
         "initial_risk": initial,
         "residual_risk": residual,
         "threshold": answers.threshold(),
@@ -445,7 +451,7 @@ class Answers:
             return "" if rated else "empty"
         lacking = [
             name
-            for name in (*self.roles.quasi, *self.roles.plain)
+            for name in (*self.roles.quasi, *self.roles.as_they_are)
             if name not in rated or _lacks(rated[name], self.today)
         ]
         return f"a reason or a rating is missing for {', '.join(lacking)}" if lacking else ""

@@ -121,6 +121,11 @@ class Chain:
         """What a release follows: the certificate of the one before, or how the ledger began."""
         return self.folder(release - 1) / CERTIFICATE if release > 1 else self.genesis
 
+    @property
+    def last(self) -> Path:
+        """What the next release will follow, and whose hash tells whether there is a newer one."""
+        return self.predecessor(max(self.releases(), default=0) + 1)
+
     def steps(self) -> list[int]:
         """The numbers of the private steps that are there, rising."""
         return _numbers(self.private, STEP_NAME)
