@@ -646,7 +646,7 @@ def test_much_that_differs_is_one_short_line(folder):
 
 
 def run(folder, capsys, *words: str) -> tuple[int, str]:
-    paths = {name: str(folder / name) for name in ("in.csv", "policy.yaml", "o.csv")}
+    paths = {name: str(folder / name) for name in ("in.csv", "policy.yaml", "o.csv", "t.jsonl")}
     status = status_of([paths.get(word, word) for word in words])
     found = capsys.readouterr()
     return status, found.out + found.err
