@@ -33,7 +33,14 @@ from shoal.fusion.judged_containment import (
     unpacked,
 )
 from shoal.fusion.kinds import in_pieces, spoken, unchanged
-from shoal.fusion.transcript import UNREADABLE, guarded, read_agreement, read_messages, read_table
+from shoal.fusion.transcript import (
+    UNREADABLE,
+    guarded,
+    read_agreement,
+    read_messages,
+    read_table,
+    rows_of,
+)
 from shoal.policy.agreement import Agreement
 from shoal.policy.agreement_model import Domain
 
@@ -59,7 +66,7 @@ def check_transcript(folder: Path) -> Containment:
     agreement = read_agreement(folder)
     tables = {owner: read_table(folder, owner, agreement) for owner in agreement.owners}
     table = tables[agreement.owners[0]]
-    with guarded(folder, f"{agreement.owners[0]}.rows.csv"):
+    with guarded(folder, rows_of(agreement.owners[0])):
         final = [_spans(domain, table[domain.name]) for domain in agreement.domains]
     found = Containment(agreement.quasi, final)
     found.demand(all(t.equals(table) for t in tables.values()), "the parties' tables differ")

@@ -62,7 +62,7 @@ class Recorder:
         content = with_endpoints(agreement, endpoints, {})
         (self._folder / AGREEMENT).write_text(json.dumps(content))
         if rows is not None:
-            rows.write_csv(self._folder / f"{self._name}.rows.csv")
+            rows.write_csv(self._folder / rows_of(self._name))
 
 
 def _write(file: BinaryIO, receiver: str, kind: int, content: bytes) -> None:
@@ -129,9 +129,14 @@ def read_agreement(folder: Path) -> Agreement:
         return Agreement.from_dict(content)
 
 
+def rows_of(owner: str) -> str:
+    """The file that holds an owner's table by row."""
+    return f"{owner}.rows.csv"
+
+
 def read_table(folder: Path, owner: str, agreement: Agreement) -> pl.DataFrame:
     """An owner's table by row; raises InputError where it is not one of the agreement."""
-    name = f"{owner}.rows.csv"
+    name = rows_of(owner)
     with guarded(folder, name):
         table = pl.read_csv(folder / name, infer_schema=False)
         if table.columns != agreement.published:

@@ -36,8 +36,13 @@ ROLES = {
     "drop": Role(gettext("Leave out"), "L", gettext("left out")),
 }
 WORDS = {role: shown.words for role, shown in ROLES.items()}
-TYPED = ("type", "domain", "order", "hierarchy", "weight")
-KEPT = {"quasi": (*TYPED, "render", "round"), "sensitive": TYPED, "plain": TYPED, "drop": TYPED}
+VALUED = ("type", "domain", "order", "hierarchy", "weight")
+KEPT = {
+    "quasi": (*VALUED, "render", "round"),
+    "sensitive": VALUED,
+    "plain": VALUED,
+    "drop": VALUED,
+}
 """What a column keeps by its new role; one that is left out may come back."""
 ROWS = "rows"
 APART = "-"

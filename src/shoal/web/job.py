@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from shoal.connectors.dialect import Dialect
 from shoal.data.language import gettext
 from shoal.web.desk import Line, end_with_the_server, said
-from shoal.web.sign_off import TRACE, trace_of
+from shoal.web.project import DATA, TRACE
+from shoal.web.sign_off import trace_of
 
 Asked = dict[str, Any]
 Tell = Callable[..., None]
@@ -86,7 +87,7 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     policy = Policy.from_dict(asked["policy"], asked["base"])
     explain = bool(asked.get("explain")) and policy.recodes_globally
     request = PublishRequest(explain=explain, trace=str(folder / TRACE), progress=tell)
-    outcome = publish_file(asked["table"], policy, str(folder / "data.csv"), request)
+    outcome = publish_file(asked["table"], policy, str(folder / DATA), request)
     tell(gettext("drawing the report"))
     write_report(outcome, policy, folder / "report.html", _heading(folder))
     _keep_people(asked, outcome, policy)
@@ -95,7 +96,7 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     (folder / "shown.json").write_text(json.dumps(shown), "utf-8")
     for path in folder.iterdir():
         path.chmod(0o700 if path.is_dir() else 0o600)
-    (folder / "data.csv.certificate.json").replace(folder / "certificate.json")
+    (folder / f"{DATA}.certificate.json").replace(folder / "certificate.json")
     return {}
 
 
@@ -104,7 +105,7 @@ def _heading(folder: Path) -> Any:
     from shoal.auditor.dossier.context import Heading
 
     context = folder.parent.parent / "release.yaml"
-    return Heading.of("data.csv", context if context.is_file() else None)
+    return Heading.of(DATA, context if context.is_file() else None)
 
 
 def _keep_people(asked: Asked, outcome: Any, policy: Any) -> None:
@@ -116,7 +117,7 @@ def _keep_people(asked: Asked, outcome: Any, policy: Any) -> None:
 
     draft, folder = outcome.draft, Path(asked["folder"])
     result = AuditResult(outcome.certificate, outcome.release, draft.problem, draft.truth)
-    own = Audited(result, OtherRelease(release=folder / "data.csv"), policy)
+    own = Audited(result, OtherRelease(release=folder / DATA), policy)
     with suppress(InputError):  # nobody can be found again where the policy names no subject
         keep(folder / PEOPLE, project_key(Path(asked["key"])), own.beside("the draft"))
 
@@ -264,7 +265,7 @@ def _measured(asked: Asked, folder: Path) -> tuple[Any, Any]:
     policy = Policy.from_dict(asked["policy"], asked["base"])
     by = policy.with_method(stated["method"]["name"], stated["method"]["parameters"])
     return stated, OtherRelease(
-        release=folder / "data.csv", policy=by, original=asked["table"], trace=trace_of(folder)
+        release=folder / DATA, policy=by, original=asked["table"], trace=trace_of(folder)
     )
 
 
@@ -291,11 +292,11 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     signer = open_key(key, lambda _: passphrase) if key else None
     run, draft = Path(asked["folder"]), Path(asked["draft"])
     draft.mkdir(mode=0o700, parents=True)
-    names = {"certificate.json": "data.csv.certificate.json"}
-    for name in ("data.csv", "certificate.json", "policy.yaml"):
+    names = {"certificate.json": f"{DATA}.certificate.json"}
+    for name in (DATA, "certificate.json", "policy.yaml"):
         shutil.copyfile(run / name, draft / names.get(name, name))
     stated, own = _measured(asked, run)
-    heading = Heading.of("data.csv", asked["context"])  # answers may be later than the draft
+    heading = Heading.of(DATA, asked["context"])  # answers may be later than the draft
     _draw(audited(own, own.policy, tell).result, stated, own, draft / "report.html", heading)
     if (run / "hierarchies").is_dir():
         shutil.copytree(run / "hierarchies", draft / "hierarchies")
@@ -303,10 +304,10 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     policy = Policy.from_dict(asked["policy"], asked["base"])
     public = Path(f"{str(key).removesuffix('.pem')}.pub.pem").resolve()
     if signer is not None:
-        signer.sign(draft / "data.csv.certificate.json")
+        signer.sign(draft / f"{DATA}.certificate.json")
     os.chdir(run.parent.parent)  # certificates of other releases are named from the project
     dossier(
-        draft / "data.csv",
+        draft / DATA,
         context=asked["context"],
         output=draft / "dossier.html",
         policy=policy,
@@ -339,13 +340,13 @@ COPIES = (
 
 
 def _copy_for_readers(folder: Path, names: Sequence[str]) -> None:
-    """Writes copies of data.csv that hold its cells, or raises InputError."""
+    """Writes copies of the data that hold its cells, or raises InputError."""
     from shoal.connectors import files
     from shoal.errors import InputError
 
     for copy in COPIES:
         if copy.name in names:
-            frame, path = files.read(str(folder / "data.csv")).frame, folder / copy.name
+            frame, path = files.read(str(folder / DATA)).frame, folder / copy.name
             files.write(frame, path, path.suffix, dialect=copy.dialect)
             if not files.read(str(path)).frame.equals(frame):
                 raise InputError(f"{copy.name}: can't hold these cells; leave out this copy")

@@ -40,6 +40,11 @@ except ImportError:  # not on Windows, where nothing keeps two servers apart
 PROJECT, POLICY, RELEASE = "project.yaml", "policy.yaml", "release.yaml"
 RUN = re.compile(r"\d{4,}")
 CERTIFICATE = "certificate.json"
+DATA = "data.csv"
+DRAFT = "draft.csv"
+EVENTS = "events.jsonl"
+TRACE = "trace.jsonl"
+"""Whose row is whose in a draft; never part of a release."""
 ASKED = "asked-"  # below .ui/: copies of hierarchies for jobs without a folder of their own
 
 
@@ -127,7 +132,7 @@ class Project:
     @property
     def publish_command(self) -> list[str]:
         """What publishes the table by its policy, as it is typed in the project's folder."""
-        return ["shoal", "publish", self.table_in_commands, "-p", POLICY, "-o", "draft.csv"]
+        return ["shoal", "publish", self.table_in_commands, "-p", POLICY, "-o", DRAFT]
 
     @property
     def policy_text(self) -> str:
@@ -367,7 +372,7 @@ class Project:
 def clear_run(run: Run) -> None:
     """Takes away what an unfinished draft holds of the table; what was asked and said stays."""
     for path in run.folder.iterdir():
-        if path.name in ("run.json", "policy.yaml", "events.jsonl"):
+        if path.name in ("run.json", "policy.yaml", EVENTS):
             continue
         with suppress(OSError):
             shutil.rmtree(path) if path.is_dir() else path.unlink()

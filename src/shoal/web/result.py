@@ -24,7 +24,7 @@ from shoal.web.edits import Form, column_of, edited, one, with_role
 from shoal.web.frame import frame, job_context, page
 from shoal.web.pictures import asked_ks, comparison_key, rows_now
 from shoal.web.policy_text import Context, changed_lines, read, sha256, written
-from shoal.web.project import Run
+from shoal.web.project import DATA, Run
 from shoal.web.routes_of_edits import back, form_of
 from shoal.web.server import Server
 from shoal.web.work import Refused
@@ -398,7 +398,7 @@ async def rows(request: Request) -> Response:
             "show_draft",
             **key,
             policy=run.policy,
-            draft=str(run.folder / "data.csv"),
+            draft=str(run.folder / DATA),
             rows=listed,
             is_starred=bool(one(form, "starred")),
         )
@@ -416,7 +416,7 @@ async def attacker(request: Request) -> Response:
     row: int | str = asked if asked in (EXPOSED, DISTORTED) else _row(asked, one(form, "step"))
     if asked == ANY:
         row = secrets.randbelow(int(server.project.about.get("rows") or 1)) + 1
-    asked_of = {**server.asked_of(run), "draft": str(run.folder / "data.csv")}
+    asked_of = {**server.asked_of(run), "draft": str(run.folder / DATA)}
     view = await server.desk.look("show_attacker", **asked_of, row=row)
     fish = pictures.school(int(view["people"]), 300, 84)
     context = await result_screen(server, run.name)

@@ -37,7 +37,7 @@ from shoal.web.frame import frame, person_answered, release_tried, shell, shows
 from shoal.web.job import COPIES
 from shoal.web.others import PEOPLE, Overlap, overlaps, unjudged
 from shoal.web.policy_text import Context, sha256, written
-from shoal.web.project import RELEASE, Run
+from shoal.web.project import DATA, DRAFT, RELEASE, Run
 from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
 from shoal.web.sign_off import (
@@ -143,7 +143,7 @@ def _decided(server: Server, run: Run) -> Context:
     given["attributes"] = {name: reasons[name] for name in published(run) if name in reasons}
     ledgers = ledgers_of(server, run)
     known = [
-        f"{other.name}/data.csv.certificate.json"
+        f"{other.name}/{DATA}.certificate.json"
         if (ledger := ledgers.get(other.name)) is None
         else server.project.in_commands(ledger.last)
         for other in others_of(server, run)
@@ -427,7 +427,7 @@ def _why(given: Context, name: str) -> str:
 async def release_screen(server: Server) -> Context:
     """The last draft at the gate."""
     run = server.last_draft()
-    data = f"runs/{run.name}/data.csv" if run else "draft.csv"
+    data = f"runs/{run.name}/{DATA}" if run else DRAFT
     certificate = f"runs/{run.name}/certificate.json" if run else ""
     words = ["shoal", "dossier", data, certificate, "--context", RELEASE, "-o", "dossier.html"]
     profile = profile_of(server)

@@ -21,7 +21,7 @@ from shoal.web.guard import Door
 from shoal.web.others import PEOPLE
 from shoal.web.pictures import store, stored
 from shoal.web.policy_text import Context, changed_lines, sha256, written
-from shoal.web.project import PROJECT, Project, Run, clear_run
+from shoal.web.project import DATA, DRAFT, EVENTS, PROJECT, Project, Run, clear_run
 from shoal.web.sign_off import is_accepted, is_copy
 from shoal.web.work import Desk, Job, Jobs
 
@@ -83,7 +83,7 @@ class Server:
             command = ["shoal", "publish", self.project.table_in_commands, "-p", "policy.yaml"]
             raise InputError(
                 "sample: is for setting up only; make the release of the whole table from a shell:"
-                f" {shlex.join(command)} -o draft.csv --memory {LARGE}"
+                f" {shlex.join(command)} -o {DRAFT} --memory {LARGE}"
             )
 
     def stamp(self) -> list[int]:
@@ -225,7 +225,7 @@ class Server:
         draft, run = Path(job.asked["draft"]), self.project.run(job.asked["run"])
         job.asked.pop("passphrase", None)
         # what is about to leave is what was signed off, and nobody has refused it since
-        is_same = is_copy(run, draft / "data.csv") and not self.stale_parts(run)
+        is_same = is_copy(run, draft / DATA) and not self.stale_parts(run)
         if job.state != "done" or not is_same or not is_accepted(self.project, run):
             shutil.rmtree(draft, ignore_errors=True)
             if job.state == "done":
@@ -289,7 +289,7 @@ class Server:
         with suppress(InputError):  # a full disk: what is missing says so itself
             policy_text.write(run.folder / "run.json", json.dumps(about))
             events = "".join(json.dumps(event) + "\n" for event in job.events)
-            policy_text.write(run.folder / "events.jsonl", events)
+            policy_text.write(run.folder / EVENTS, events)
             if job.state == "done":
                 self.project.note(gettext("Draft {number} made", number=run.number))
         if job.state != "done":

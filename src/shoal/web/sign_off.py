@@ -11,16 +11,13 @@ from pathlib import Path
 from shoal.policy.loading import tables_named_in
 from shoal.web import policy_text
 from shoal.web.policy_text import Context, read, sha256
-from shoal.web.project import ASKED, CERTIFICATE, RELEASE, Project, Run
+from shoal.web.project import ASKED, CERTIFICATE, DATA, RELEASE, TRACE, Project, Run
 
 SIGNED = "signed.json"
 ACCEPT, REJECT = "accept", "reject"
 FEWEST_SIGNS = 15
 """Of the words that accept a grave finding: "ok" tells readers of the dossier nothing."""
-TRACE = "trace.jsonl"
-"""Whose row is whose in a draft; never part of a release."""
-
-MEASURED = {"data": "data.csv", "certificate": CERTIFICATE, "report": "report.html"}
+MEASURED = {"data": DATA, "certificate": CERTIFICATE, "report": "report.html"}
 
 
 def context_of(project: Project) -> Context:
@@ -110,7 +107,7 @@ def releases(project: Project) -> list[str]:
 def released_as(project: Project, run: Run) -> str | None:
     """The last release that is of a draft's data; None where there is none."""
     folder = project.folder / "releases"
-    own = (name for name in releases(project) if is_copy(run, folder / name / "data.csv"))
+    own = (name for name in releases(project) if is_copy(run, folder / name / DATA))
     return next(own, None)
 
 
