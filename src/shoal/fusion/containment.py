@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.party.messages import MessageKind
+from shoal.errors import UNREADABLE
 from shoal.fusion.judged_containment import (
     Containment,
     Questions,
@@ -33,7 +34,7 @@ from shoal.fusion.judged_containment import (
     unpacked,
 )
 from shoal.fusion.kinds import in_pieces, spoken, unchanged
-from shoal.fusion.transcript import UNREADABLE, guarded, read_agreement, read_messages, read_table
+from shoal.fusion.transcript import guarded, read_agreement, read_messages, read_table
 from shoal.policy.agreement import Agreement
 from shoal.policy.agreement_model import Domain
 
