@@ -24,6 +24,7 @@ import polars as pl
 
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.messages import FRAME_HEAD, MessageKind
+from shoal.data.regular_files import require_regular
 from shoal.errors import UNREADABLE, InputError
 from shoal.fusion.keys import make_folder
 from shoal.policy.agreement import Agreement, with_endpoints
@@ -91,6 +92,7 @@ def _whole(path: Path) -> int:
 @contextmanager
 def guarded(folder: Path, name: str) -> Iterator[None]:
     """Whatever is wrong with a file of a transcript is one InputError that names it."""
+    require_regular(folder / name, "transcript")
     try:
         yield
     except FileNotFoundError:
