@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import struct
 import tempfile
 import threading
@@ -35,6 +36,10 @@ UNREADABLE = (
     struct.error,
 )
 """What is raised where content is taken apart that is not what it should be."""
+
+_STOPS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
+STOPS = [getattr(signal, name) for name in _STOPS if hasattr(signal, name)]
+"""The signals that end a command as Ctrl-C does; Windows lacks some."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 

@@ -24,7 +24,7 @@ from republish_cases import POLICY, append, policy, wearers
 from shoal.attacks.run.ledger import audit_ledger
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.commit import signals_deferred
-from shoal.data.stops import STOPS
+from shoal.errors import STOPS
 from thorough import every
 
 PEOPLE = 60

@@ -17,8 +17,7 @@ import typer
 from shoal.cli.verbs import Verbs, usage_sentence
 from shoal.connectors.database.address import without_password
 from shoal.data.printable import printable
-from shoal.data.stops import STOPS
-from shoal.errors import InputError, ShoalError
+from shoal.errors import STOPS, InputError, ShoalError
 from shoal.version import VERSION
 
 INTERRUPTED = 130

@@ -47,8 +47,7 @@ from shoal.connectors.ledger.layout import (
     write_once,
 )
 from shoal.data.regular_files import path_text, sync
-from shoal.data.stops import STOPS
-from shoal.errors import InputError, LedgerError, os_errors_as_input_errors
+from shoal.errors import STOPS, InputError, LedgerError, os_errors_as_input_errors
 
 KEY_BYTES = 32
 MOST_TRIES = 1000
