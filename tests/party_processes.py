@@ -155,10 +155,14 @@ def _party(
 
 def _lie(about: str) -> None:
     """Changes what this process says: how many records it has, who is in common, or which round was
-    computed.
+    computed; or leaves it no room for its ledger.
     """
     from shoal.connectors.party.messages import MessageKind
+    from shoal.fusion import party
     from shoal.fusion.wire.link import PartyLink
+
+    if about == "no room":
+        party.write_ledger = _refuse
 
     send = PartyLink.send
 
@@ -173,6 +177,12 @@ def _lie(about: str) -> None:
         send(self, to, kind, content)
 
     PartyLink.send = lying
+
+
+def _refuse(path: Path, content: bytes) -> None:
+    from shoal.errors import InputError
+
+    raise InputError(f"ledger '{path}': there is no room")
 
 
 def _end_at(how: str, kind: str) -> None:

@@ -17,11 +17,29 @@ from __future__ import annotations
 
 import os
 import re
+import signal
+import struct
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO
+
+UNREADABLE = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    StopIteration,
+    struct.error,
+)
+"""What is raised where content is taken apart that is not what it should be."""
+
+_STOPS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
+STOPS = [getattr(signal, name) for name in _STOPS if hasattr(signal, name)]
+"""The signals that end a command as Ctrl-C does; Windows lacks some."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 

@@ -131,6 +131,16 @@ def test_an_owner_whose_ledger_says_something_else_is_found(world):
     assert "another ledger of earlier fusions" in world.message("bank")
 
 
+def test_no_release_is_there_that_a_ledger_could_not_take(world):
+    shutil.rmtree(world.folder / "bank.journal", ignore_errors=True)
+    shutil.rmtree(world.folder / "insurer.journal", ignore_errors=True)
+    (world.folder / "bank.csv").unlink()
+    world.start("bank", patience=10, lie="no room")
+    world.start("insurer", patience=10)
+    assert world.statuses() == {"bank": 2, "insurer": 0}
+    assert not (world.folder / "bank.csv").exists()
+
+
 def test_a_ledger_is_not_begun_twice(world):
     world.content["before"] = "start"
     assert run(world)["bank"] == 2

@@ -131,6 +131,22 @@ def test_one_number_has_one_text(pg, kind):
     assert frame["c"].drop_nulls().to_list() == ["1.10", "1.10", "100.00", "100.00", "0.00", "0.00"]
 
 
+def test_no_number_is_no_value_in_numbers_of_any_form_and_domain(pg):
+    pg.run(
+        "CREATE DOMAIN one AS numeric",
+        "CREATE DOMAIN two AS one",
+        "CREATE DOMAIN three AS float8",
+        "CREATE DOMAIN four AS three",
+        "CREATE TABLE t (id int PRIMARY KEY, a numeric(8,2), b two, c four)",
+        "INSERT INTO t VALUES (1, 'NaN', 'NaN', 'NaN'), (2, 1.1, 1.10, '-0'), (3, 1.10, 1.1, 0)",
+    )
+    assert files.read(pg.url("t")).frame.drop("id").rows() == [
+        (None, None, None),
+        ("1.10", "1.1", "0"),
+        ("1.10", "1.1", "0"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("made", "more", "told"),
     [

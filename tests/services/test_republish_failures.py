@@ -23,6 +23,8 @@ from file_limits import limited
 from republish_cases import POLICY, append, policy, wearers
 from shoal.attacks.run.ledger import audit_ledger
 from shoal.connectors.ledger import Ledger
+from shoal.connectors.ledger.commit import signals_deferred
+from shoal.errors import STOPS
 from thorough import every
 
 PEOPLE = 60
@@ -120,6 +122,17 @@ def test_a_stop_at_any_instant_leaves_nothing_half_done(place, monkeypatch):
         assert append(place / "L", wearers(PEOPLE, 1)).release == 2
         taken_back(place)
     raise AssertionError("an append takes fewer steps than that")
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_no_stop_counts_while_a_release_takes_its_place(stop):
+    """Else the command would say that nothing was written, beside a release."""
+    before = signal.signal(stop, lambda number, frame: pytest.fail("stopped"))
+    try:
+        with signals_deferred():
+            os.kill(os.getpid(), stop)
+    finally:
+        signal.signal(stop, before)
 
 
 # A power cut: only what was synced is on the disk

@@ -96,11 +96,16 @@ def new_key(name: str, passphrase: str | None) -> str:
     ed25519, serialization, _ = _library()
     private_path, public_path = _paths(name)
     key = ed25519.Ed25519PrivateKey.generate()
-    protection = serialization.NoEncryption()
-    if passphrase is not None:
-        protection = serialization.BestAvailableEncryption(passphrase.encode())
     pem, public_format = serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, protection)
+    protection = serialization.NoEncryption()
+    try:
+        if passphrase is not None:
+            protection = serialization.BestAvailableEncryption(passphrase.encode())
+        private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, protection)
+    except ValueError:
+        raise InputError(
+            f"key '{name}': the passphrase is longer than 1,023 bytes, or not Unicode; take another"
+        ) from None
     public = key.public_key().public_bytes(pem, public_format)
     _create(private_path, private, 0o600)
     try:

@@ -37,7 +37,7 @@ from shoal.data import room
 from shoal.data.certificate import Certificate
 from shoal.data.fault_words import fault_sentence
 from shoal.data.progress import Progress, no_progress
-from shoal.data.regular_files import path_text, readable
+from shoal.data.regular_files import path_text, readable, require_regular
 from shoal.data.table import Table
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.errors import InputError, PromiseError
@@ -394,6 +394,7 @@ def _input(stated: Stated, reader: Reader, again: Check) -> Check:
 
 def _signature(proof: Proof, keys: Sequence[Any]) -> Check:
     name, path, signature = "signature", Path(signature_path(proof.path)), None
+    require_regular(path, "signature")
     with readable(f"file '{path}'"), suppress(FileNotFoundError):
         signature = path.read_bytes()
     if signature is not None and len(signature) != SIGNATURE_BYTES:

@@ -17,7 +17,7 @@ import typer
 from shoal.cli.verbs import Verbs, usage_sentence
 from shoal.connectors.database.address import without_password
 from shoal.data.printable import printable
-from shoal.errors import InputError, ShoalError
+from shoal.errors import STOPS, InputError, ShoalError
 from shoal.version import VERSION
 
 INTERRUPTED = 130
@@ -58,10 +58,8 @@ def main(
 
 def run() -> NoReturn:
     """The `shoal` command: runs it and ends with the exit status that the contract fixes."""
-    for stop in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM"):
-        if hasattr(signal, stop):  # Windows lacks some
-            # all end like Ctrl-C: nothing half-written stays
-            signal.signal(getattr(signal, stop), _interrupt)
+    for stop in STOPS:  # all end like Ctrl-C: nothing half-written stays
+        signal.signal(stop, _interrupt)
     # OpenBLAS starts its threads when NumPy is imported, and keeps them turning while they wait; no
     # method multiplies matrices large enough for several. Whoever has set it has their way.
     os.environ.setdefault(BLAS_THREADS, "1")

@@ -11,7 +11,7 @@ import errno
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,11 +97,8 @@ def release_draft(
         with folder_draft(output_path, replace) as folder:
             yield FolderDraft(folder, place)
     else:
-        with (
-            remove_uncommitted_certificate(output_path, second),
-            files.atomic_write(output_path) as path,
-        ):
-            yield FileDraft(path, place)
+        with ExitStack() as uncommitted, files.atomic_write(output_path) as path:
+            yield FileDraft(path, place, uncommitted, second)
 
 
 @contextmanager
@@ -116,13 +113,20 @@ def second_draft(path: str) -> Iterator[ReleaseDraft]:
 
 @dataclass(frozen=True)
 class FileDraft(ReleaseDraft):
-    """A file under another name."""
+    """A file under another name. uncommitted: removes what certifies it where it can't be moved
+    into place; entered no earlier, so that what another run has certified meanwhile stays.
+    """
+
+    uncommitted: ExitStack = field(default_factory=ExitStack)
+    second: str | None = None
 
     def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         files.write(frame, self.path, self.name.kind, self.name.is_packed, dialect, metadata)
 
     def certify(self, certificate: str) -> None:
         if not self.name.is_standard:
+            undo = remove_uncommitted_certificate(self.name, self.second)
+            self.uncommitted.enter_context(undo)
             with files.atomic_write(self.name.certificate) as proof:
                 proof.write_text(certificate)
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from shoal.connectors import files
 from shoal.data.regular_files import require_regular
 from shoal.data.room import blocks
-from shoal.errors import InputError
+from shoal.errors import UNREADABLE, InputError
 
 OF_TABLE = ("seq", "row")
 OF_STREAM = ("seq", "subject", "release", "class", "kind", "arrival", "emitted", "row")
@@ -38,7 +38,7 @@ def is_of_stream(path: str) -> bool:
     try:
         with open(path, encoding="utf-8") as file:
             return len(json.loads(file.readline() or "{}")) > len(OF_TABLE)
-    except (OSError, ValueError, TypeError):
+    except (OSError, *UNREADABLE):
         raise InputError(f"trace '{path}': can't be read; {WAY_OUT}") from None
 
 

@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.party.messages import MessageKind
+from shoal.errors import UNREADABLE
 from shoal.fusion.judged_containment import (
     Containment,
     Questions,
@@ -34,7 +35,6 @@ from shoal.fusion.judged_containment import (
 )
 from shoal.fusion.kinds import in_pieces, spoken, unchanged
 from shoal.fusion.transcript import (
-    UNREADABLE,
     guarded,
     read_agreement,
     read_messages,

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.party.messages import MessageKind
-from shoal.fusion.transcript import UNREADABLE
+from shoal.errors import UNREADABLE
 from shoal.policy.agreement import Agreement
 
 _VALID = 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,7 @@ import polars as pl
 
 from shoal.connectors import files
 from shoal.connectors.party.messages import MessageKind
-from shoal.errors import InfeasibleError, InputError
+from shoal.errors import UNREADABLE, InfeasibleError, InputError
 from shoal.fusion.conversation import Conversation
 
 START = "start"
@@ -71,10 +72,12 @@ class PastFusions:
             about = json.loads(head)
             if hashlib.sha256(people).hexdigest() != about["sha256"]:
                 raise ValueError
-            entries = [json.loads(line) for line in people.splitlines()]
+            atom_of = {id_: atom for atom, id_ in map(json.loads, people.splitlines())}
+            if {0: 0} | Counter(atom_of.values()) != dict(enumerate(about["sizes"])):
+                raise ValueError
             sizes = np.array(about["sizes"], dtype=np.int64)
-            return cls(about["hash"], about["fusions"], sizes, {id_: atom for atom, id_ in entries})
-        except (ValueError, LookupError, TypeError):
+            return cls(str(about["hash"]), int(about["fusions"]), sizes, atom_of)
+        except UNREADABLE:
             raise InputError(
                 f"ledger '{name}': is damaged; restore it, who lost it can't take part in another"
                 " fusion of the same people"

@@ -84,10 +84,9 @@ def take_part(
     if fused is None:
         return None
     assert output is not None
-    certificate = write_release(fused, agreement, output, progress)
-    if fused.ledger is not None:
+    if fused.ledger is not None:  # before the release, so that none is not in it
         write_ledger(book, fused.ledger)
-    return certificate
+    return write_release(fused, agreement, output, progress)
 
 
 def _input_of(agreement: Agreement, name: str) -> PartyInput | None:

@@ -24,7 +24,8 @@ import polars as pl
 
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.messages import FRAME_HEAD, MessageKind
-from shoal.errors import InputError
+from shoal.data.regular_files import require_regular
+from shoal.errors import UNREADABLE, InputError
 from shoal.fusion.keys import make_folder
 from shoal.policy.agreement import Agreement, with_endpoints
 
@@ -88,28 +89,17 @@ def _whole(path: Path) -> int:
     return end
 
 
-UNREADABLE = (
-    ValueError,
-    LookupError,
-    TypeError,
-    ArithmeticError,
-    RecursionError,
-    StopIteration,
-    struct.error,
-)
-"""What content that is none raises where it is read."""
-
-
 @contextmanager
 def guarded(folder: Path, name: str) -> Iterator[None]:
     """Whatever is wrong with a file of a transcript is one InputError that names it."""
+    require_regular(folder / name, "transcript")
     try:
         yield
     except FileNotFoundError:
         raise InputError(
             f"transcript '{folder}': lacks '{name}'; gather the folders of all parties in one"
         ) from None
-    except (*UNREADABLE, OSError, AttributeError, pl.exceptions.PolarsError):
+    except (*UNREADABLE, OSError, pl.exceptions.PolarsError):
         raise InputError(
             f"transcript '{folder}': '{name}' is damaged or not complete; gather the folders again"
         ) from None

@@ -30,7 +30,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.regular_files import sync
-from shoal.errors import CheckpointError
+from shoal.errors import UNREADABLE, CheckpointError
 
 try:
     import fcntl
@@ -41,7 +41,7 @@ FORMAT, EARLIER = "shoal.checkpoint/2", "shoal.checkpoint/1"
 CURRENT = "CURRENT"
 
 
-UNFIT = (ValueError, KeyError, TypeError, AttributeError, IndexError, pl.exceptions.PolarsError)
+UNFIT = (*UNREADABLE, pl.exceptions.PolarsError)
 """What a snapshot raises that is not as it was written, though its checksums may be right."""
 
 

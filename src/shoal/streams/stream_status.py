@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.data import certificate_shape as shape
 from shoal.data.regular_files import path_text
-from shoal.errors import CheckpointError, PromiseError
+from shoal.errors import UNREADABLE, CheckpointError, PromiseError
 from shoal.version import VERSION
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ SOONEST = 5.0  # seconds; nobody is silent before
 RISING = 1.25  # times the loss since the start
 RUNNING, ENDED, STOPPED, BROKEN, FAILED = "running", "ended", "stopped", "broken", "failed"
 MOSTLY_ASIDE = "records set aside"
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 COUNTS = ("came", "published", "decided", "reused", "loss")
 
 
@@ -70,7 +69,7 @@ class StreamLog:
             ]
             gaps = [float(gap) for gap in kept["gaps"]]
             return cls(float(kept["started"]), minutes, events, gaps)
-        except _UNREADABLE:
+        except (OSError, *UNREADABLE):
             return cls(now)
 
     def note(self, kind: str, now: float, count: int | None = None) -> None:
@@ -216,7 +215,7 @@ def stream_status(checkpoint: str | Path, *, now: float | None = None) -> Stream
             f"checkpoint '{checkpoint}': has no {NAME}; name the folder of a stream's --checkpoint"
             " that has committed something"
         ) from None
-    except (*_UNREADABLE, OverflowError):
+    except (OSError, *UNREADABLE):
         raise CheckpointError(
             f"checkpoint '{checkpoint}': its {NAME} can't be read or is of another version; the"
             " next commit of its stream replaces it"

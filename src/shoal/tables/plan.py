@@ -23,7 +23,7 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.recoding import GlobalRecoding, code_texts
 from shoal.data.regular_files import require_regular
 from shoal.data.schema import Kind, Render
-from shoal.errors import InputError, PromiseError
+from shoal.errors import UNREADABLE, InputError, PromiseError
 from shoal.policy.binding.table import BoundTable
 from shoal.privacy.promises import BoundPromises
 from shoal.version import VERSION
@@ -117,7 +117,7 @@ class Plan:
             raise InputError(
                 f"plan '{path}': can't be read ({failed.strerror}); check its name"
             ) from None
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except UNREADABLE:
             raise InputError(
                 f"plan '{path}': holds no plan of this version; save it again with --plan"
             ) from None

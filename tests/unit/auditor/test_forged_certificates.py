@@ -631,6 +631,12 @@ def test_a_signature_of_another_length_is_named(folder, length):
     assert check.text == f"has {length} bytes, a signature has 64; fetch it again"
 
 
+def test_a_signature_that_never_ends_is_not_read(folder):
+    os.mkfifo(folder / "out.csv.certificate.json.sig")
+    with pytest.raises(InputError, match="is not a regular file"):
+        checked(folder)
+
+
 def test_much_that_differs_is_one_short_line(folder):
     def change(content):
         for column in content["columns"][:5]:

@@ -673,6 +673,10 @@ def test_a_passphrase_protects_the_key(folder, monkeypatch, capsys):
     monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", "wrong")
     assert sign(folder, folder / "safe.pem") == 2
     assert "the passphrase is wrong; correct SHOAL_KEY_PASSPHRASE" in capsys.readouterr().err
+    for unfit in ("x" * 2000, "half a character \udcff"):
+        monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", unfit)
+        assert status_of(["key", "new", str(folder / "unfit")]) == 2
+        assert "take another" in capsys.readouterr().err
     for empty in ("", " " * 20):
         monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", empty)
         assert status_of(["key", "new", str(folder / "empty")]) == 2

@@ -778,6 +778,17 @@ def test_an_audit_of_a_stream_without_its_trace_says_what_is_missing(workplace, 
     ) in told.err.splitlines()
 
 
+def test_a_trace_that_is_nested_too_deeply_is_refused(workplace, shoal):
+    Path("t.jsonl").write_text("[" * 100_000)
+    told = shoal(
+        *"audit patients.csv -p policy.yaml --original patients.csv --trace t.jsonl".split()
+    )
+    assert (told.status, told.err) == (
+        2,
+        "shoal: trace 't.jsonl': can't be read; give the file that --trace wrote\n",
+    )
+
+
 def test_a_fusion_that_is_interrupted_says_how_to_resume(owners, shoal, monkeypatch):
     def stopped(*arguments, **options):
         raise KeyboardInterrupt

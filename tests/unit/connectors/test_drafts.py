@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ import pytest
 from shoal.cli.main import status_of
 from shoal.connectors import files
 from shoal.connectors.files import atomic_write
+from shoal.connectors.release_drafts import ReleaseDraft, release_draft
 from shoal.data.hierarchies.table import read_hierarchy
 from shoal.errors import InputError
 
@@ -148,3 +151,28 @@ def test_a_table_that_is_a_device_is_refused(tmp_path):
     (tmp_path / "zero.csv").symlink_to("/dev/zero")
     with pytest.raises(InputError, match="is not a regular file; name a file"):
         files.read(str(tmp_path / "zero.csv"))
+
+
+def stopped(output: str, before: Callable[[ReleaseDraft], object]) -> None:
+    """A run that is stopped before its release takes its place."""
+    with suppress(KeyboardInterrupt), release_draft(output) as draft:
+        before(draft)
+        raise KeyboardInterrupt
+
+
+def test_a_run_that_is_stopped_leaves_what_another_has_certified_meanwhile(tmp_path):
+    output = tmp_path / "out.csv"
+
+    def other(_: ReleaseDraft) -> None:
+        with release_draft(str(output)) as theirs:
+            theirs.path.write_text("whole")
+            theirs.certify("{}")
+
+    stopped(str(output), other)
+    assert output.read_text() == "whole"
+    assert Path(f"{output}.certificate.json").read_text() == "{}"
+
+
+def test_a_certificate_whose_release_has_not_come_is_removed(tmp_path):
+    stopped(str(tmp_path / "out.csv"), lambda draft: draft.certify("{}"))
+    assert not list(tmp_path.iterdir())

@@ -13,6 +13,7 @@ import yaml
 from shoal.connectors.outputs import sole_writer
 from shoal.errors import InputError
 from shoal.fusion.fuse import _prepared, _tables_of
+from shoal.fusion.transcript import read_messages
 from shoal.policy.agreement import Agreement
 
 
@@ -110,6 +111,13 @@ def test_a_party_neither_waits_for_ever_nor_in_a_file(shoal, bank):
     endless = shoal("party", "run", "bank", "demo/bank.parties.yaml", "--patience", "inf")
     assert endless.status == 2
     assert "no party waits for ever" in endless.err
+
+
+def test_messages_that_never_end_are_not_read(bank):
+    os.mkfifo(bank / "bank.messages")
+    agreement = Agreement.load(bank / "demo" / "bank.parties.yaml")
+    with pytest.raises(InputError, match="is not a regular file"):
+        read_messages(bank, "bank", agreement)
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no device that never ends")

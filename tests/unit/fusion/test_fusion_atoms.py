@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_cases import Case
 from naive_party_mondrian import groups_of
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
+from shoal.errors import InputError
 from shoal.fusion.ledger import PastFusions, Recalled
 from shoal.fusion.methods.party_mondrian import PartyMondrian
 from shoal.fusion.methods.party_tds import PartyTds
@@ -89,3 +93,36 @@ def test_a_worked_example():
 def test_one_newcomer_alone_is_withheld():
     past = PastFusions("x", 1, np.array([0, 2]), {"a": 1, "b": 1})
     assert Recalled.of(past, ["a", "b", "c"], 2).published.tolist() == [True, True, False]
+
+
+def stored(people: list, **about) -> bytes:
+    """A ledger of fusions in a file, whose hashes are right."""
+    lines = "".join(json.dumps(entry) + "\n" for entry in people).encode()
+    sha256 = hashlib.sha256(lines).hexdigest()
+    head = {"hash": "h", "fusions": 1, "sizes": [0, 2], "sha256": sha256} | about
+    return json.dumps(head).encode() + b"\n" + lines
+
+
+TWO = [[1, "a"], [1, "b"]]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        stored(TWO, sizes=[]),
+        stored(TWO, sizes=[0]),
+        stored(TWO, sizes=[0, 3]),
+        stored(TWO, sizes=[[0, 2]]),
+        stored(TWO, fusions="many"),
+        stored([[-1, "a"], [-1, "b"]]),
+        stored([[10**30, "a"], [10**30, "b"]]),
+        stored([[2**40, "a"], [2**40, "b"]]),
+        stored([[1.5, "a"], [1.5, "b"]]),
+        stored([[None, "a"], [None, "b"]]),
+        b"[" * 100_000 + b"\n",
+    ],
+)
+def test_a_ledger_that_does_not_count_its_own_people_is_damaged(content):
+    assert PastFusions.unpack(stored(TWO), "x").atom_of == {"a": 1, "b": 1}
+    with pytest.raises(InputError, match="is damaged"):
+        PastFusions.unpack(content, "x")

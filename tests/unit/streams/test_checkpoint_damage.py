@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sample_policies import PURCHASES
@@ -13,7 +15,7 @@ from shoal.connectors.feeds import feed_of
 from shoal.errors import CheckpointError
 from shoal.policy.policy import Policy
 from shoal.samples import purchases
-from shoal.streams.checkpoint import Checkpoint
+from shoal.streams.checkpoint import Checkpoint, packed, unpacked
 from shoal.streams.options import StreamOptions
 from shoal.streams.run import Run
 
@@ -95,6 +97,24 @@ def test_every_byte_of_the_snapshot_is_checked(stopped):
     for _ in flips(Path("state/CURRENT")):
         with pytest.raises(CheckpointError, match="is damaged"):
             Checkpoint(Path("state")).load()
+
+
+@pytest.mark.parametrize("people", [10**30, np.array(["x"]), {}])
+def test_a_snapshot_that_was_written_by_another_program_is_refused(stopped, shoal, people):
+    current = stopped / "state" / "CURRENT"
+    state = unpacked(current.read_bytes()) | {"core/publisher/buffer.people": people}
+    current.write_bytes(packed(state))
+    said = shoal(*STREAM, "--trace", "t.jsonl")
+    assert (said.status, said.err.count("\n")) == (2, 1)
+    assert "is damaged or of another version" in said.err
+
+
+def test_a_snapshot_whose_head_is_nested_too_deeply_is_refused(stopped):
+    head = b"[" * 100_000
+    content = f"{zlib.crc32(head)}\n".encode() + head + b"\n"
+    (stopped / "state" / "CURRENT").write_bytes(content)
+    with pytest.raises(CheckpointError, match="is damaged"):
+        Checkpoint(stopped / "state").load()
 
 
 @pytest.mark.parametrize("name", ["state/people", "t.jsonl"])

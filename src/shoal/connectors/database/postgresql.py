@@ -38,6 +38,7 @@ _SAME_TEXT = (
 )
 _ONE_TEXT = {
     "numeric": "trim_scale(NULLIF({}, 'NaN'))",
+    "numeric by form": "NULLIF({}, 'NaN')",
     "float4": "(NULLIF({}, 'NaN') + 0::float4)",
     "float8": "(NULLIF({}, 'NaN') + 0::float8)",
 }
@@ -73,6 +74,11 @@ _STATES = {
 _LOST = ("08", "57P")
 
 _COLUMNS = """
+WITH RECURSIVE based (oid, base) AS (
+SELECT oid, oid FROM pg_catalog.pg_type WHERE typbasetype = 0
+UNION ALL
+SELECT t.oid, based.base FROM pg_catalog.pg_type t JOIN based ON based.oid = t.typbasetype
+)
 SELECT a.attname::text, b.typcategory::text,
 b.typname::text || CASE WHEN a.atttypmod = -1 THEN '' ELSE ' by form' END,
 pg_catalog.format_type(t.oid, NULL)
@@ -80,7 +86,8 @@ FROM pg_catalog.pg_attribute a
 JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
-JOIN pg_catalog.pg_type b ON b.oid = coalesce(nullif(t.typbasetype, 0), t.oid)
+JOIN based ON based.oid = t.oid
+JOIN pg_catalog.pg_type b ON b.oid = based.base
 WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
 AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
@@ -206,8 +213,7 @@ def _column(name: str, category: str, base: str, kind: str) -> SqlColumn:
     fits = (category in _PLAIN and base not in _ODD) or base == "uuid"
     text = f"{cell_of(name)}::text"
     shown = f"{_ONE_TEXT.get(base, '{}').format(cell_of(name))}::text"
-    # by bytes, not by the language of the server; the text also parts what is equal otherwise, as
-    # 0 and -0 of a domain of a domain
+    # by bytes, not by the language of the server; the text also parts what is equal otherwise
     in_order = f'{text} COLLATE "C"'
     if category != "S":
         in_order = f"{cell_of(name)}, {in_order}"

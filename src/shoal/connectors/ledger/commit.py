@@ -47,7 +47,7 @@ from shoal.connectors.ledger.layout import (
     write_once,
 )
 from shoal.data.regular_files import path_text, sync
-from shoal.errors import InputError, LedgerError, os_errors_as_input_errors
+from shoal.errors import STOPS, InputError, LedgerError, os_errors_as_input_errors
 
 KEY_BYTES = 32
 MOST_TRIES = 1000
@@ -429,11 +429,11 @@ def remove(path: Path) -> None:
 
 @contextmanager
 def signals_deferred() -> Iterator[None]:
-    """Ctrl-C and SIGTERM do nothing: whoever stopped an append must not find a release of it."""
+    """No stop does anything: whoever stopped an append must not find a release of it."""
     if threading.current_thread() is not threading.main_thread():
         yield  # where no signal arrives
         return
-    before = {stop: signal.signal(stop, signal.SIG_IGN) for stop in (signal.SIGINT, signal.SIGTERM)}
+    before = {stop: signal.signal(stop, signal.SIG_IGN) for stop in STOPS}
     try:
         yield
     finally:
