@@ -87,11 +87,12 @@ def test_every_command_of_a_page_runs_in_order(page, tmp_path, monkeypatch, capf
 
 
 def take(name: str) -> None:
-    """Puts a real data file where the reader would have it; skips the rest of the page where it is
-    absent.
+    """Puts a script of the docs or a real data file where the reader would have it; skips the rest
+    of the page where it is absent.
     """
-    source = DATA / Path(name).stem / name
-    if not source.is_file():
+    places = (DOCS / name, DATA / Path(name).stem / name)
+    source = next((place for place in places if place.is_file()), None)
+    if source is None:
         pytest.skip(f"the rest of the page needs {name}: set SHOAL_DATA (looked in {DATA})")
     shutil.copy(source, name)
 

@@ -1,8 +1,9 @@
-"""The newcomer's exercise: the package in docs/extending.md is built, installed and used."""
+"""The newcomer's exercise: the package of docs/extending.md is built, installed and used."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,8 +18,11 @@ PIP = "-m pip install --quiet --no-index --no-deps --no-build-isolation --disabl
 
 @pytest.fixture(scope="module")
 def stranger(tmp_path_factory) -> tuple[Path, dict[str, str]]:
-    """A folder with the files of the page, and the environment of somebody who installed them."""
+    """A folder with the package and the files of the page, and the environment of somebody who
+    installed them.
+    """
     folder = tmp_path_factory.mktemp("stranger")
+    shutil.copytree(DOCS / "shoal-examples", folder / "shoal-examples")
     for block in blocks(PAGE):
         if block.mark == "file":
             path = folder / block.argument

@@ -1,4 +1,4 @@
-"""What `policy init` proposes for real tables and the samples, against the tables of its page."""
+"""What `policy init` proposes for real tables and the samples, against what is recorded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import shoal
 from shoal.advise.propose import ProposedColumn
 from shoal.samples import bank
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "policy-init.md"
+PAGE = Path(__file__).with_name("proposals.md")
 RENEW = os.environ.get("SHOAL_RENEW_DOCS") == "1"
 
 CENSUS = (

@@ -1,0 +1,1 @@
+"""Plug-ins for Shoal, one of each kind."""
