@@ -28,7 +28,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.release import PublishedColumn, Release, spans_cover
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
-from shoal.policy.binding.files import Source, published_table, read_released, read_source
+from shoal.policy.binding.files import Source
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables.draft import Outcome
 
@@ -125,7 +125,7 @@ def attacker_views(
 ) -> AttackerViews:
     """Views of a release, prepared once for looks at many rows."""
     policy = Policy.of(policy)
-    source = read_source(original, policy, progress)
+    source = policy.tables.read_source(original, progress)
     progress("reading the release")
     found = release.found if isinstance(release, Publication) else None
     if isinstance(found, Outcome):
@@ -133,10 +133,10 @@ def attacker_views(
     if isinstance(release, Publication):
         release = release.data
     if isinstance(release, (str, Path)):
-        file = read_released(str(release), policy)
+        file = policy.tables.read_released(str(release))
         released, policy = file.table, as_certified(policy, str(release), file.sha256)
     else:
-        released = published_table(table_of(release), policy)[0]
+        released = policy.tables.published_table(table_of(release))[0]
     rows = None if trace is None else rows_given(trace)
     return _of_table(released, policy, source, rows)
 

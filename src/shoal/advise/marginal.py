@@ -15,8 +15,8 @@ from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError
-from shoal.policy.binding.files import Source, read_source
-from shoal.policy.binding.table import bind
+from shoal.policy.binding.files import Source
+from shoal.policy.binding.table import bound_table
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
@@ -89,7 +89,7 @@ def marginal(
     policy = Policy.of(policy)
     policy.require_answers()
     found = None if release is None else release.found
-    table = read_source(source, policy, progress)
+    table = policy.tables.read_source(source, progress)
     if isinstance(found, Outcome):
         draft, now = found.draft, found.release
     else:
@@ -210,8 +210,6 @@ def lattice_walk(
     """
     asked = Policy.of(policy)
     asked.require_global("levels: there are none to walk")
-    table = read_source(source, asked, progress)
-    bound, findings = bind(table, asked)
-    if bound is None:
-        raise InputError.from_findings(findings)
+    table = asked.tables.read_source(source, progress)
+    bound = bound_table(table, asked)
     return LatticeWalk(*bound.method_input(), bound.problem)

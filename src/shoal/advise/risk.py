@@ -20,7 +20,7 @@ from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.columns import check_columns
-from shoal.policy.binding.files import Source, read_source
+from shoal.policy.binding.files import Source
 from shoal.policy.policy import Policy, PolicyLike
 
 SCHEMA = "shoal.risk/1"
@@ -110,7 +110,7 @@ def risk(source: Source, policy: PolicyLike, *, progress: Progress = no_progress
     need not fit yet, and questions may be open. Raises InputError where the columns don't fit.
     """
     policy = Policy.of(policy)
-    known = known_values(read_source(source, policy, progress), policy)
+    known = known_values(policy.tables.read_source(source, progress), policy)
     return table_risk(known.quasi, known.plain, known.people, policy.required_k, progress)
 
 
@@ -258,7 +258,7 @@ def known_values(table: Table, policy: Policy) -> KnownValues:
 
     Numbers are compared as numbers, and all texts for no value are one.
     """
-    findings = check_columns(table.names, policy)
+    findings = check_columns(table.names, policy.tables)
     if not findings and not policy.quasi:
         findings = ["policy: no attribute is a quasi-identifier; say what others could know"]
     InputError.raise_for(findings)

@@ -46,10 +46,6 @@ from shoal.data.truth import Truth
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.errors import InputError
 from shoal.policy.binding.columns import check_columns
-from shoal.policy.binding.files import (
-    read_original,
-    read_released,
-)
 from shoal.policy.binding.past_memory import room_for
 from shoal.policy.binding.table import bind_original, bind_release
 from shoal.policy.policy import Policy, PolicyLike
@@ -150,7 +146,7 @@ def bind_with_original(
     """
     problem, unbound = bind_original(original, policy)
     findings: list[Any] = [f"original: {finding}" for finding in unbound]
-    findings += check_columns(released.names, policy, released=True)
+    findings += check_columns(released.names, policy.tables, released=True)
     if original.records != released.records:
         findings.append(
             f"original: has {original.records} records, the release {released.records}; "
@@ -183,8 +179,8 @@ def audit_file(
     """`audit` from files; writes the certificate to `output_path`, if given."""
     progress("reading the release")
     room = room_for(released_path, original_path)
-    released = read_released(released_path, policy, room)
-    original = None if original_path is None else read_original(original_path, policy, room)
+    released = policy.tables.read_released(released_path, room)
+    original = None if original_path is None else policy.tables.read_original(original_path, room)
     truth, second = None if original is None else original.table, released.second
     trace = None if trace_path is None else traced_rows(trace_path)
     policy = as_certified(policy, released_path, released.sha256)

@@ -155,7 +155,7 @@ def with_derived(columns: list[dict[str, Any]], problem: Problem) -> list[dict[s
     found = []
     for column in columns:
         found.append(column)
-        for derived in derived_columns(problem.policy):
+        for derived in derived_columns(problem.policy.model):
             if derived.source != column["name"] or column["technique"] == REMOVED:
                 continue
             said = dict.fromkeys(("role", "technique"), DERIVED)
@@ -301,7 +301,7 @@ def _files(policy: Policy) -> Iterator[dict[str, Any]]:
     for name, attribute in policy.model.attributes.items():
         if isinstance(attribute.hierarchy, str) and attribute.hierarchy:
             yield _file(policy, attribute.hierarchy, "hierarchy", name)
-    for population in policy.population_names:
+    for population in policy.model.population_names:
         yield _file(policy, population, "population")
     for kind in SURROUNDINGS:
         around = getattr(policy.model.population, kind, None)

@@ -113,7 +113,7 @@ def certificate_of(
         "output": None,
     }
     fault_counts: dict[str, int] = {} if original is None else dict(tally.faults)
-    kept = unremoved_identifiers(released, original, problem.policy)
+    kept = unremoved_identifiers(released, original, problem)
     if kept:
         fault_counts["not_removed"] = len(kept)
     if tally.unrounded:

@@ -116,7 +116,7 @@ def write_release(
     with files.atomic_write(output) as draft:
         progress("writing the release")
         files.write(fused.published, draft, kind, place.is_packed)
-        written = files.read_as(draft, kind, policy.audited_columns)
+        written = files.read_as(draft, kind, policy.model.audited_columns)
         problem = bound_release(written.table, policy)
         certificate, release, figures = measure(written.table, problem, None, progress)
         # no owner's table names a person twice

@@ -37,7 +37,6 @@ from shoal.data.truth import Truth
 from shoal.ledgers.increment import NO_ROOM, CandidateRecords, Terms, collect_candidates
 from shoal.ledgers.planned_release import (
     PlannedRelease,
-    bound_table,
     current_table,
     partition_table,
     place,
@@ -45,7 +44,7 @@ from shoal.ledgers.planned_release import (
     view_of_records,
 )
 from shoal.ledgers.returning import plan_returning, refuse_panel
-from shoal.policy.binding.table import BoundTable
+from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import nearest_feasible
@@ -266,7 +265,7 @@ def write_and_audit(
     progress("writing the release")
     files.write(planned.frame, folder / DATA)
     progress("reading the release back")
-    written = files.read_as(folder / DATA, categorical=policy.audited_columns)
+    written = files.read_as(folder / DATA, categorical=policy.model.audited_columns)
     last = ledger.last_step()
     number = last.releases + 1
     made: dict[str, Any] = {

@@ -20,12 +20,11 @@ from shoal.data.partition import Partition
 from shoal.data.person_names import same_value
 from shoal.data.row_order import published_order
 from shoal.data.schema import Schema
-from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.ledgers.increment import CandidateRecords, Terms
 from shoal.policy import registry
-from shoal.policy.binding.table import BoundTable, bind
+from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
 from shoal.protocols import Partitioner
@@ -67,14 +66,6 @@ def current_table(terms: Terms) -> ReleaseReading:
 
 
 # Where a method places the records of the next release, and what it may know of earlier ones.
-
-
-def bound_table(table: Table, policy: Policy) -> BoundTable:
-    """The table under its policy; raises InputError with everything that is wrong with it."""
-    bound, findings = bind(table, policy)
-    if bound is None:
-        raise InputError.from_findings(findings)
-    return bound
 
 
 def place(

@@ -42,7 +42,6 @@ from shoal.ledgers.increment import Terms
 from shoal.ledgers.next_release import plan, write_and_audit
 from shoal.ledgers.planned_release import PlannedRelease
 from shoal.policy.binding.columns import check_columns, check_people, input_warnings
-from shoal.policy.binding.files import original_frame, read_original, table_given
 from shoal.policy.policy import Policy, PolicyLike
 
 DEFAULT_METHOD = "crp"
@@ -165,7 +164,7 @@ def republish_file(
                 caught_up=caught_up,
             )
         terms = terms.beside_the_table()
-        remarks = (*source.remarks, *input_warnings(source.table, terms.policy))
+        remarks = (*source.remarks, *input_warnings(source.table, terms.policy.model))
         planned, waiting = plan(source.frame, terms, progress)
         certificate, records = None, ledger.last_step().records
         with ledger.draft() as draft:
@@ -221,22 +220,22 @@ def with_defaults(policy: Policy) -> Policy:
 
 def read_increment(path: str, policy: Policy) -> files.SourceFile:
     """The increment in a file; it may be empty."""
-    return read_original(path, policy, allow_empty=True)
+    return policy.tables.read_original(path, allow_empty=True)
 
 
 def increment_of(frame: Frame, policy: Policy) -> files.SourceFile:
     """The increment in a frame of any kind, recognized by the text of its cells; may be empty."""
-    records = table_given(frame, policy, allow_empty=True).frame
+    records = policy.tables.table_given(frame, allow_empty=True).frame
     text = as_text(records).write_csv()
     digest = hashlib.sha256(text.encode()).hexdigest()
     records, remarks = without_nobody(records, policy.model.missing_values)
-    return files.SourceFile(Table(original_frame(records, policy)), digest, remarks=remarks)
+    return files.SourceFile(Table(policy.tables.original_frame(records)), digest, remarks=remarks)
 
 
 def check_increment(source: files.SourceFile, policy: Policy) -> None:
     """Raises InputError where columns are not the policy's, or people can't be recognized later."""
-    findings = check_columns(source.frame.columns, policy) + check_people(source.frame, policy)
-    InputError.raise_for(findings)
+    findings = check_columns(source.frame.columns, policy.tables)
+    InputError.raise_for(findings + check_people(source.frame, policy.model))
 
 
 def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:

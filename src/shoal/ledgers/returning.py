@@ -45,12 +45,11 @@ from shoal.ledgers.increment import (
 )
 from shoal.ledgers.planned_release import (
     PlannedRelease,
-    bound_table,
     partition_table,
     place,
     recoded,
 )
-from shoal.policy.binding.table import BoundTable
+from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import nearest_feasible
 

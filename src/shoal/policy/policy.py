@@ -20,6 +20,7 @@ from shoal.data.schema import Fields, Render, Schema
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
+from shoal.policy.binding.files import PolicyTables
 from shoal.policy.consistency import (
     attributes_with_means,
     build_promise,
@@ -123,23 +124,10 @@ class Policy:
         named = (holder[key] for holder, key in tables_named_in(self.model.model_dump()))
         return [str(self.base / name) for name in dict.fromkeys(named)]
 
-    @property
-    def population_names(self) -> list[str]:
-        """The population tables that promises compare with, as the policy names them."""
-        named = [promise.get("population") for promise in self.model.promises]
-        return sorted({name for name in named if isinstance(name, str) and name})
-
     @cached_property
-    def populations(self) -> dict[str, Table]:
-        """The population tables that promises compare with, by the policy's name for them.
-
-        As they are written: see `shoal.policy.binding.table.tables_of`.
-        """
-        reading = reading_beside(self.model.read)
-        return {
-            name: files.read(str(self.base / name), self.quasi, reading=reading).table
-            for name in self.population_names
-        }
+    def tables(self) -> PolicyTables:
+        """Its tables, as it says that they are written."""
+        return PolicyTables(self.model, self.base, self.is_made_of_columns)
 
     @property
     def reference(self) -> str | None:
@@ -158,7 +146,7 @@ class Policy:
 
     @property
     def quasi(self) -> list[str]:
-        return [name for name, a in self.model.attributes.items() if a.role == "quasi"]
+        return self.model.quasi
 
     def with_k(self, k: int) -> Policy:
         """The policy with another k: in its k-anonymity promises, or in a new one."""
@@ -344,11 +332,6 @@ class Policy:
         """Whether its method shows quasi-identifiers as they are, and sensitive values apart."""
         return renders_two_tables(self.model)
 
-    @property
-    def hidden(self) -> str:
-        """The one sensitive attribute of a release in two tables."""
-        return next(name for name, a in self.model.attributes.items() if a.role == "sensitive")
-
     def refuse_two_tables(self, what: str) -> None:
         """Raises InputError where the release is two tables; what: that needs one."""
         if self.is_in_two_tables:
@@ -443,13 +426,6 @@ class Policy:
         )
 
     @property
-    def audited_columns(self) -> list[str]:
-        """The columns that classes and promises are made of."""
-        return [
-            name for name, a in self.model.attributes.items() if a.role in ("quasi", "sensitive")
-        ]
-
-    @property
     def fields(self) -> Fields:
         """What it says of the keys of JSON lines."""
         declared = {n: a for n, a in self.model.attributes.items() if n != self.model.person}
@@ -463,10 +439,6 @@ class Policy:
         """The texts for no value, as sensitive values are compared."""
         none = (*self.model.missing_values, self.model.render.suppressed)
         return frozenset(map(same_value, none))
-
-    def is_value(self, cell: str) -> bool:
-        """Whether a cell holds a value: not a text for a missing one, nor the suppression mark."""
-        return cell not in self.model.missing_values and cell != self.model.render.suppressed
 
 
 PolicyLike: TypeAlias = Policy | str | Path | dict[str, Any]

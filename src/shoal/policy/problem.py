@@ -10,6 +10,7 @@ from typing import Any
 from shoal.data.notation import Notation
 from shoal.data.schema import Schema
 from shoal.data.table import Table
+from shoal.policy.binding.files import PolicyTables
 from shoal.policy.policy import Policy
 
 
@@ -22,6 +23,11 @@ class Problem:
 
     schema: Schema
     policy: Policy
+
+    @property
+    def tables(self) -> PolicyTables:
+        """Its tables, as the policy says that they are written."""
+        return self.policy.tables
 
     @cached_property
     def promises(self) -> tuple[Any, ...]:

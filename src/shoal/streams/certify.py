@@ -172,7 +172,7 @@ def whole_stream(
     form: the suffix that names the file's format. people: the file of who is behind each row.
     """
     progress("reading what was published")
-    written = files.read_as(published, form, core.policy.audited_columns)
+    written = files.read_as(published, form, core.policy.model.audited_columns)
     table = written.table
     released = written.frame
     if people is not None and core.schema.subject is not None:

@@ -85,7 +85,7 @@ class StreamCore:
             people, _ = without_nobody(reference.frame, policy.model.missing_values)
             if not people.height:
                 raise InputError("reference: holds no records, only empty rows; give it some")
-            reference = with_person(Table(people), policy)
+            reference = with_person(Table(people), policy.model)
         found, findings = (
             bind_stream(bound, policy) if reference is None else bind_original(reference, policy)
         )
@@ -178,7 +178,7 @@ class StreamCore:
     def judged(self) -> list[dict[str, str]]:
         """Findings about the first records, as a certificate states them; later ones add none."""
         if self._first is not None:
-            warnings = input_warnings(Table(self._first), self.policy)
+            warnings = input_warnings(Table(self._first), self.policy.model)
             self.found, self._first = [warning.report() for warning in warnings], None
         return self.found
 
@@ -201,7 +201,7 @@ class StreamCore:
         """The columns that are published as they are, in the types in which they came first; and
         the column of people.
         """
-        frame = frame_with_person(frame, self.policy)
+        frame = frame_with_person(frame, self.policy.model)
         if not frame.height:
             return frame
         first, findings, columns = self._pending.schema, [], []

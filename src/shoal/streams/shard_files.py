@@ -200,7 +200,7 @@ class Splitter:
         _require_unchanged(file)
         frame = pl.concat([piece.frame.select(self.names) for piece in pieces])
         place = np.concatenate([piece.position for piece in pieces])
-        shard = self.sharding.of(frame_with_person(frame, self.policy))
+        shard = self.sharding.of(frame_with_person(frame, self.policy.model))
         order = np.argsort(shard, kind="stable")
         path = new_file(self.folder)
         sorted_frame = frame.with_columns(pl.Series(PLACE, place))[order]

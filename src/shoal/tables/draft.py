@@ -25,7 +25,7 @@ from shoal.data.release import Release, held_release
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
-from shoal.policy.binding.table import BoundTable, bind
+from shoal.policy.binding.table import BoundTable, bind, bound_table
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
 from shoal.protocols import PrivacyModel
@@ -83,9 +83,7 @@ def prepare(
     """
     policy.build_method("publish")  # an unusable method is rejected before the data is read
     progress("checking the data against the policy")
-    bound, findings = bind(table, policy)
-    if bound is None:
-        raise InputError.from_findings(findings)
+    bound = bound_table(table, policy)
     if bound.encoded.suppressed.any() and bound.asked.compares_with_input:
         raise InputError(
             "missing: 'suppress' takes records out of what 'reference: input' compares with; set"

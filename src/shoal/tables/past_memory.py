@@ -52,9 +52,8 @@ from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.binding.columns import input_warnings
-from shoal.policy.binding.files import output_dialect, read_draft, read_original, written_frame
 from shoal.policy.binding.past_memory import floor, require_memory
-from shoal.policy.binding.table import BoundTable, bind
+from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises, CountedRows, nearest_feasible
@@ -83,13 +82,13 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
     kind = Location(target.path).kind
     if not (kind.is_delimited or kind.is_parquet):
         raise needs_whole(f"'{target.path}': files of the format {kind[1:]} are written")
-    source = read_original(path, policy, room)
+    source = policy.tables.read_original(path, room)
     assert isinstance(source.table, CodedTable)
-    dialect = output_dialect(policy, path, source.dialect, target.path)
+    dialect = policy.tables.output_dialect(path, source.dialect, target.path)
     if dialect.encoding != UTF8:
         raise needs_whole(f"'{target.path}': text in {dialect.encoding} is written")
     draft = prepare_coded(source.table, policy, progress, kind.is_typed)
-    remarks = input_warnings(source.table, policy)
+    remarks = input_warnings(source.table, policy.model)
     with release_draft(target.path, request.replace) as draft_file:
         assert isinstance(draft_file, FileDraft | FolderDraft)
         progress("writing the release")
@@ -106,7 +105,7 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
         del columns
         draft.columns.clear()  # classes and cells are not needed to read what was written
         progress("reading the release back")
-        back = read_draft(draft_file, policy, dialect, room=room)
+        back = policy.tables.read_draft(draft_file, dialect, room=room)
         assert isinstance(back.table, CodedTable)
         measured = measure_in_parts(back.table, draft.problem, draft.truth, progress)
         certificate = measured.certificate.extended(
@@ -166,9 +165,7 @@ def prepare_coded(table: CodedTable, policy: Policy, progress: Progress, typed: 
     limit = table.room.limit or 0
     require_memory(limit, floor(table.records, len(policy.quasi), policy.required_k or 1))
     _require_possible(table, policy)
-    bound, findings = bind(table, policy)
-    if bound is None:
-        raise InputError.from_findings(findings)
+    bound = bound_table(table, policy)
     method = _method_of(bound)
     if isinstance(method, ColumnPartitioner):
         k, quasi = policy.required_k or 1, len(bound.schema.quasi)
@@ -384,6 +381,6 @@ def _written(columns: list[ShownColumn], policy: Policy, kind: Format) -> list[S
     """The columns as they are written in files of a kind."""
     found = []
     for column in columns:
-        cells = written_frame(pl.DataFrame([column.cells.alias(column.name)]), policy, kind)
+        cells = policy.tables.written_frame(pl.DataFrame([column.cells.alias(column.name)]), kind)
         found.append(replace(column, cells=cells[column.name]))
     return found

@@ -34,7 +34,6 @@ from shoal.data.table import Table
 from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding.columns import input_warnings
-from shoal.policy.binding.files import output_dialect, read_draft, read_original, written_frame
 from shoal.policy.binding.past_memory import refuse_whole, room_for
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
@@ -127,10 +126,10 @@ def publish_file(
         _refuse_past_memory(table, request, attack)
         return Outcome(publish_coded(table, policy, CodedTarget(output, request, started), room))
     guard, attack = _guarded(request.others, policy, attack, progress)
-    source = read_original(table, policy)
+    source = policy.tables.read_original(table)
     draft = prepare(source.table, policy, progress, plan, request.explain, kind.is_typed, guard)
-    remarks = [*source.remarks, *input_warnings(source.table, policy)]
-    dialect, digest = output_dialect(policy, table, source.dialect, output), source.sha256
+    remarks = [*source.remarks, *input_warnings(source.table, policy.model)]
+    dialect, digest = policy.tables.output_dialect(table, source.dialect, output), source.sha256
     del source  # the quasi-identifiers' cells are no longer needed
     with ExitStack() as outputs:
         place = outputs.enter_context(release_draft(output, request.replace, second))
@@ -141,9 +140,9 @@ def publish_file(
             if frame is not None and draft_file is not None:
                 # a certificate describes the columns of two tables together
                 about = file_metadata(frame.columns, draft.problem) if second is None else None
-                draft_file.write(written_frame(frame, policy, kind), dialect, about)
+                draft_file.write(policy.tables.written_frame(frame, kind), dialect, about)
         progress("reading the release back")
-        back = read_draft(place, policy, dialect, beside_it)
+        back = policy.tables.read_draft(place, dialect, beside_it)
         certificate, release = _measured(back.table, draft, progress, started)
         if attack.attacks:
             certificate = attack_draft(certificate, back.table, release, draft, attack, progress)

@@ -18,7 +18,7 @@ from shoal.data.sensitive import encode_sensitive_columns
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.table import BoundTable, encode_populations, tables_of
+from shoal.policy.binding.table import BoundTable, encode_populations
 from shoal.policy.plug_ins import INSTALL
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
@@ -64,7 +64,7 @@ def _part(table: Table, encoded: EncodedTable, problem: Problem, rows: np.ndarra
     names = [a.name for a in schema.sensitive]
     smaller = Table(pl.DataFrame([table.frame[name].gather(rows) for name in names]))
     sensitive, strange = encode_sensitive_columns(smaller, schema, problem.earlier)
-    populations, wrong = encode_populations(tables_of(problem.policy), schema, encoded)
+    populations, wrong = encode_populations(problem.tables.populations, schema, encoded)
     if strange or wrong:
         raise InputError.from_findings([*strange, *wrong])
     label = None

@@ -264,7 +264,7 @@ class RecordHistory:
 def rows_of_release(ledger: Ledger, number: int, policy: Policy) -> tuple[pl.DataFrame, Identities]:
     """The rows of a release, and whose they are, which nobody knows without a private part."""
     path = ledger.folder(number) / DATA
-    frame = files.read_as(path, categorical=policy.audited_columns).frame
+    frame = files.read_as(path, categorical=policy.model.audited_columns).frame
     if not ledger.steps():
         return frame, Identities.unknown(frame.height)
     identities = Identities.read(ledger.step_of(number))
