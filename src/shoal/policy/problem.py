@@ -49,6 +49,16 @@ class Problem:
         return self.policy.model.seed
 
     @property
+    def quasi(self) -> list[str]:
+        """The quasi-identifiers, in the order in which the policy names them."""
+        return self.policy.quasi
+
+    @property
+    def audited_columns(self) -> list[str]:
+        """The columns that classes and promises are made of."""
+        return self.policy.model.audited_columns
+
+    @property
     def subject(self) -> str | None:
         """The column that names the person, in the data or not; None where records are people."""
         return self.policy.subject
