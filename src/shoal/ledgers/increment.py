@@ -60,7 +60,7 @@ class Terms:
     @property
     def guards(self) -> str:
         """What keeps the releases safe together, as their certificates state it."""
-        is_company = self.returns_people and mode_of(self.policy) == TOGETHER
+        is_company = self.returns_people and mode_of(self.policy.model) == TOGETHER
         return COMPANY if is_company else str(self.method.guards)
 
     @property
@@ -308,10 +308,11 @@ def _after(
 
 def with_tokens(frame: pl.DataFrame, terms: Terms) -> pl.DataFrame:
     """The subject column, which is text, as tokens under the ledger's key."""
-    if terms.policy.subject is None or not frame.height:
+    subject = terms.policy.subject
+    if subject is None or not frame.height:
         return frame
-    _refuse_other_spellings(frame[terms.policy.subject], terms.ledger)
-    return tokens_of(frame, terms.policy, terms.ledger.key)
+    _refuse_other_spellings(frame[subject], terms.ledger)
+    return tokens_of(frame, subject, terms.policy.model.missing_values, terms.ledger.key)
 
 
 def _refuse_other_spellings(names: pl.Series, ledger: Ledger) -> None:
@@ -327,11 +328,12 @@ def _refuse_other_spellings(names: pl.Series, ledger: Ledger) -> None:
     refuse_spelling("earlier releases", "increment", *spelled)
 
 
-def tokens_of(frame: pl.DataFrame, policy: Policy, key: bytes) -> pl.DataFrame:
-    """The subject column as tokens under any key; the policy has a subject."""
-    assert policy.subject is not None
-    names = frame[policy.subject]
-    absent = names_of_nobody(policy.model.missing_values)
+def tokens_of(
+    frame: pl.DataFrame, subject: str, missing_values: list[str], key: bytes
+) -> pl.DataFrame:
+    """The subject column as tokens under any key."""
+    names = frame[subject]
+    absent = names_of_nobody(missing_values)
     distinct = names.unique()
     people = [person_name(name or "") for name in distinct.to_list()]
     tokens = [None if name in absent else token_of(name, key) for name in people]

@@ -45,8 +45,6 @@ from shoal.ledgers.planned_release import (
 )
 from shoal.ledgers.returning import plan_returning, refuse_panel
 from shoal.policy.binding.table import BoundTable, bound_table
-from shoal.policy.policy import Policy
-from shoal.policy.problem import Problem
 from shoal.privacy.promises import nearest_feasible
 
 
@@ -153,7 +151,7 @@ def plan_into_boxes(
     people = [current.identities, candidates.only(kept).identities()]
     planned = PlannedRelease(
         frame[order],
-        bound.schema,
+        bound.asked,
         Identities.joined(people).take(order).numbered(terms.ledger.last_step().records),
         originals=new.frame.clear(),
         truth=Truth(table, bound.encoded, np.flatnonzero(kept)[order[known] - old] + 2 * count),
@@ -273,11 +271,11 @@ def write_and_audit(
         "seed": policy.model.seed,
         "seconds": {"total": None, "method": planned.seconds},
         "input": {"sha256": digest},
-        "output": describe_file(folder / DATA, DATA, written.sha256, planned.schema.render),
+        "output": describe_file(folder / DATA, DATA, written.sha256, planned.problem.schema.render),
         "covers": terms.method.covers,
         "guards": terms.guards,
     }
-    certificate = _measured(written.frame, planned, policy, progress).extended(**made)
+    certificate = _measured(written.frame, planned, progress).extended(**made)
     progress("auditing the history")
     history = LedgerHistory(ledger, policy)
     panel = {} if planned.panel is None else {"panel": planned.panel}
@@ -309,16 +307,14 @@ def write_and_audit(
     return ReleaseAudit(number, certificate, findings, returning)
 
 
-def _measured(
-    frame: pl.DataFrame, planned: PlannedRelease, policy: Policy, progress: Progress
-) -> Certificate:
+def _measured(frame: pl.DataFrame, planned: PlannedRelease, progress: Progress) -> Certificate:
     """The certificate of the rows that were written, compared with the truth where it is known."""
-    table, problem = Table(frame), Problem(planned.schema, policy)
+    table, problem = Table(frame), planned.problem
     if planned.known is None:
         certificate, _, figures = measure(table, problem, planned.truth, progress)
         certificate = certificate.extended(verb=VERB)
         return described(certificate, table, figures, problem, planned.truth)
-    _, measured = measured_as_published(frame, planned.identities, policy)
+    _, measured = measured_as_published(frame, planned.identities, problem.policy)
     certificate = measured.certificate.extended(verb=VERB)
     certificate = described(certificate, table, measured.figures, problem, None)
     known = Table(frame[planned.known])

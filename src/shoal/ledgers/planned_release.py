@@ -25,7 +25,8 @@ from shoal.errors import InputError
 from shoal.ledgers.increment import CandidateRecords, Terms
 from shoal.policy import registry
 from shoal.policy.binding.table import BoundTable, bound_table
-from shoal.policy.policy import Policy
+from shoal.policy.model import PolicyModel
+from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
 from shoal.protocols import Partitioner
 from shoal.recoding.recode import recode
@@ -45,7 +46,7 @@ class PlannedRelease:
     """
 
     frame: pl.DataFrame
-    schema: Schema
+    problem: Problem
     identities: Identities
     originals: pl.DataFrame
     truth: Truth
@@ -103,7 +104,7 @@ def view_of_records(
     )
     if terms.method.guards != "signatures":
         return view, None
-    name = _sensitive_attribute(terms.policy, candidates)
+    name = _sensitive_attribute(terms.policy.model, candidates)
     column = candidates.table.column(name)
     current = current_table(terms) if view.earlier.any() else None
     shown = [] if current is None else current.frame[name].fill_null("").to_list()
@@ -141,10 +142,10 @@ def _signatures(current: ReleaseReading, values: list[int]) -> dict[int, tuple[i
     return {r: of_class[label] for r, label in zip(records, labels, strict=True) if r >= 0}
 
 
-def _sensitive_attribute(policy: Policy, candidates: CandidateRecords) -> str:
+def _sensitive_attribute(model: PolicyModel, candidates: CandidateRecords) -> str:
     """The one sensitive attribute; raises InputError where signatures can't guard the table."""
     roles: dict[str, list[str]] = {}
-    for name, attribute in policy.model.attributes.items():
+    for name, attribute in model.attributes.items():
         roles.setdefault(attribute.role, []).append(name)
     findings, people = [], candidates.subjects
     if len(roles.get("sensitive", [])) != 1:
@@ -152,7 +153,7 @@ def _sensitive_attribute(policy: Policy, candidates: CandidateRecords) -> str:
             "policy: signatures need exactly one sensitive attribute; give the others the role"
             " 'drop'"
         )
-    if "plain" in roles or policy.model.other == "plain":
+    if "plain" in roles or model.other == "plain":
         findings.append(
             "policy: a plain column would show which rows are invented; give it the role 'drop'"
         )
@@ -213,7 +214,7 @@ def recoded(
     real = order[is_real]
     return PlannedRelease(
         frame[order],
-        bound.schema,
+        bound.asked,
         identities.take(order).numbered(terms.ledger.last_step().records),
         originals=candidates.table.frame[real],
         truth=replace(found.truth, rows=real),

@@ -42,6 +42,7 @@ from shoal.ledgers.increment import Terms
 from shoal.ledgers.next_release import plan, write_and_audit
 from shoal.ledgers.planned_release import PlannedRelease
 from shoal.policy.binding.columns import check_columns, check_people, input_warnings
+from shoal.policy.binding.files import PolicyTables
 from shoal.policy.policy import Policy, PolicyLike
 
 DEFAULT_METHOD = "crp"
@@ -104,7 +105,7 @@ def republish(
     """
     policy = Policy.of(policy)
     done = republish_file(
-        increment_of(frame, policy),
+        increment_of(frame, policy.tables),
         policy,
         ledger,
         output=output,
@@ -135,13 +136,13 @@ def republish_file(
     source = increment
     if isinstance(source, str):
         progress("reading the increment")
-        source = read_increment(source, policy)
+        source = policy.tables.read_original(source, allow_empty=True)
     started = time.process_time()
     policy.require_answers()
     policy = with_defaults(policy)
     terms = Terms(policy, policy.build_method("republish"), ledger)
     check_policy(policy, terms.method)
-    check_increment(source, policy)
+    check_increment(source, policy.tables)
     progress("waiting for the ledger")
     with ledger.locked():
         check_ledger(ledger, policy, terms.looks_back)
@@ -218,24 +219,19 @@ def with_defaults(policy: Policy) -> Policy:
     return named.with_shuffled_rows()
 
 
-def read_increment(path: str, policy: Policy) -> files.SourceFile:
-    """The increment in a file; it may be empty."""
-    return policy.tables.read_original(path, allow_empty=True)
-
-
-def increment_of(frame: Frame, policy: Policy) -> files.SourceFile:
+def increment_of(frame: Frame, tables: PolicyTables) -> files.SourceFile:
     """The increment in a frame of any kind, recognized by the text of its cells; may be empty."""
-    records = policy.tables.table_given(frame, allow_empty=True).frame
+    records = tables.table_given(frame, allow_empty=True).frame
     text = as_text(records).write_csv()
     digest = hashlib.sha256(text.encode()).hexdigest()
-    records, remarks = without_nobody(records, policy.model.missing_values)
-    return files.SourceFile(Table(policy.tables.original_frame(records)), digest, remarks=remarks)
+    records, remarks = without_nobody(records, tables.model.missing_values)
+    return files.SourceFile(Table(tables.original_frame(records)), digest, remarks=remarks)
 
 
-def check_increment(source: files.SourceFile, policy: Policy) -> None:
+def check_increment(source: files.SourceFile, tables: PolicyTables) -> None:
     """Raises InputError where columns are not the policy's, or people can't be recognized later."""
-    findings = check_columns(source.frame.columns, policy.tables)
-    InputError.raise_for(findings + check_people(source.frame, policy.model))
+    findings = check_columns(source.frame.columns, tables)
+    InputError.raise_for(findings + check_people(source.frame, tables.model))
 
 
 def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:

@@ -444,6 +444,10 @@ class PolicyModel(_Strict):
         return [name for name, a in self.attributes.items() if a.role == "quasi"]
 
     @property
+    def sensitive(self) -> list[str]:
+        return [name for name, a in self.attributes.items() if a.role == "sensitive"]
+
+    @property
     def audited_columns(self) -> list[str]:
         """The columns that classes and promises are made of."""
         return [name for name, a in self.attributes.items() if a.role in ("quasi", "sensitive")]

@@ -19,6 +19,7 @@ from shoal.data.regular_files import readable
 from shoal.data.release import is_withheld
 from shoal.data.schema import Kind
 from shoal.errors import InputError
+from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy
 from shoal.privacy.t_closeness import TABLE
 
@@ -131,14 +132,9 @@ def returns_people(method: Any) -> bool:
     return bool(getattr(method, "returns", False))
 
 
-def sensitive_names(policy: Policy) -> list[str]:
-    return [name for name, a in policy.model.attributes.items() if a.role == "sensitive"]
-
-
-def mode_of(policy: Policy) -> str:
+def mode_of(model: PolicyModel) -> str:
     """How groups are published while somebody is absent, by what values do over time."""
-    declared = policy.model.attributes
-    said = {declared[name].over_time or "any" for name in sensitive_names(policy)}
+    said = {model.attributes[name].over_time or "any" for name in model.sensitive}
     if said == {"fresh"}:
         return TOGETHER
     return CARRIED if said == {"steady"} else LOCKSTEP
@@ -146,7 +142,7 @@ def mode_of(policy: Policy) -> str:
 
 def _unfit_for_returning(policy: Policy, method: Any) -> list[str]:
     """What keeps people from being published again under a policy."""
-    model, mode = policy.model, mode_of(policy)
+    model, mode = policy.model, mode_of(policy.model)
     is_plain = model.other == "plain" or any(a.role == "plain" for a in model.attributes.values())
     has_pseudonym = any(a.pseudonym is not None for a in model.attributes.values())
     unfit = [
@@ -199,7 +195,7 @@ def values_of(frame: pl.DataFrame, identities: Identities, policy: Policy) -> Va
     names = compared(policy)
     if not names:
         return {}
-    kept = _in_a_class(frame, policy)
+    kept = _in_a_class(frame, policy.model)
     people = pl.arange(frame.height, eager=True)
     if identities.subjects is not None:
         people = pl.Series(identities.subjects)
@@ -211,13 +207,12 @@ def values_of(frame: pl.DataFrame, identities: Identities, policy: Policy) -> Va
     return counts
 
 
-def _in_a_class(frame: pl.DataFrame, policy: Policy) -> pl.Series:
+def _in_a_class(frame: pl.DataFrame, model: PolicyModel) -> pl.Series:
     """The rows that are not withheld, bool."""
-    declared, mark = policy.model.attributes, policy.model.render.suppressed
-    quasi = [name for name, a in declared.items() if a.role == "quasi"]
-    everywhere = pl.all_horizontal((pl.col(quasi).cast(pl.String) == mark).fill_null(False))
+    mark = model.render.suppressed
+    everywhere = pl.all_horizontal((pl.col(model.quasi).cast(pl.String) == mark).fill_null(False))
     starred = frame.select(everywhere).to_series()
-    if is_withheld(frame, sensitive_names(policy), starred.to_numpy(), mark):
+    if is_withheld(frame, model.sensitive, starred.to_numpy(), mark):
         return ~starred
     return pl.repeat(True, frame.height, eager=True)
 

@@ -69,11 +69,6 @@ class PolicyTables:
         """Whether a release is two tables."""
         return renders_two_tables(self.model)
 
-    @property
-    def hidden(self) -> str:
-        """The one sensitive attribute of a release in two tables."""
-        return next(name for name, a in self.model.attributes.items() if a.role == "sensitive")
-
     @cached_property
     def written_populations(self) -> dict[str, Table]:
         """The population tables that promises compare with, by the policy's name for them."""
@@ -223,7 +218,7 @@ class PolicyTables:
             return self._unescaped(source, Location(name).kind)
 
         if self.is_pair:
-            return read_both(path, self.hidden, read)
+            return read_both(path, self.model.sensitive[0], read)
         return read(path)
 
     def read_draft(
@@ -246,7 +241,7 @@ class PolicyTables:
 
         source = read(draft)
         if second is not None:
-            source = with_second(source, read(second), self.hidden)
+            source = with_second(source, read(second), self.model.sensitive[0])
         return self._released(source)
 
     def _released(self, source: SourceFile) -> SourceFile:
@@ -282,7 +277,7 @@ class PolicyTables:
         if not isinstance(released, tuple):
             return table_of(released)
         first, second = (table_of(frame).frame for frame in released)
-        return Table(joined(first, second, self.hidden))
+        return Table(joined(first, second, self.model.sensitive[0]))
 
     def written_frame(self, frame: pl.DataFrame, kind: Format | None) -> pl.DataFrame:
         """A release as it is written: derived columns, types, decimal marks and forms of dates.
