@@ -21,7 +21,7 @@ from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
 from shoal.tables.draft import Outcome, RecodedDraft, prepare
-from shoal.tables.explain import neighbourhood, without_quasi
+from shoal.tables.explain import neighbourhood
 from shoal.utility.gcp import GlobalCertaintyPenalty
 
 SCHEMA = "shoal.marginal/1"
@@ -118,13 +118,14 @@ def marginal(
 
 def _released(table: Table, policy: Policy) -> tuple[RecodedDraft, Release]:
     """What would be published, and what its readers would see of it."""
-    draft = prepare(table, policy)
+    policy.build_method("publish")
+    draft = prepare(table, bound_table(table, policy))
     return draft, read_release(Table(draft.frame), draft.problem, draft.truth)
 
 
 def _without(table: Table, policy: Policy, name: str) -> tuple[float | None, str | None]:
     """The loss of the other columns, or why there is no such release."""
-    fewer = without_quasi(policy, name) if len(policy.quasi) > 1 else None
+    fewer = policy.without_quasi(name) if len(policy.quasi) > 1 else None
     if fewer is None:
         return None, "a promise is about it alone, or it is the only quasi-identifier"
     content = fewer.model.model_dump(exclude_unset=True)

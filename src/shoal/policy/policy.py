@@ -6,7 +6,7 @@ the data can tell, such as the domain of an undeclared number, is fixed when it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -262,6 +262,33 @@ class Policy:
 
     def with_promises(self, promises: list[dict[str, Any]]) -> Policy:
         return self._with(promises=promises)
+
+    def eased(self) -> Iterator[tuple[str, Policy]]:
+        """The policy with one less of each k and l, and what that changes."""
+        for i, promise in enumerate(self.model.promises):
+            for key in ("k", "l"):
+                if isinstance(promise.get(key), int) and promise[key] > 2:
+                    promises = [dict(p) for p in self.model.promises]
+                    promises[i][key] -= 1
+                    changed = f"{promise['model']} with {key} = {promises[i][key]}"
+                    yield changed, self.with_promises(promises)
+
+    def without_quasi(self, name: str) -> Policy | None:
+        """The policy without one quasi-identifier; None where a promise is about it alone."""
+        promises = []
+        for promise in self.model.promises:
+            about = promise.get("attributes")
+            left = [other for other in about if other != name] if isinstance(about, list) else about
+            if about and not left:
+                return None
+            promises.append(dict(promise) | ({"attributes": left} if about else {}))
+        settings = dict(self.method_settings)
+        for key in ("minimum", "maximum"):
+            if key in settings:
+                settings[key] = [
+                    level for level in settings[key] if not str(level).startswith(f"{name}:")
+                ]
+        return self.with_promises(promises).with_method(self.method_name, settings)
 
     def with_seed(self, seed: int) -> Policy:
         return self._with(seed=seed)

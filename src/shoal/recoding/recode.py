@@ -101,7 +101,7 @@ def recode(
     rows = None
     if bound.schema.render.order != "input":
         # by what is shown now: an order by hidden values would tell them
-        rows = published_order(frame, bound.asked.policy.quasi, bound.schema.render, table)
+        rows = published_order(frame, bound.asked.quasi, bound.schema.render, table)
         frame = frame[rows]
     return Recoded(frame, Truth(table, bound.encoded, rows))
 

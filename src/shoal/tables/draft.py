@@ -25,8 +25,7 @@ from shoal.data.release import Release, held_release
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
-from shoal.policy.binding.table import BoundTable, bind, bound_table
-from shoal.policy.policy import Policy
+from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.problem import Problem
 from shoal.protocols import PrivacyModel
 from shoal.recoding.recode import find_classes, recode
@@ -70,7 +69,7 @@ class RecodedDraft:
 
 def prepare(
     table: Table,
-    policy: Policy,
+    bound: BoundTable,
     progress: Progress = no_progress,
     plan: Plan | None = None,
     explained: bool = False,
@@ -81,9 +80,6 @@ def prepare(
 
     plan: to be applied instead of a search. typed: as for `recode`. beside: releases that are out.
     """
-    policy.build_method("publish")  # an unusable method is rejected before the data is read
-    progress("checking the data against the policy")
-    bound = bound_table(table, policy)
     if bound.encoded.suppressed.any() and bound.asked.compares_with_input:
         raise InputError(
             "missing: 'suppress' takes records out of what 'reference: input' compares with; set"
@@ -91,7 +87,7 @@ def prepare(
         )
     if bound.asked.is_in_two_tables:
         if beside is not None:
-            policy.refuse_two_tables("beside")
+            bound.asked.policy.refuse_two_tables("beside")
         return _in_two_tables(table, bound, progress, explained)
     report = None
     if beside is None:
@@ -153,9 +149,7 @@ def save_trace(truth: Truth, path: str | None) -> None:
 
 
 def with_bound(certificate: Certificate, problem: Problem, classes: Classes) -> Certificate:
-    """The certificate with the most classes there can be, if its method promises to reach it."""
-    if certificate["method"]["name"] != BOUNDED:
-        return certificate
+    """The certificate of `BOUNDED` with the most classes there can be, where that is known."""
     bound = class_bound(problem.promises, classes)
     if bound is None:
         return certificate

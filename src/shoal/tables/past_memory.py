@@ -52,14 +52,16 @@ from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.binding.columns import input_warnings
+from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.past_memory import floor, require_memory
 from shoal.policy.binding.table import BoundTable, bound_table
+from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises, CountedRows, nearest_feasible
 from shoal.protocols import ColumnPartitioner
 from shoal.search.distinct_rows import WORTHWHILE, rows_within
-from shoal.tables.draft import WITHHELD, save_trace, with_bound
+from shoal.tables.draft import BOUNDED, WITHHELD, save_trace, with_bound
 from shoal.tables.request import PublishRequest
 
 ROWS_SHARE, ROW_BYTES = 4, 16
@@ -82,17 +84,22 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
     kind = Location(target.path).kind
     if not (kind.is_delimited or kind.is_parquet):
         raise needs_whole(f"'{target.path}': files of the format {kind[1:]} are written")
-    source = policy.tables.read_original(path, room)
+    tables = policy.tables
+    source = tables.read_original(path, room)
     assert isinstance(source.table, CodedTable)
-    dialect = policy.tables.output_dialect(path, source.dialect, target.path)
+    dialect = tables.output_dialect(path, source.dialect, target.path)
     if dialect.encoding != UTF8:
         raise needs_whole(f"'{target.path}': text in {dialect.encoding} is written")
-    draft = prepare_coded(source.table, policy, progress, kind.is_typed)
+    progress("checking the data against the policy")
+    table, k = source.table, policy.required_k or 1
+    require_memory(table.room.limit or 0, floor(table.records, len(policy.quasi), k))
+    _require_possible(table, policy.model, policy.build_promises())
+    draft = prepare_coded(table, bound_table(table, policy), progress, kind.is_typed)
     remarks = input_warnings(source.table, policy.model)
     with release_draft(target.path, request.replace) as draft_file:
         assert isinstance(draft_file, FileDraft | FolderDraft)
         progress("writing the release")
-        columns = _written(draft.columns, policy, kind)
+        columns = _written(draft.columns, tables, kind)
         metadata = file_metadata([column.name for column in columns], draft.problem)
         if isinstance(room, SharedRoom):
             write_spread(columns, draft.records, draft_file.path, metadata, room)
@@ -105,13 +112,13 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
         del columns
         draft.columns.clear()  # classes and cells are not needed to read what was written
         progress("reading the release back")
-        back = policy.tables.read_draft(draft_file, dialect, room=room)
+        back = tables.read_draft(draft_file, dialect, room=room)
         assert isinstance(back.table, CodedTable)
         measured = measure_in_parts(back.table, draft.problem, draft.truth, progress)
         certificate = measured.certificate.extended(
             verb="publish",
             method=draft.method,
-            seed=policy.model.seed,
+            seed=draft.problem.seed,
             seconds={"total": time.process_time() - target.started, "method": draft.seconds},
             scale={"threads": cores.threads(), **measured.scale},
         )
@@ -120,7 +127,9 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
         )
         kept = certificate["records"]["out"] - certificate["records"]["withheld"]
         everyone = Classes(np.broadcast_to(np.int32(0), kept), 1)
-        certificate = with_bound(certificate, draft.problem, everyone).extended(
+        if draft.method["name"] == BOUNDED:
+            certificate = with_bound(certificate, draft.problem, everyone)
+        certificate = certificate.extended(
             input={"sha256": source.sha256},
             output=draft_file.described(
                 back.sha256, draft.problem.schema.render, dialect, draft.problem.notation
@@ -159,17 +168,15 @@ class CodedDraft:
     seconds: float
 
 
-def prepare_coded(table: CodedTable, policy: Policy, progress: Progress, typed: bool) -> CodedDraft:
+def prepare_coded(
+    table: CodedTable, bound: BoundTable, progress: Progress, typed: bool
+) -> CodedDraft:
     """The release as it would be published; raises InputError with what needs a whole table."""
-    progress("checking the data against the policy")
-    limit = table.room.limit or 0
-    require_memory(limit, floor(table.records, len(policy.quasi), policy.required_k or 1))
-    _require_possible(table, policy)
-    bound = bound_table(table, policy)
     method = _method_of(bound)
     if isinstance(method, ColumnPartitioner):
-        k, quasi = policy.required_k or 1, len(bound.schema.quasi)
-        require_memory(limit, floor(table.records, quasi, k, method.column_bytes))
+        k, quasi = bound.asked.required_k or 1, len(bound.schema.quasi)
+        needed = floor(table.records, quasi, k, method.column_bytes)
+        require_memory(table.room.limit or 0, needed)
         classes = _local(bound, table, method, progress)
     else:
         classes = _global(bound, table, method, progress)
@@ -206,12 +213,11 @@ def prepare_coded(table: CodedTable, policy: Policy, progress: Progress, typed: 
     )
 
 
-def _require_possible(table: CodedTable, policy: Policy) -> None:
+def _require_possible(table: CodedTable, model: PolicyModel, promises: Sequence[Any]) -> None:
     """Raises InputError with all that the policy asks for and only a whole table allows."""
-    model = policy.model
     findings = [
         f"promise '{promise.model}' is asked of every cut"
-        for promise in policy.build_promises()
+        for promise in promises
         if promise.model != "k-anonymity"
     ]
     for name, attribute in model.attributes.items():
@@ -335,7 +341,7 @@ def _order(columns: list[ShownColumn], bound: BoundTable, table: CodedTable) -> 
     by_name = {column.name: column for column in columns}
     ranked = [
         RankedColumn(by_name[name].codes, cell_ranks(by_name[name].cells, bound.schema.render))
-        for name in by_importance(list(by_name), bound.asked.policy.quasi)
+        for name in by_importance(list(by_name), bound.asked.quasi)
     ]
     return ascending(ranked, table.records, table.room)
 
@@ -377,10 +383,10 @@ def _hides(bound: BoundTable, starred: int, records: int) -> bool:
     return True
 
 
-def _written(columns: list[ShownColumn], policy: Policy, kind: Format) -> list[ShownColumn]:
+def _written(columns: list[ShownColumn], tables: PolicyTables, kind: Format) -> list[ShownColumn]:
     """The columns as they are written in files of a kind."""
     found = []
     for column in columns:
-        cells = policy.tables.written_frame(pl.DataFrame([column.cells.alias(column.name)]), kind)
+        cells = tables.written_frame(pl.DataFrame([column.cells.alias(column.name)]), kind)
         found.append(replace(column, cells=cells[column.name]))
     return found

@@ -35,6 +35,7 @@ from shoal.data.shared_room import SharedRoom
 from shoal.data.table import Table
 from shoal.data.two_tables import sensitive_path
 from shoal.data.unpacking import unpacked
+from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding.notation import CellNotation, translated_columns
 from shoal.policy.binding.past_memory import read_past_memory, require_people, require_readable
@@ -299,6 +300,12 @@ class PolicyTables:
             findings = list(formula_sentences(frame))
             InputError.raise_for(findings)
         return escaped(frame) if wanted == "escape" else frame
+
+    def formula_warnings(self, frame: pl.DataFrame, kind: Format) -> list[ReleaseWarning]:
+        """A warning for each column of delimited text that a spreadsheet would compute."""
+        if not kind.is_delimited or self.model.write.formulas != "keep":
+            return []
+        return [ReleaseWarning(FORMULA_CELLS, sentence) for sentence in formula_sentences(frame)]
 
     def output_dialect(
         self, input_path: object, found: Dialect | None, output_path: str
