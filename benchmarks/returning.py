@@ -14,6 +14,7 @@ from measure import Asked, Figure, Result, settings
 
 from shoal.connectors.ledger import Ledger
 from shoal.data.ledger_view import CARRIED, LIVE, LOCKSTEP, TOGETHER
+from shoal.data.table import texts_of
 from shoal.ledgers.increment import Terms, tokens_of
 from shoal.ledgers.methods.sticky import Sticky
 from shoal.ledgers.returning import in_order_of_names
@@ -97,7 +98,7 @@ def _run(
     run, losses = Run(Terms(policy, method, Ledger(Path())), mode), []
     subject, missing_values = policy.model.subject_columns[0], policy.model.missing_values
     for frame in frames:
-        named = in_order_of_names(frame, subject)
+        named = in_order_of_names(texts_of(frame), subject)
         run.step(tokens_of(named, subject, missing_values, bytes(32)))
         losses.append(run.gcp or 0.0)
     return run, losses

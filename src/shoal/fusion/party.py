@@ -97,6 +97,7 @@ def _input_of(agreement: Agreement, name: str) -> PartyInput | None:
         return None
     categorical = {*party.attributes, agreement.model.label.attribute}
     table = files.read(str(agreement.base / party.table), categorical).table
+    table.encode([column for column in table.names if column in categorical])
     return PartyInput.read(agreement, name, table)
 
 

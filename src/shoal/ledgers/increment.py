@@ -19,7 +19,7 @@ from shoal.connectors.ledger.private import (
     DeferredRecords,
     Identities,
     KnownPeople,
-    as_text,
+    as_numbers,
     read_originals,
     token_of,
 )
@@ -183,12 +183,12 @@ def collect_candidates(
     People are tokens. Raises InputError for operations that the method can't do, PromiseError for
     people whom it has published before.
     """
-    frame, subject = with_tokens(as_text(frame), terms), terms.policy.subject
+    frame, subject = with_tokens(frame, terms), terms.policy.subject
     operations = operations_of(frame, terms)
     is_new = pl.Series(operations == INSERT)
     arriving = CandidateRecords.of(frame.filter(is_new), subject)
     published = _published(frame.columns, terms)
-    _refuse_known(arriving.subjects, terms)
+    _refuse_known(arriving, terms)
     waiting = CandidateRecords.of(deferred.frame_like(frame), subject)
     waiting = replace(waiting, waited=deferred.increments_waited)
     deleted = returning = 0
@@ -252,8 +252,9 @@ def _published(columns: list[str], terms: Terms) -> CandidateRecords:
     return CandidateRecords.of(pl.DataFrame(schema=dict.fromkeys(columns, pl.String)), subject)
 
 
-def _refuse_known(people: np.ndarray | None, terms: Terms) -> None:
+def _refuse_known(arriving: CandidateRecords, terms: Terms) -> None:
     """Raises PromiseError where people of the increment are published already."""
+    people = arriving.subjects
     known = 0 if people is None else KnownPeople(terms.ledger).count(people)
     if known:
         raise PromiseError(
@@ -341,9 +342,3 @@ def tokens_of(
         distinct, pl.Series(tokens, dtype=pl.String), return_dtype=pl.String
     )
     return frame.with_columns(column)
-
-
-def as_numbers(tokens: pl.Series) -> np.ndarray:
-    """(n,) uint64 of sixteen hexadecimal digits each; 0 for none."""
-    text = tokens.fill_null("0" * 16).to_list()
-    return np.frombuffer(bytes.fromhex("".join(text)), dtype=">u8").astype(np.uint64)

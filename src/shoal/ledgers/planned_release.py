@@ -193,6 +193,7 @@ def recoded(
     partition = Partition(placed.labels[placed.labels >= 0], placed.count)
     in_input_order = replace(bound.schema, render=replace(bound.schema.render, order="input"))
     # a method that invents rows suppresses none, and classes are whole only with those rows
+    identities = candidates.identities()
     found = recode(
         candidates.table,
         replace(bound, asked=replace(bound.asked, schema=in_input_order)),
@@ -201,7 +202,7 @@ def recoded(
         merging=False,  # earlier releases tell which records may be together
         typed=False,
     )
-    frame, identities = found.frame, candidates.identities()
+    frame = found.frame
     records = frame.height
     counterfeits = None
     if values is not None:

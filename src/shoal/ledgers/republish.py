@@ -26,22 +26,18 @@ from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256
 from shoal.connectors.ledger.private import (
     REPLACED,
     DeferredRecords,
-    as_text,
-    carry_over,
-    write_known,
-    write_originals,
+    write_private_state,
 )
 from shoal.connectors.location import Location
 from shoal.connectors.outputs import check_not_read
 from shoal.data.certificate import Certificate
 from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress, no_progress
-from shoal.data.table import Table
+from shoal.data.table import Table, texts_of
 from shoal.errors import InputError, LedgerError, PromiseError
 from shoal.ledgers.increment import Terms
 from shoal.ledgers.next_release import plan, write_and_audit
-from shoal.ledgers.planned_release import PlannedRelease
-from shoal.policy.binding.columns import check_columns, check_people, input_warnings
+from shoal.policy.binding.columns import check_increment, input_warnings
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.policy import Policy, PolicyLike
 
@@ -142,7 +138,7 @@ def republish_file(
     policy = with_defaults(policy)
     terms = Terms(policy, policy.build_method("republish"), ledger)
     check_policy(policy, terms.method)
-    check_increment(source, policy.tables)
+    check_increment(source.frame, policy.tables)
     progress("waiting for the ledger")
     with ledger.locked():
         check_ledger(ledger, policy, terms.looks_back)
@@ -166,7 +162,7 @@ def republish_file(
             )
         terms = terms.beside_the_table()
         remarks = (*source.remarks, *input_warnings(source.table, terms.policy.model))
-        planned, waiting = plan(source.frame, terms, progress)
+        planned, waiting = plan(texts_of(source.frame), terms, progress)
         certificate, records = None, ledger.last_step().records
         with ledger.draft() as draft:
             if planned is not None:
@@ -185,7 +181,11 @@ def republish_file(
                 certificate = audited.certificate.extended(seconds=seconds).warned(*remarks)
                 (draft.published / CERTIFICATE).write_text(certificate.to_json())
                 records = max(records, int(planned.identities.records.max()) + 1)
-            runs = _write_private_state(planned, waiting, terms, draft.private)
+            identities = None if planned is None else planned.identities
+            originals = None
+            if planned is not None and terms.method.needs == "originals":
+                originals = planned.originals
+            runs = write_private_state(ledger, waiting, identities, originals, draft.private)
             target = None if planned is None else table  # which waiting records never see
             with nullcontext() if target is None else target.putting(draft.published):
                 if not ledger.exists:
@@ -222,16 +222,10 @@ def with_defaults(policy: Policy) -> Policy:
 def increment_of(frame: Frame, tables: PolicyTables) -> files.SourceFile:
     """The increment in a frame of any kind, recognized by the text of its cells; may be empty."""
     records = tables.table_given(frame, allow_empty=True).frame
-    text = as_text(records).write_csv()
+    text = texts_of(records).write_csv()
     digest = hashlib.sha256(text.encode()).hexdigest()
     records, remarks = without_nobody(records, tables.model.missing_values)
     return files.SourceFile(Table(tables.original_frame(records)), digest, remarks=remarks)
-
-
-def check_increment(source: files.SourceFile, tables: PolicyTables) -> None:
-    """Raises InputError where columns are not the policy's, or people can't be recognized later."""
-    findings = check_columns(source.frame.columns, tables)
-    InputError.raise_for(findings + check_people(source.frame, tables.model))
 
 
 def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:
@@ -265,22 +259,6 @@ def _unfinished(release: int | None, refused: str) -> str:
         f"{done}, but not its last private file ({refused}); free some space or check the"
         " permissions, the next append writes it"
     )
-
-
-def _write_private_state(
-    planned: PlannedRelease | None, waiting: DeferredRecords, terms: Terms, folder: Path
-) -> tuple[int, ...]:
-    """Writes what the private part keeps of a step; the earlier steps whose runs stay in use."""
-    waiting.write_pending(folder)
-    if waiting.panel is not None:
-        waiting.panel.write(folder)
-    if planned is None:
-        carry_over(terms.ledger, folder)
-        return tuple(number for number, _ in terms.ledger.last_step().runs)
-    planned.identities.write_rows(folder)
-    if terms.method.needs == "originals":
-        write_originals(planned.originals, planned.identities, folder)
-    return write_known(terms.ledger, planned.identities, folder)
 
 
 # The table in a database that takes the releases of a ledger, too: in step with it, or refused.

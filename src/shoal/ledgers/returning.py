@@ -20,7 +20,7 @@ from shoal.connectors.ledger.private import (
     DeferredRecords,
     KnownPeople,
     PanelState,
-    as_text,
+    as_numbers,
 )
 from shoal.data.ledger_view import (
     CARRIED,
@@ -38,7 +38,6 @@ from shoal.errors import InputError, PromiseError
 from shoal.ledgers.increment import (
     CandidateRecords,
     Terms,
-    as_numbers,
     operations_of,
     with_tokens,
     without_ways_out,
@@ -186,12 +185,12 @@ def _state(terms: Terms) -> PanelState:
 
 
 def in_order_of_names(frame: pl.DataFrame, subject: str) -> pl.DataFrame:
-    """The records as text, by the names of their people.
+    """The records, which are text, by the names of their people.
 
     Names break ties between people who are alike: tokens would, otherwise in each ledger, and
     values must not.
     """
-    return as_text(frame).sort(subject, maintain_order=True, nulls_last=True)
+    return frame.sort(subject, maintain_order=True, nulls_last=True)
 
 
 def records_of(

@@ -26,14 +26,13 @@ from shoal.data.certificate import Certificate
 from shoal.data.ledger_view import CARRIED, LOCKSTEP, TOGETHER, Panel
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
-from shoal.data.table import Table
+from shoal.data.table import Table, texts_of
 from shoal.data.uncompiled import always
 from shoal.errors import InputError, ShoalError
 from shoal.ledgers.increment import INSERT, Terms, tokens_of
 from shoal.ledgers.methods.sticky import Sticky
 from shoal.ledgers.next_release import plan, write_and_audit
 from shoal.ledgers.republish import (
-    check_increment,
     check_ledger,
     increment_of,
     republish_file,
@@ -46,6 +45,7 @@ from shoal.ledgers.returning import (
     records_of,
 )
 from shoal.policy import registry
+from shoal.policy.binding.columns import check_increment
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.search.segments import loss_of
 
@@ -112,7 +112,7 @@ def prospects(
 ) -> list[Prospect]:
     """What each method of re-publication would do with records that were read already."""
     policy = with_defaults(policy)
-    check_increment(source, policy.tables)
+    check_increment(source.frame, policy.tables)
     with tempfile.TemporaryDirectory(prefix="shoal-what-if-") as folder:
         ledger = Ledger(ledger_path)
         if not ledger.exists:
@@ -148,7 +148,7 @@ def _prospect(terms: Terms, source: SourceFile, progress: Progress) -> Prospect:
     try:
         check_policy(terms.policy, terms.method)
         terms = terms.beside_the_table()
-        planned, waiting = plan(source.frame, terms, progress)
+        planned, waiting = plan(texts_of(source.frame), terms, progress)
         if planned is None:
             return Prospect(name, None, waiting=waiting.records, told=waiting.reasons)
         with ledger.draft() as draft:
@@ -224,14 +224,10 @@ def rehearsals(
         raise InputError("rehearsal: needs a subject, by which people are recognized")
     policy = with_defaults(policy).with_method(METHOD)
     for source in sources:
-        check_increment(source, policy.tables)
+        check_increment(source.frame, policy.tables)
     key = secrets.token_bytes(32)  # people are as good by any name
-    frames = [
-        tokens_of(
-            in_order_of_names(source.frame, subject), subject, policy.model.missing_values, key
-        )
-        for source in sources
-    ]
+    named = [in_order_of_names(texts_of(source.frame), subject) for source in sources]
+    frames = [tokens_of(frame, subject, policy.model.missing_values, key) for frame in named]
     arrived = sum(frame.height for frame in frames)
     found = []
     for mode, terms in _settings(policy):

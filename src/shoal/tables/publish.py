@@ -158,11 +158,12 @@ def publish_file(
                 draft_file.write(tables.written_frame(frame, kind), dialect, about)
         progress("reading the release back")
         back = tables.read_draft(place, dialect, beside_it)
+        shown = draft.frame if second is None else back.frame
+        formulas = tables.formula_warnings(shown, kind)
         certificate, release = _measured(back.table, draft, progress, started)
         if attack.attacks:
             certificate = attack_draft(certificate, back.table, release, draft, attack, progress)
         notation, render = draft.problem.notation, draft.problem.schema.render
-        shown = draft.frame if second is None else back.frame
         certificate = with_contradicted(certificate, back.contradicted)
         if kind.is_file:
             certificate = certificate.extended(
@@ -170,7 +171,7 @@ def publish_file(
                 output=place.described(back.sha256, render, dialect, notation)
                 | described_second(None if beside_it is None else beside_it.path, back.second),
             )
-        certificate = certificate.warned(*remarks, *tables.formula_warnings(shown, kind))
+        certificate = certificate.warned(*remarks, *formulas)
         require_kept(certificate, WITHHELD, request.require_together)
         _save_plan(draft.plan, request.plan)
         save_trace(draft.truth, request.trace)

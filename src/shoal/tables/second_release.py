@@ -11,14 +11,14 @@ import polars as pl
 
 from shoal.data.attack_scene import Replay
 from shoal.data.classes import Classes, Population
-from shoal.data.encoding import EncodedTable
+from shoal.data.encoding import EncodedTable, encode_populations
 from shoal.data.release import PublishedColumn, label_classes, read_columns
 from shoal.data.schema import Role
 from shoal.data.sensitive import encode_sensitive_columns
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.table import BoundTable, encode_populations
+from shoal.policy.binding.table import BoundTable
 from shoal.policy.plug_ins import INSTALL
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises

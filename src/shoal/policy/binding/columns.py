@@ -15,10 +15,11 @@ from shoal.data.column_words import (
 )
 from shoal.data.derived import PARTS
 from shoal.data.person.decision import who_is_a_person
-from shoal.data.person_names import alike_texts, names_of
-from shoal.data.table import Column, Table
+from shoal.data.person_names import alike_values
+from shoal.data.table import Table
 from shoal.data.two_tables import GROUP
 from shoal.data.warnings import NAMES_LIKE_DATA, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
+from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.consistency import quoted
 from shoal.policy.model import PolicyModel
@@ -139,6 +140,12 @@ def check_people(frame: pl.DataFrame, model: PolicyModel) -> list[str]:
     ]
 
 
+def check_increment(frame: pl.DataFrame, tables: PolicyTables) -> None:
+    """Raises InputError where columns are not the policy's, or people can't be recognized later."""
+    findings = check_columns(frame.columns, tables)
+    InputError.raise_for(findings + check_people(frame, tables.model))
+
+
 def _renamed(names: list[str], others: list[str]) -> str:
     """The question whether some names stand for others; nothing where none is near."""
     # a name is only proposed for the one that it is nearest to
@@ -213,7 +220,7 @@ def written_alike(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
         role = "subject" if name in model.subject_columns else attribute.role
         if role not in _ALIKE or not is_text or name not in table.names:
             continue
-        values, texts = _counts(table.column(name), role, model.missing_values)
+        values, texts = alike_values(table.column(name), role == "subject", model.missing_values)
         if values > texts:
             signs, what = "blanks", "but records with them are taken to differ"
             if role == "subject":
@@ -233,25 +240,13 @@ def written_alike(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
 _ALIKE = ("quasi", "sensitive", "subject")
 
 
-def _counts(column: Column, role: str, missing_values: list[str]) -> tuple[int, int]:
-    """How many values look like another one, and how many texts these are."""
-    if column.was_number:
-        return 0, 0
-    used = pl.Series(column.name, column.cells, pl.String).filter(column.counts() > 0)
-    shown = used.filter(~used.is_in(missing_values))
-    if role == "subject":  # what names one person in any case
-        shown = names_of(shown).unique().str.replace(r"(\d)\.0+$", "${1}")
-        shown = shown.str.strip_chars_start("0")
-    alike = alike_texts(shown)
-    return sum(alike), len(alike)
-
-
 def input_warnings(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     """What the original gives reason to say: columns that seem to number people, where every record
     is taken to be its own person, and values that look alike.
     """
     assumed = [] if model.subject_columns else people_assumed(table)
-    return [*assumed, *written_alike(table, model), *named_like_data(table, model)]
+    named = named_like_data(table, model)
+    return [*assumed, *written_alike(table, model), *named]
 
 
 def people_assumed(table: Table) -> list[ReleaseWarning]:

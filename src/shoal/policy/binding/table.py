@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.classes import Classes, SensitiveColumn
-from shoal.data.encoding import EncodedTable, encode, encode_attribute
-from shoal.data.findings import AttributeFinding, Fault, listed_rows
+from shoal.data.classes import Classes
+from shoal.data.encoding import EncodedTable, encode, encode_populations
+from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.numbers import observed_domain
 from shoal.data.schema import Attribute, Kind, Missing, Render, Role, Schema, Shown
-from shoal.data.sensitive import encode_sensitive_columns
+from shoal.data.sensitive import encode_sensitive_columns, values_of_nobody
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
 from shoal.policy.binding.columns import check_columns, check_unnamed
@@ -77,7 +76,8 @@ def bind(table: Table, policy: Policy) -> tuple[BoundTable | None, list[Any]]:
     schema = problem.schema
     encoded, unfit = encode(table, schema)
     sensitive, strange = encode_sensitive_columns(table, schema, problem.earlier)
-    findings = [*unfit, *strange, *unknown_designated_values(problem, sensitive)]
+    designated = [(p.model, n, p.designated) for p in problem.promises for n in p.attributes]
+    findings = [*unfit, *strange, *values_of_nobody(sensitive, designated)]
     if encoded is None or findings:
         return None, findings
     populations, wrong = encode_populations(people, schema, encoded)
@@ -137,50 +137,6 @@ def _bind_columns(
         read |= {name: read[name].joined(population.column(name)) for name in policy.quasi}
     problem, findings = bind_attributes([(name, read.get(name)) for name in table.names], policy)
     return problem, people, findings
-
-
-def unknown_designated_values(
-    problem: Problem, sensitive: dict[str, SensitiveColumn]
-) -> list[AttributeFinding]:
-    """Designated values that nobody has nor could have: a misspelt one would protect nothing."""
-    findings = []
-    for promise in problem.promises:
-        for name in promise.attributes if promise.designated else ():
-            if name not in sensitive:
-                continue
-            lost = tuple(
-                value for value in promise.designated if sensitive[name].code_of(value) is None
-            )
-            if lost:
-                message = (
-                    f"promise '{promise.model}': {len(lost)} of its designated values occur in no"
-                    f" record of '{name}' as they are written; correct them, or leave them out"
-                )
-                findings.append(AttributeFinding(Fault.POLICY, name, len(lost), message, lost))
-    return findings
-
-
-# The tables of the population that some promises compare a release with.
-
-
-def encode_populations(
-    tables: dict[str, Table], schema: Schema, encoded: EncodedTable
-) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Codes of each population in the matrix's own code space, (m, d) int32; or every finding."""
-    codes, findings = {}, []
-    for name, table in tables.items():
-        columns = []
-        for attribute in encoded.attributes:
-            people, wrong = encode_attribute(
-                attribute.attribute, table.column(attribute.attribute.name), schema
-            )
-            findings += [f"population '{name}': {finding}" for finding in wrong]
-            if people is not None:
-                columns.append(attribute.positions_of(people))
-        codes[name] = (
-            np.column_stack(columns) if columns else np.zeros((table.records, 0), np.int32)
-        )
-    return codes, findings
 
 
 # What each column is for, once the data has said what only the data can tell.
@@ -330,9 +286,6 @@ def _schema(model: PolicyModel, attributes: list[Attribute], render: Render) -> 
 # The schema of a released file, whether its original is at hand or not.
 
 
-PSEUDONYM = re.compile(r"[0-9a-f]{32}")
-
-
 def bound_release(released: Table, policy: Policy) -> Problem:
     """`bind_release`; raises InputError with every finding."""
     problem, findings = bind_release(released, policy)
@@ -362,27 +315,6 @@ def bind_release(released: Table, policy: Policy) -> tuple[Problem | None, list[
             shown = reference
         columns.append((name, shown.column(name) if name in as_they_were else None))
     return bind_attributes(columns, policy, frozenset(opaque))
-
-
-def unremoved_identifiers(released: Table, original: Table | None, problem: Problem) -> list[str]:
-    """Columns of a release that the policy removes, or names instead of giving pseudonyms.
-
-    A subject column is left out of account: releases that still hold it are counted in people.
-    """
-    kept, declared = [], problem.policy.model.attributes
-    if problem.policy.model.other == "drop":
-        kept = [name for name in released.names if name not in declared]
-    for name, attribute in declared.items():
-        if name not in released.names:
-            continue
-        if attribute.pseudonym is not None:
-            given = set(released.column(name).cells)
-            named = not all(PSEUDONYM.fullmatch(cell) for cell in given)
-            if named or (original is not None and given & set(original.column(name).cells)):
-                kept.append(name)
-        elif attribute.role in ("identifier", "drop", "time", "operation"):
-            kept.append(name)
-    return kept
 
 
 # The schema of a stream, which must be known before its first record.
