@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shoal.auditor.audit import as_certified, bind_with_original
+from shoal.auditor.audit import as_certified, bound_with_original
 from shoal.auditor.publication import Publication
 from shoal.auditor.reading import read_release
 from shoal.connectors.frames import table_of
@@ -129,7 +129,7 @@ def attacker_views(
     progress("reading the release")
     found = release.found if isinstance(release, Publication) else None
     if isinstance(found, Outcome):
-        return _of_draft(found, policy, source)
+        return _of_draft(found, policy.subject, source)
     if isinstance(release, Publication):
         release = release.data
     if isinstance(release, (str, Path)):
@@ -141,29 +141,29 @@ def attacker_views(
     return _of_table(released, policy, source, rows)
 
 
-def _of_draft(found: Outcome, policy: Policy, source: Table) -> AttackerViews:
+def _of_draft(found: Outcome, subject: str | None, source: Table) -> AttackerViews:
     """A release of which it is known whose row is where."""
     draft, truth = found.draft, found.draft.truth
     if truth.original.records != source.records:
         raise InputError("original: is not the table that was published; give that one")
     place = np.argsort(truth.trace)
-    return _views(Table(draft.frame), found.release, source, truth.encoded, policy, place)
+    return _views(Table(draft.frame), found.release, source, truth.encoded, subject, place)
 
 
 def _of_table(
     released: Table, policy: Policy, source: Table, trace: np.ndarray | None
 ) -> AttackerViews:
     """A release as its readers have it: without its trace, nobody knows whose row is where."""
-    problem, truth, findings = bind_with_original(released, policy, source, trace)
-    if problem is None or findings:
-        raise InputError.from_findings(findings)
+    problem, truth = bound_with_original(released, policy, source, trace)
     shown = read_release(released, problem, truth)
     if truth is not None:
-        return _views(released, shown, source, truth.encoded, policy, np.argsort(truth.trace))
+        return _views(
+            released, shown, source, truth.encoded, policy.subject, np.argsort(truth.trace)
+        )
     encoded, unfit = encode(source, problem.schema)
     if encoded is None:
         raise InputError.from_findings([f"original: {finding}" for finding in unfit])
-    return _views(released, shown, source, encoded, policy, None)
+    return _views(released, shown, source, encoded, policy.subject, None)
 
 
 def _views(
@@ -171,7 +171,7 @@ def _views(
     shown: Release,
     source: Table,
     encoded: EncodedTable,
-    policy: Policy,
+    subject: str | None,
     place: np.ndarray | None,
 ) -> AttackerViews:
     """Everything as `AttackerViews` takes it."""
@@ -181,7 +181,7 @@ def _views(
     return AttackerViews(
         shown,
         {name: released.column(name) for name in truth},
-        UNITS[people_key(policy.subject, is_counted)].many,
+        UNITS[people_key(subject, is_counted)].many,
         {column.name: source.column(column.name) for column in shown.columns},
         values,
         truth,

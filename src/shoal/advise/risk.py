@@ -21,6 +21,7 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.columns import check_columns
 from shoal.policy.binding.files import Source
+from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy, PolicyLike
 
 SCHEMA = "shoal.risk/1"
@@ -280,20 +281,20 @@ def known_values(table: Table, policy: Policy) -> KnownValues:
         people = person_names.people_of(column).astype(np.int32)
     table.encode(name for name, role in roles.items() if role in ("quasi", "plain"))
     return KnownValues(
-        {name: _compared(table, name, policy) for name, r in roles.items() if r == "quasi"},
-        {name: _compared(table, name, policy) for name, r in roles.items() if r == "plain"},
+        {name: _compared(table, name, policy.model) for name, r in roles.items() if r == "quasi"},
+        {name: _compared(table, name, policy.model) for name, r in roles.items() if r == "plain"},
         people,
     )
 
 
-def _compared(table: Table, name: str, policy: Policy) -> np.ndarray:
+def _compared(table: Table, name: str, model: PolicyModel) -> np.ndarray:
     column = table.column(name)
-    declared = policy.model.attributes.get(name)
+    declared = model.attributes.get(name)
     cells: list[object] = list(column.cells)
     if declared is not None and declared.type == "number":
         numbers = parse_numbers(column.cells)
         cells = [c if np.isnan(x) else x for c, x in zip(cells, numbers.tolist(), strict=True)]
-    missing = set(policy.model.missing_values)
+    missing = set(model.missing_values)
     number: dict[object, int] = {}
     codes = [
         number.setdefault(None if text in missing else cell, len(number))

@@ -47,7 +47,7 @@ from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.errors import InputError
 from shoal.policy.binding.columns import check_columns
 from shoal.policy.binding.past_memory import room_for
-from shoal.policy.binding.table import bind_original, bind_release
+from shoal.policy.binding.table import bind_original, bound_release
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import Problem
 from shoal.utility.gcp import ColumnFigures
@@ -96,7 +96,7 @@ def audit_table(
 ) -> AuditResult:
     """`audit` of a table, with what it read from it."""
     started = time.process_time()
-    truth, shown = None, released
+    shown = released
     if policy.is_made_of_columns:
         check_named(released.names, policy)
     if policy.is_in_two_tables:
@@ -104,11 +104,9 @@ def audit_table(
         if trained:
             policy.refuse_two_tables("downstream")
     if original is None:
-        problem, findings = bind_release(shown, policy)
+        problem, truth = bound_release(shown, policy), None
     else:
-        problem, truth, findings = bind_with_original(shown, policy, original, trace)
-    if problem is None or findings:
-        raise InputError.from_findings(findings)
+        problem, truth = bound_with_original(shown, policy, original, trace)
     release: Release | None = None
     scale: dict[str, Any] = {"threads": cores.threads()}
     if policy.is_in_two_tables:
@@ -136,10 +134,11 @@ def audit_table(
     return AuditResult(certificate, release, problem, truth)
 
 
-def bind_with_original(
+def bound_with_original(
     released: Table, policy: Policy, original: Table, trace: np.ndarray | None = None
-) -> tuple[Problem | None, Truth | None, list[Any]]:
-    """The problem of the original, and what it tells about the release; or every finding.
+) -> tuple[Problem, Truth | None]:
+    """The problem of the original, and what it tells about the release; raises InputError with
+    every finding.
 
     trace: (n,) the original's row behind each published one; without it, rows are matched only
     where they are in the original's order.
@@ -158,12 +157,13 @@ def bind_with_original(
             " with the release"
         )
     if problem is None or findings:
-        return None, None, findings
+        raise InputError.from_findings(findings)
     if trace is None and problem.schema.render.order != "input":
-        return problem, None, []  # nobody knows whose row is where
+        return problem, None  # nobody knows whose row is where
     encoded, wrong = encode(original, problem.schema)
-    truth = None if encoded is None else Truth(original, encoded, trace)
-    return problem, truth, [f"original: {finding}" for finding in wrong]
+    if encoded is None or wrong:
+        raise InputError.from_findings([f"original: {finding}" for finding in wrong])
+    return problem, Truth(original, encoded, trace)
 
 
 def audit_file(

@@ -64,22 +64,27 @@ class Terms:
         return COMPANY if is_company else str(self.method.guards)
 
     @property
+    def compared(self) -> tuple[str, ...]:
+        """The sensitive attributes that some promise compares with the whole table."""
+        return compared(self.policy.build_promises())
+
+    @property
     def looks_back(self) -> bool:
         """Whether a release is made from all earlier ones, and not from the last alone."""
         is_whole = self.method.covers == "table" or self.returns_people
-        return is_whole or bool(compared(self.policy))
+        return is_whole or bool(self.compared)
 
     def beside_the_table(self) -> Terms:
         """The terms of the next release; of an increment, with the values of what it joins."""
         ledger = self.ledger
-        names = compared(self.policy) if self.method.covers == "increment" else ()
+        names = self.compared if self.method.covers == "increment" else ()
         releases = ledger.releases() if names else []
         if not releases:
             return self
         table: Values = {name: Counter() for name in names}
         for part in parts_of(ledger, releases[-1]):
             frame = files.read_as(ledger.folder(part) / DATA).frame
-            own = values_of(frame, Identities.read(ledger.step_of(part)), self.policy)
+            own = values_of(frame, Identities.read(ledger.step_of(part)), self.policy.model, names)
             table = joined(table, own)
         return replace(self, policy=replace(self.policy, earlier=table))
 

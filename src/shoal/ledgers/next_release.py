@@ -293,7 +293,7 @@ def write_and_audit(
         },
         ledger={
             "release": number,
-            "previous": last.head if ledger.exists else policy_files(policy).head,
+            "previous": last.head if ledger.exists else policy_files(policy.tables).head,
             "files": digests,
             "returning_people": returning,
         },

@@ -135,13 +135,13 @@ def republish_file(
         source = policy.tables.read_original(source, allow_empty=True)
     started = time.process_time()
     policy.require_answers()
-    policy = with_defaults(policy)
+    policy = policy.as_in_a_series(DEFAULT_METHOD)
     terms = Terms(policy, policy.build_method("republish"), ledger)
     check_policy(policy, terms.method)
     check_increment(source.frame, policy.tables)
     progress("waiting for the ledger")
     with ledger.locked():
-        check_ledger(ledger, policy, terms.looks_back)
+        check_ledger(ledger, policy.tables, terms.looks_back)
         if output is None:
             require_no_table(ledger)
             table, caught_up = None, 0
@@ -189,7 +189,7 @@ def republish_file(
             target = None if planned is None else table  # which waiting records never see
             with nullcontext() if target is None else target.putting(draft.published):
                 if not ledger.exists:
-                    ledger.begin(policy_files(policy))
+                    ledger.begin(policy_files(policy.tables))
                 if target is not None:
                     target.bind()
                 step, refused = ledger.commit(
@@ -213,12 +213,6 @@ def republish_file(
     )
 
 
-def with_defaults(policy: Policy) -> Policy:
-    """The policy with the default method and shuffled rows, where it says nothing about them."""
-    named = policy if policy.model.method is not None else policy.with_method(DEFAULT_METHOD, {})
-    return named.with_shuffled_rows()
-
-
 def increment_of(frame: Frame, tables: PolicyTables) -> files.SourceFile:
     """The increment in a frame of any kind, recognized by the text of its cells; may be empty."""
     records = tables.table_given(frame, allow_empty=True).frame
@@ -228,7 +222,7 @@ def increment_of(frame: Frame, tables: PolicyTables) -> files.SourceFile:
     return files.SourceFile(Table(tables.original_frame(records)), digest, remarks=remarks)
 
 
-def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:
+def check_ledger(ledger: Ledger, tables: PolicyTables, looks_back: bool) -> None:
     """Raises LedgerError or InputError where nothing can be appended under this policy.
 
     looks_back: whether all earlier releases will be read, and so must be whole; else only the last
@@ -239,7 +233,7 @@ def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:
             ledger.check_whole()
         else:
             ledger.check_end()
-        check_same(policy, ledger)
+        check_same(tables, ledger)
     else:
         ledger.check_can_begin()
 

@@ -33,10 +33,10 @@ from shoal.ledgers.increment import INSERT, Terms, tokens_of
 from shoal.ledgers.methods.sticky import Sticky
 from shoal.ledgers.next_release import plan, write_and_audit
 from shoal.ledgers.republish import (
+    DEFAULT_METHOD,
     check_ledger,
     increment_of,
     republish_file,
-    with_defaults,
 )
 from shoal.ledgers.returning import (
     ReturningPlan,
@@ -46,6 +46,7 @@ from shoal.ledgers.returning import (
 )
 from shoal.policy import registry
 from shoal.policy.binding.columns import check_increment
+from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.search.segments import loss_of
 
@@ -111,14 +112,14 @@ def prospects(
     source: SourceFile, policy: Policy, ledger_path: Path, progress: Progress
 ) -> list[Prospect]:
     """What each method of re-publication would do with records that were read already."""
-    policy = with_defaults(policy)
+    policy = policy.as_in_a_series(DEFAULT_METHOD)
     check_increment(source.frame, policy.tables)
     with tempfile.TemporaryDirectory(prefix="shoal-what-if-") as folder:
         ledger = Ledger(ledger_path)
         if not ledger.exists:
             ledger = Ledger(Path(folder) / "ledger")  # nothing is begun by asking
         with ledger.locked():
-            check_ledger(ledger, policy, looks_back=True)
+            check_ledger(ledger, policy.tables, looks_back=True)
             names = [m.name for m in registry.methods().values() if m.verb == "republish"]
             methods = [policy.with_method(name, {}) for name in names]
             turns = _some_twice(source.frame, policy.subject, policy.operation)
@@ -222,7 +223,7 @@ def rehearsals(
     subject = policy.subject
     if subject is None:
         raise InputError("rehearsal: needs a subject, by which people are recognized")
-    policy = with_defaults(policy).with_method(METHOD)
+    policy = policy.as_in_a_series(METHOD).with_method(METHOD)
     for source in sources:
         check_increment(source.frame, policy.tables)
     key = secrets.token_bytes(32)  # people are as good by any name
@@ -247,7 +248,8 @@ def _settings(policy: Policy) -> Iterator[tuple[str, Terms]]:
     method: Sticky = policy.build_method("republish")
     k = max(policy.required_k or 2, 2)
     for mode in OVER_TIME:
-        asked = _policy_of_mode(policy, mode)
+        asked = Policy.from_dict(_content_for(policy.model, mode), policy.base)
+        check_policy(asked, asked.build_method("republish"))
         usual = method.size_for(mode, k)
         for size in sorted({k, -(-3 * k // 2), 2 * k, usual}):
             patiences = {*PATIENCE, method.patience} if mode == LOCKSTEP else {method.patience}
@@ -256,19 +258,17 @@ def _settings(policy: Policy) -> Iterator[tuple[str, Terms]]:
                 yield mode, Terms(asked, own, Ledger(Path()))  # which is never asked
 
 
-def _policy_of_mode(policy: Policy, mode: str) -> Policy:
-    """The policy as if values behaved so over time; raises InputError where it is unfit."""
-    content = policy.model.model_dump(exclude_unset=True)
+def _content_for(model: PolicyModel, mode: str) -> dict[str, Any]:
+    """A policy's content as if values behaved so over time."""
+    content = model.model_dump(exclude_unset=True)
     for name, attribute in content["attributes"].items():
-        if name in policy.model.sensitive:
+        if name in model.sensitive:
             attribute["over_time"] = OVER_TIME[mode]
         elif attribute["role"] == "plain" and mode != LOCKSTEP:
             attribute["role"] = "drop"
     if content.get("other") == "plain":
         content["other"] = "drop"
-    asked = Policy.from_dict(content, policy.base)
-    check_policy(asked, asked.build_method("republish"))
-    return asked
+    return content
 
 
 class Run:

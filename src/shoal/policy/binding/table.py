@@ -287,23 +287,14 @@ def _schema(model: PolicyModel, attributes: list[Attribute], render: Render) -> 
 
 
 def bound_release(released: Table, policy: Policy) -> Problem:
-    """`bind_release`; raises InputError with every finding."""
-    problem, findings = bind_release(released, policy)
-    if problem is None:
-        raise InputError.from_findings(findings)
-    return problem
-
-
-def bind_release(released: Table, policy: Policy) -> tuple[Problem | None, list[str]]:
-    """The problem of a released file whose original is not at hand, or every finding.
+    """The problem of a released file whose original is not at hand; raises InputError with every
+    finding.
 
     What only the original could tell stays open: a number without a declared domain has none, an
     order or hierarchy that follows the data is None. Where the policy names a reference, it tells
     the order of sensitive values, as it did when the stream was published.
     """
-    findings = check_columns(released.names, policy.tables, released=True)
-    if findings:
-        return None, findings
+    InputError.raise_for(check_columns(released.names, policy.tables, released=True))
     declared = policy.model.attributes
     # sensitive values are published as they were, so they tell what follows them
     as_they_were = {name for name, a in declared.items() if a.role == "sensitive"}
@@ -314,7 +305,10 @@ def bind_release(released: Table, policy: Policy) -> tuple[Problem | None, list[
         if (reference := policy.reference_table) is not None and name in reference.names:
             shown = reference
         columns.append((name, shown.column(name) if name in as_they_were else None))
-    return bind_attributes(columns, policy, frozenset(opaque))
+    problem, findings = bind_attributes(columns, policy, frozenset(opaque))
+    if problem is None:
+        raise InputError.from_findings(findings)
+    return problem
 
 
 # The schema of a stream, which must be known before its first record.
