@@ -146,8 +146,7 @@ class StreamOptions:
             *self._contradictions(written),
             *(f"output '{path}': {_UNWRITABLE}" for path in written if not _is_writable(path)),
         ]
-        if findings:
-            raise InputError.from_findings(findings)
+        InputError.raise_for(findings)
         _ = self.format  # raises where no format has that suffix
 
     def _contradictions(self, written: list[Path]) -> list[str]:

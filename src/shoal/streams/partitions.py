@@ -100,8 +100,7 @@ def _require_fit(request: StreamRequest, partitions: int) -> None:
             " columns; join them in one with the role 'subject', and key messages by it"
         )
     findings += request.unsafe_parts("partitions", "stream one partition")
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
 
 
 def _shared_stream(request: StreamRequest, group: Group, partitions: int) -> SharedStream:

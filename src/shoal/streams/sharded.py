@@ -359,12 +359,8 @@ def _one_kind(splits: list[Split], known: dict[str, str]) -> dict[str, str]:
     """
     wanted = known or (splits[0].types if splits else {})
     other = [split.name for split in splits if split.types != wanted]
-    if other:
-        raise InputError.from_findings(
-            [
-                f"file '{name}': has columns of other types than the files before it; write all"
-                " files alike"
-                for name in other
-            ]
-        )
+    InputError.raise_for(
+        f"file '{name}': has columns of other types than the files before it; write all files alike"
+        for name in other
+    )
     return wanted

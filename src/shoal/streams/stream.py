@@ -83,8 +83,7 @@ class Stream:
         frame = self.policy.tables.table_given(batch, allow_empty=True).frame
         core = self._begun(frame.columns)
         nameless = check_people(frame, self.policy.model)
-        if nameless:
-            raise InputError.from_findings(nameless)
+        InputError.raise_for(nameless)
         self._like = batch
         findings = core.unfit_records(frame)
         if findings:

@@ -228,13 +228,10 @@ def _require_possible(table: CodedTable, model: PolicyModel, promises: Sequence[
         is_shown = attribute.role in ("sensitive", "plain") and name in table
         if is_shown and not table.is_restorable(name):
             findings.append(f"attribute '{name}': its cells would not be written as they are")
-    if findings:
-        raise InputError.from_findings(
-            [
-                f"memory: {each}, which needs the whole table in memory; leave out --memory"
-                for each in findings
-            ]
-        )
+    InputError.raise_for(
+        f"memory: {each}, which needs the whole table in memory; leave out --memory"
+        for each in findings
+    )
 
 
 def _method_of(bound: BoundTable) -> Any:

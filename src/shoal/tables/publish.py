@@ -69,15 +69,12 @@ def publication(
 def _refuse_without_method(request: PublishRequest) -> None:
     """Raises InputError for options that need a method, which columns alone can't name."""
     asked = [name for name in ("plan", "explain") if getattr(request, name)]
-    if asked:
-        raise InputError.from_findings(
-            [
-                f"{name}: is for methods of global recoding, which columns can't name; publish"
-                " without it, then again with the publication's own"
-                " policy.with_method('full-domain')"
-                for name in asked
-            ]
-        )
+    InputError.raise_for(
+        f"{name}: is for methods of global recoding, which columns can't name; publish"
+        " without it, then again with the publication's own"
+        " policy.with_method('full-domain')"
+        for name in asked
+    )
 
 
 def _policy_of(frame: Frame, policy: PolicyLike | None, columns: Columns) -> Policy:

@@ -50,8 +50,7 @@ def republisher(
             ]
         )
         columns, unreadable = read_columns(Table(frame), only_quasi)
-        if unreadable:
-            raise InputError.from_findings(unreadable)
+        InputError.raise_for(unreadable)
         labels, count = label_classes(columns, recoding.suppressed)
         return columns, labels, count
 
