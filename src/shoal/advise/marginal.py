@@ -95,7 +95,7 @@ def marginal(
     else:
         progress("publishing as it is")
         draft, now = _released(table, policy)
-    policy = policy.with_default_method(draft.problem.schema, draft.truth.encoded)
+    policy = draft.problem.again(policy).with_default_method(draft.truth.encoded).policy
     losses, exact = _losses(now), exact_shares(now)
     prices = []
     for number, name in enumerate(losses, 1):

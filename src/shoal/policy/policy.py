@@ -6,17 +6,16 @@ the data can tell, such as the domain of an undeclared number, is fixed when it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from shoal.connectors import files
-from shoal.data.encoding import EncodedTable
 from shoal.data.notation import Notation
 from shoal.data.person_names import same_value
-from shoal.data.schema import Fields, Render, Schema
+from shoal.data.schema import Fields, Render
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
@@ -41,13 +40,10 @@ from shoal.policy.loading import (
     tables_named_in,
 )
 from shoal.policy.model import PolicyModel
-from shoal.policy.parameters import build, takes
+from shoal.policy.parameters import build
 
 DEFAULT_METHOD = "rounded-partition"
 DEFAULT_OVER_HIERARCHIES = "lattice-peeling"  # and for long searches
-PEELED_RECORDS = 200_000  # larger tables over orders are cut: that takes less time
-MANY_EQUAL, SOME_EQUAL = 0.5, 0.7  # shares of distinct records below which peeling loses less,
-LARGE_K = 25  # the second from this k on, or where more than k is promised
 SHOWN = ("quasi", "sensitive", "plain")
 DEFAULT_FOR_CLOSENESS = {"name": "tcloseness", "aim": "spans", "scale": "range"}
 
@@ -196,37 +192,6 @@ class Policy:
                 f"{unfit.args[0]}; nobody named a method, so this one is taken: {way_out}",
                 unfit.findings,
             ) from None
-
-    def with_default_method(self, schema: Schema, encoded: EncodedTable) -> Policy:
-        """The policy; where nobody named a method, with the one that loses less on such a table.
-
-        Exchange between classes where t-closeness is asked; else lattice peeling where some
-        quasi-identifier has a hierarchy of more than one step or many records are equal, else the
-        rounded partition. What was set has to fit.
-        """
-        if self.model.method is not None and not self.is_method_open:
-            return self
-        usual, settings = self._usual_method(schema, encoded), self.method_settings
-        if not takes(registry.method(usual["name"], "publish").parameters, settings):
-            return self
-        return replace(self._with(method=usual | settings), is_method_open=False)
-
-    def _usual_method(self, schema: Schema, encoded: EncodedTable) -> dict[str, str]:
-        if any(promise["model"] == "t-closeness" for promise in self.model.promises):
-            return DEFAULT_FOR_CLOSENESS
-        stepped = any(a.hierarchy is not None and a.hierarchy.height > 1 for a in schema.quasi)
-        peels = stepped or self._finds_equal(encoded)
-        return {"name": DEFAULT_OVER_HIERARCHIES if peels else DEFAULT_METHOD}
-
-    def _finds_equal(self, encoded: EncodedTable) -> bool:
-        """Whether groups of equal records lose less than even cuts, as many records are equal:
-        measured on five tables over orders (`benchmarks/refinement.py`).
-        """
-        if encoded.records > PEELED_RECORDS or not encoded.attributes:
-            return False
-        asks_more = any(promise["model"] != "k-anonymity" for promise in self.model.promises)
-        large = asks_more or (self.required_k or 0) >= LARGE_K
-        return encoded.distinct_share < (MANY_EQUAL if not large else SOME_EQUAL)
 
     def as_certified(self, output: Mapping[str, Any] | None) -> Policy:
         """The policy, its rows in the input's order where a certificate says so in `output`.
@@ -395,20 +360,6 @@ class Policy:
     def build_promises(self) -> list[Any]:
         """The promises, as measuring instruments."""
         return [build_promise(promise) for promise in self.model.promises]
-
-    def require_promised(self, quasi: Iterable[str]) -> None:
-        """Raises InputError where one of these is in no promise: a cut would publish it raw."""
-        promises = self.build_promises()
-        if any(promise.model != "k-anonymity" or not promise.attributes for promise in promises):
-            return
-        promised = {name for promise in promises for name in promise.attributes}
-        findings = [
-            f"attribute '{name}': is a quasi-identifier and in no k-anonymity promise, so it would"
-            " be published as it is; add it to a promise, or give it the role 'plain'"
-            for name in quasi
-            if name not in promised
-        ]
-        InputError.raise_for(findings)
 
     def open_questions(self) -> list[str]:
         """A finding for each attribute that somebody still has to decide about."""

@@ -41,7 +41,7 @@ def find_classes(
     promises, method = problem.promises, problem.build_method()
     recodes_globally = callable(getattr(method, "cut", None))
     if recodes_globally:
-        problem.policy.require_promised(matrix.names)
+        problem.require_promised(matrix.names)
     people = {name: len(codes) for name, codes in matrix.populations.items()}
     findings = nearest_feasible(promises, whole_table, people)
     if findings:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -84,7 +84,7 @@ class StreamRequest:
         return StreamCore(self.policy, names, None if reference is None else Table(reference.frame))
 
     @property
-    def fixed(self) -> dict[str, Any]:
+    def fixed(self) -> Mapping[str, Any]:
         """What its policy settles for as long as the stream goes on."""
         # a bound on what is unpacked changes no record
         model = self.policy.model
@@ -97,7 +97,7 @@ class StreamRequest:
             "hierarchies": [files.file_sha256(name) for name in self.policy.files],
         }
 
-    def fixed_for(self, names: list[str], reference: files.SourceFile | None) -> dict[str, Any]:
+    def fixed_for(self, names: list[str], reference: files.SourceFile | None) -> Mapping[str, Any]:
         """What may not change between two runs of a stream of these columns."""
         return {
             **self.fixed,
@@ -292,7 +292,7 @@ def _refused(bad: list[tuple[int, str]]) -> InputError:
     )
 
 
-def hash_of(fixed: dict[str, Any]) -> str:
+def hash_of(fixed: Mapping[str, Any]) -> str:
     """One text that two streams share if they agree in everything named here."""
     return hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()
 

@@ -277,7 +277,7 @@ def _require_feasible(models: Sequence[Any], records: int, k: int) -> Classes:
 def _global(bound: BoundTable, table: CodedTable, method: Any, progress: Progress) -> _Classes:
     """By a method that recodes globally, on distinct rows with counts."""
     problem, encoded, room = bound.problem, bound.encoded, table.room
-    problem.policy.require_promised([one.attribute.name for one in encoded.attributes])
+    problem.require_promised([one.attribute.name for one in encoded.attributes])
     models = problem.promises
     columns = encoded.columns(room, 0)
     records = columns.shape[1]

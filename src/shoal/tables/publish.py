@@ -274,7 +274,7 @@ def attack_draft(
 
     asked, truth = draft.problem, draft.truth
     applied_plan = "plan" in draft.certificate_extras
-    own = asked.again(asked.policy.with_default_method(asked.schema, truth.encoded))
+    own = asked.with_default_method(truth.encoded)
     republish = republisher(truth.original, truth.encoded, own)
     made = Recoding.of(draft.method, truth.encoded.records)
     if not applied_plan:

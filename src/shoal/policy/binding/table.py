@@ -51,8 +51,7 @@ class BoundTable:
     @cached_property
     def problem(self) -> Problem:
         """What is asked, with the method that suits such a table where the policy names none."""
-        policy = self.asked.policy.with_default_method(self.schema, self.encoded)
-        return self.asked.again(policy)
+        return self.asked.with_default_method(self.encoded)
 
     def matrix(self) -> Matrix:
         """The records that are not suppressed."""
