@@ -20,6 +20,7 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.columns import check_columns, input_warnings
+from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.table import bind
 from shoal.policy.consistency import contradictions, place_of
 from shoal.policy.loading import read_mapping
@@ -134,9 +135,9 @@ def _findings_by_name(policy: Policy, table: Table | None) -> list[AttributeFind
     """What can be said without binding the policy to the table."""
     findings = _plain(policy.open_questions())
     findings += _plain([] if table is None else check_columns(table.names, policy.tables))
-    findings += _table_findings(policy)
+    findings += _table_findings(policy.tables)
     if table is not None:
-        findings += _maker_findings(policy, table)
+        findings += _maker_findings(policy.model, table)
     return findings
 
 
@@ -185,26 +186,26 @@ def _without(policy: Policy, table: Table, faulty: set[str]) -> tuple[Policy, Ta
     return rest, Table(table.frame.drop(faulty & set(table.frame.columns)))
 
 
-def _table_findings(policy: Policy) -> list[AttributeFinding]:
+def _table_findings(tables: PolicyTables) -> list[AttributeFinding]:
     """What is wrong with the hierarchy files themselves."""
     findings: list[AttributeFinding] = []
-    for name, attribute in policy.model.attributes.items():
+    for name, attribute in tables.model.attributes.items():
         if isinstance(attribute.hierarchy, str):
             try:
-                findings += diagnose(read_paths(policy.base / attribute.hierarchy, name), name)
+                findings += diagnose(read_paths(tables.base / attribute.hierarchy, name), name)
             except InputError as unfit:
                 findings += _plain(unfit.said)
     return findings
 
 
-def _maker_findings(policy: Policy, table: Table) -> list[AttributeFinding]:
+def _maker_findings(model: PolicyModel, table: Table) -> list[AttributeFinding]:
     """Values that the rule of a made hierarchy has no place for."""
     findings: list[AttributeFinding] = []
-    for name, attribute in policy.model.attributes.items():
+    for name, attribute in model.attributes.items():
         if isinstance(attribute.hierarchy, dict) and name in table.names:
             ((kind, argument),) = attribute.hierarchy.items()
             column = table.column(name)
-            present = [i for i, cell in enumerate(column.cells) if policy.model.is_value(cell)]
+            present = [i for i, cell in enumerate(column.cells) if model.is_value(cell)]
             values = np.array([column.cells[i] for i in present], dtype=object)
             try:
                 findings += values_without_leaf(

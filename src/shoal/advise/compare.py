@@ -79,7 +79,7 @@ def compare(
         source = policy.tables.read_original(str(frame))
         table, sha256 = Table(source.frame), source.sha256
     else:
-        for warning in open_question_warnings(policy):
+        for warning in open_question_warnings(policy.open_questions()):
             warnings.warn(warning, stacklevel=2)
         table = policy.tables.table_given(frame)
     progress("checking the data against the policy")

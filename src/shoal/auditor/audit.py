@@ -98,7 +98,7 @@ def audit_table(
     started = time.process_time()
     shown = released
     if policy.is_made_of_columns:
-        check_named(released.names, policy)
+        check_named(released.names, policy.model)
     if policy.is_in_two_tables:
         shown = Table(released.frame.drop(GROUP))
         if trained:

@@ -153,7 +153,7 @@ def _aligned(
     ledger: Ledger, number: int, own: ReleaseReading, release: ShownRelease, policy: Policy
 ) -> EarlierRelease:
     """An earlier release, record by record: an attacker knows who came only later."""
-    frame, identities = rows_of_release(ledger, number, policy)
+    frame, identities = rows_of_release(ledger, number, policy.model)
     table, now = Table(frame), Table(own.frame)
     newer = Newer(now, release, own.problem.schema)
     persons = _persons(own.identities, release, identities)

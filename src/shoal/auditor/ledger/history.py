@@ -249,7 +249,7 @@ class LedgerHistory:
     def audit(self, number: int) -> ReleaseAudit:
         """The next release by itself and against those before it."""
         stated = self.ledger.certificate(number)
-        frame, identities = rows_of_release(self.ledger, number, self.policy)
+        frame, identities = rows_of_release(self.ledger, number, self.policy.model)
         covers = stated.get("covers", "increment")
         earlier = self.values if covers == "increment" else {}
         names = compared(self.policy.build_promises())
