@@ -87,7 +87,7 @@ def check(policy: PolicyLike, frame: Frame | None = None) -> list[AttributeFindi
     a policy.
     """
     policy = Policy.of(policy)
-    table = None if frame is None else policy.tables.given(frame)
+    table = None if frame is None else policy.tables.read_original(frame).table
     return _once([*_plain(_method_findings(policy)), *_findings(policy, table)])
 
 

@@ -108,7 +108,7 @@ class OtherRelease(_Strict):
         """The cells that it was made of."""
         if self.is_file:
             return Table(policy.tables.read_original(str(self.original)).frame)
-        return policy.tables.given(self.original)
+        return policy.tables.read_original(self.original).table
 
     @cached_property
     def audited(self) -> Audited:

@@ -175,12 +175,8 @@ class PolicyTables:
         """The table as the policy reads it; raises InputError."""
         if isinstance(source, (str, Path)):
             progress("reading the table")
-            return self.read_original(str(source)).table
-        return self.given(source)
-
-    def given(self, frame: Frame) -> Table:
-        """The frame that a policy is for, numbers with points and dates in ISO."""
-        return self.original_table(self.table_given(frame))
+            source = str(source)
+        return self.read_original(source).table
 
     def read_released(self, path: str, room: Room | None = None) -> SourceFile:
         """A release of a policy without its derived columns, numbers with points and dates in ISO.
