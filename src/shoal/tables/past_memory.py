@@ -68,35 +68,31 @@ ROWS_SHARE, ROW_BYTES = 4, 16
 """The part of the limit that distinct rows may take, and the bytes of each of their codes."""
 
 
-@dataclass(frozen=True)
-class CodedTarget:
-    """Where a release goes, and what is asked. started: the CPU seconds that were spent before."""
+def publish_coded(
+    path: str, policy: Policy, output: str, request: PublishRequest, started: float, room: Room
+) -> Certificate:
+    """Publishes a file past memory; the certificate of what was written.
 
-    path: str
-    request: PublishRequest
-    started: float
-
-
-def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) -> Certificate:
-    """Publishes a file past memory; the certificate of what was written."""
-    request, progress = target.request, target.request.progress
-    _require_writable(target.path, room)
-    kind = Location(target.path).kind
+    started: the CPU seconds that were spent before.
+    """
+    progress = request.progress
+    _require_writable(output, room)
+    kind = Location(output).kind
     if not (kind.is_delimited or kind.is_parquet):
-        raise needs_whole(f"'{target.path}': files of the format {kind[1:]} are written")
+        raise needs_whole(f"'{output}': files of the format {kind[1:]} are written")
     tables = policy.tables
     source = tables.read_original(path, room)
     assert isinstance(source.table, CodedTable)
-    dialect = tables.output_dialect(path, source.dialect, target.path)
+    dialect = tables.output_dialect(path, source.dialect, output)
     if dialect.encoding != UTF8:
-        raise needs_whole(f"'{target.path}': text in {dialect.encoding} is written")
+        raise needs_whole(f"'{output}': text in {dialect.encoding} is written")
     progress("checking the data against the policy")
     table, k = source.table, policy.required_k or 1
     require_memory(table.room.limit or 0, floor(table.records, len(policy.quasi), k))
     _require_possible(table, policy.model, policy.build_promises())
     draft = prepare_coded(table, bound_table(table, policy), progress, kind.is_typed)
     remarks = input_warnings(source.table, policy.model)
-    with release_draft(target.path, request.replace) as draft_file:
+    with release_draft(output, request.replace) as draft_file:
         assert isinstance(draft_file, FileDraft | FolderDraft)
         progress("writing the release")
         columns = _written(draft.columns, tables, kind)
@@ -119,7 +115,7 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
             verb="publish",
             method=draft.method,
             seed=draft.problem.seed,
-            seconds={"total": time.process_time() - target.started, "method": draft.seconds},
+            seconds={"total": time.process_time() - started, "method": draft.seconds},
             scale={"threads": cores.threads(), **measured.scale},
         )
         certificate = described(

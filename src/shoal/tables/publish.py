@@ -125,10 +125,10 @@ def publish_file(
     progress("reading the table")
     room = room_for(table, beside=output) if isinstance(table, str) else None
     if room is not None and isinstance(table, str):
-        from shoal.tables.past_memory import CodedTarget, publish_coded
+        from shoal.tables.past_memory import publish_coded
 
         _refuse_past_memory(table, request, attack)
-        return Outcome(publish_coded(table, policy, CodedTarget(output, request, started), room))
+        return Outcome(publish_coded(table, policy, output, request, started, room))
     guard: BesideGuard | None = None
     if request.others is not None:
         from shoal.attacks.beside.guard import guard_of
