@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import polars as pl
 
-from shoal.connectors.traces import write_trace
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
@@ -140,12 +139,6 @@ def _in_two_tables(
     return RecodedDraft(
         found.quasi, bound.asked, truth, method, {}, found.seconds, sensitive=found.sensitive
     )
-
-
-def save_trace(truth: Truth, path: str | None) -> None:
-    """Writes whose row is whose, whole, for the owner alone."""
-    if path is not None:
-        write_trace(truth.trace, path)
 
 
 def with_bound(certificate: Certificate, problem: Problem, classes: Classes) -> Certificate:

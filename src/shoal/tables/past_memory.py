@@ -23,6 +23,7 @@ from shoal.connectors.dialect import UTF8
 from shoal.connectors.location import Format, Location
 from shoal.connectors.release_drafts import FileDraft, FolderDraft, release_draft
 from shoal.connectors.spread_files import write_spread
+from shoal.connectors.traces import write_trace
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
@@ -61,7 +62,7 @@ from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises, CountedRows, nearest_feasible
 from shoal.protocols import ColumnPartitioner
 from shoal.search.distinct_rows import WORTHWHILE, rows_within
-from shoal.tables.draft import BOUNDED, WITHHELD, save_trace, with_bound
+from shoal.tables.draft import BOUNDED, WITHHELD, with_bound
 from shoal.tables.request import PublishRequest
 
 ROWS_SHARE, ROW_BYTES = 4, 16
@@ -135,7 +136,8 @@ def publish_coded(
         of_formulas = [ReleaseWarning(FORMULA_CELLS, sentence) for sentence in formulas]
         certificate = certificate.warned(*remarks, *of_formulas)
         require_kept(certificate, WITHHELD, request.require_together)
-        save_trace(draft.truth, request.trace)
+        if request.trace is not None:  # whose row is whose, for the owner alone
+            write_trace(draft.truth.trace, request.trace)
         draft_file.certify(certificate.to_json())
     return certificate
 

@@ -22,6 +22,7 @@ from shoal.connectors.frames import Frame, FrameT, like, ordered_categories, tab
 from shoal.connectors.location import FRAME, Location
 from shoal.connectors.outputs import check_not_read, described_second, second_output
 from shoal.connectors.release_drafts import FrameDraft, check_output, release_draft, second_draft
+from shoal.connectors.traces import write_trace
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.faults import with_contradicted
@@ -40,7 +41,6 @@ from shoal.tables.draft import (
     Outcome,
     RecodedDraft,
     prepare,
-    save_trace,
     with_bound,
 )
 from shoal.tables.request import NOTHING_ELSE, PublishRequest
@@ -171,7 +171,8 @@ def publish_file(
         certificate = certificate.warned(*remarks, *formulas)
         require_kept(certificate, WITHHELD, request.require_together)
         _save_plan(draft.plan, request.plan)
-        save_trace(draft.truth, request.trace)
+        if request.trace is not None:  # whose row is whose, for the owner alone
+            write_trace(draft.truth.trace, request.trace)
         place.certify(certificate.to_json())
     frames = [one.held[0] for one in (place, beside_it) if isinstance(one, FrameDraft)]
     return Outcome(certificate, release, draft, frames)
