@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ import polars as pl
 import yaml
 from measure import Asked, Figure, Result, settings
 
+from shoal.connectors.ledger import Ledger
 from shoal.data.ledger_view import CARRIED, LIVE, LOCKSTEP, TOGETHER
-from shoal.ledgers.increment import tokens_of
+from shoal.data.table import texts_of
+from shoal.ledgers.increment import Terms, tokens_of
 from shoal.ledgers.methods.sticky import Sticky
 from shoal.ledgers.returning import in_order_of_names
 from shoal.ledgers.what_if import OVER_TIME, Run
@@ -92,9 +95,11 @@ def _run(
     frames: Sequence[pl.DataFrame], policy: Policy, mode: str, method: Sticky
 ) -> tuple[Run, list[float]]:
     """All months under one setting; and the loss of each release."""
-    run, losses = Run(policy, method, mode), []
+    run, losses = Run(Terms(policy, method, Ledger(Path())), mode), []
+    subject, missing_values = policy.model.subject_columns[0], policy.model.missing_values
     for frame in frames:
-        run.step(tokens_of(in_order_of_names(frame, policy), policy, bytes(32)))
+        named = in_order_of_names(texts_of(frame), subject)
+        run.step(tokens_of(named, subject, missing_values, bytes(32)))
         losses.append(run.gcp or 0.0)
     return run, losses
 

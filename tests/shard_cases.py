@@ -31,7 +31,7 @@ def write(frame: pl.DataFrame, path: Path) -> None:
 
 def local_runs(policy: Policy, frame: pl.DataFrame, shards: int) -> list[pl.DataFrame]:
     """What each shard publishes, as a stream of its records alone."""
-    people = frame_with_person(frame, policy)
+    people = frame_with_person(frame, policy.model)
     shard = Sharding(policy.subject, shards, policy.model.seed).of(people)
     found = []
     for number in range(shards):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shoal.auditor.audit import as_certified, bind_with_original, truth_of
+from shoal.auditor.audit import as_certified, bound_with_original, truth_of
 from shoal.auditor.publication import Publication
 from shoal.auditor.reading import read_release
 from shoal.connectors.frames import table_of
@@ -28,7 +28,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.release import PublishedColumn, Release, spans_cover
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
-from shoal.policy.binding.files import Source, published_table, read_released, read_source
+from shoal.policy.binding.files import Source
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables.draft import Outcome
 
@@ -125,42 +125,40 @@ def attacker_views(
 ) -> AttackerViews:
     """Views of a release, prepared once for looks at many rows."""
     policy = Policy.of(policy)
-    source = read_source(original, policy, progress)
+    source = policy.tables.read_source(original, progress)
     progress("reading the release")
     found = release.found if isinstance(release, Publication) else None
     if isinstance(found, Outcome):
-        return _of_draft(found, policy, source)
+        return _of_draft(found, policy.subject, source)
     if isinstance(release, Publication):
         release = release.data
     if isinstance(release, (str, Path)):
-        file = read_released(str(release), policy)
+        file = policy.tables.read_released(str(release))
         released, policy = file.table, as_certified(policy, str(release), file.sha256)
     else:
-        released = published_table(table_of(release), policy)[0]
+        released = policy.tables.published_table(table_of(release))[0]
     rows = None if trace is None else rows_given(trace)
     return _of_table(released, policy, source, rows)
 
 
-def _of_draft(found: Outcome, policy: Policy, source: Table) -> AttackerViews:
+def _of_draft(found: Outcome, subject: str | None, source: Table) -> AttackerViews:
     """A release of which it is known whose row is where."""
     draft, truth = found.draft, found.draft.truth
     if truth.original.records != source.records:
         raise InputError("original: is not the table that was published; give that one")
     place = np.argsort(truth.trace)
-    return _views(Table(draft.frame), found.release, source, truth.encoded, policy, place)
+    return _views(Table(draft.frame), found.release, source, truth.encoded, subject, place)
 
 
 def _of_table(
     released: Table, policy: Policy, source: Table, trace: np.ndarray | None
 ) -> AttackerViews:
     """A release as its readers have it: without its trace, nobody knows whose row is where."""
-    problem, encoded, findings = bind_with_original(released, policy, source, trace)
-    if problem is None or encoded is None or findings:
-        raise InputError.from_findings(findings)
+    problem, encoded = bound_with_original(released, policy, source, trace)
     truth = truth_of(source, encoded, problem, trace)
     shown = read_release(released, problem, truth)
     place = None if truth is None else np.argsort(truth.trace)
-    return _views(released, shown, source, encoded, policy, place)
+    return _views(released, shown, source, encoded, policy.subject, place)
 
 
 def _views(
@@ -168,7 +166,7 @@ def _views(
     shown: Release,
     source: Table,
     encoded: EncodedTable,
-    policy: Policy,
+    subject: str | None,
     place: np.ndarray | None,
 ) -> AttackerViews:
     """Everything as `AttackerViews` takes it."""
@@ -178,7 +176,7 @@ def _views(
     return AttackerViews(
         shown,
         {name: released.column(name) for name in truth},
-        UNITS[people_key(policy.subject, is_counted)].many,
+        UNITS[people_key(subject, is_counted)].many,
         {column.name: source.column(column.name) for column in shown.columns},
         values,
         truth,

@@ -20,7 +20,7 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.columns import check_columns, input_warnings
-from shoal.policy.binding.files import original_table, read_original, table_given
+from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.table import bind
 from shoal.policy.consistency import contradictions, place_of
 from shoal.policy.loading import read_mapping
@@ -53,7 +53,7 @@ def check_files(
     table = None
     if data_path is not None:
         try:
-            table = read_original(data_path, policy).table
+            table = policy.tables.read_original(data_path).table
         except InputError as unfit:
             found += unfit.said
     return _once([*_plain(found), *rest(policy, table)])
@@ -76,8 +76,8 @@ def _left_of(path: Path, read: Mapping[str, Any] | None) -> tuple[Policy | None,
 
 def remarks(policy: Policy, data_path: str) -> list[str]:
     """What a sound policy's data give reason to say before anything is published."""
-    table = read_original(data_path, policy).table
-    return [one.text for one in (*input_warnings(table, policy), *of_cells(table, policy))]
+    table = policy.tables.read_original(data_path).table
+    return [one.text for one in (*input_warnings(table, policy.model), *of_cells(table, policy))]
 
 
 def check(policy: PolicyLike, frame: Frame | None = None) -> list[AttributeFinding]:
@@ -87,7 +87,7 @@ def check(policy: PolicyLike, frame: Frame | None = None) -> list[AttributeFindi
     a policy.
     """
     policy = Policy.of(policy)
-    table = None if frame is None else original_table(table_given(frame, policy), policy)
+    table = None if frame is None else policy.tables.read_original(frame).table
     return _once([*_plain(_method_findings(policy)), *_findings(policy, table)])
 
 
@@ -134,10 +134,10 @@ def _findings(policy: Policy, table: Table | None) -> list[AttributeFinding]:
 def _findings_by_name(policy: Policy, table: Table | None) -> list[AttributeFinding]:
     """What can be said without binding the policy to the table."""
     findings = _plain(policy.open_questions())
-    findings += _plain([] if table is None else check_columns(table.names, policy))
-    findings += _table_findings(policy)
+    findings += _plain([] if table is None else check_columns(table.names, policy.tables))
+    findings += _table_findings(policy.tables)
     if table is not None:
-        findings += _maker_findings(policy, table)
+        findings += _maker_findings(policy.model, table)
     return findings
 
 
@@ -186,26 +186,26 @@ def _without(policy: Policy, table: Table, faulty: set[str]) -> tuple[Policy, Ta
     return rest, Table(table.frame.drop(faulty & set(table.frame.columns)))
 
 
-def _table_findings(policy: Policy) -> list[AttributeFinding]:
+def _table_findings(tables: PolicyTables) -> list[AttributeFinding]:
     """What is wrong with the hierarchy files themselves."""
     findings: list[AttributeFinding] = []
-    for name, attribute in policy.model.attributes.items():
+    for name, attribute in tables.model.attributes.items():
         if isinstance(attribute.hierarchy, str):
             try:
-                findings += diagnose(read_paths(policy.base / attribute.hierarchy, name), name)
+                findings += diagnose(read_paths(tables.base / attribute.hierarchy, name), name)
             except InputError as unfit:
                 findings += _plain(unfit.said)
     return findings
 
 
-def _maker_findings(policy: Policy, table: Table) -> list[AttributeFinding]:
+def _maker_findings(model: PolicyModel, table: Table) -> list[AttributeFinding]:
     """Values that the rule of a made hierarchy has no place for."""
     findings: list[AttributeFinding] = []
-    for name, attribute in policy.model.attributes.items():
+    for name, attribute in model.attributes.items():
         if isinstance(attribute.hierarchy, dict) and name in table.names:
             ((kind, argument),) = attribute.hierarchy.items()
             column = table.column(name)
-            present = [i for i, cell in enumerate(column.cells) if policy.is_value(cell)]
+            present = [i for i, cell in enumerate(column.cells) if model.is_value(cell)]
             values = np.array([column.cells[i] for i in present], dtype=object)
             try:
                 findings += values_without_leaf(

@@ -35,8 +35,8 @@ from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
 from shoal.data.uncompiled import always
 from shoal.errors import InfeasibleError, InputError
-from shoal.policy.binding.files import Source, read_original, table_given
-from shoal.policy.binding.table import BoundTable, bind
+from shoal.policy.binding.files import Source
+from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import Problem
 from shoal.recoding.recode import find_classes, recode
@@ -76,12 +76,12 @@ def compare(
     sha256 = None
     if isinstance(frame, (str, Path)):
         progress("reading the table")
-        source = read_original(str(frame), policy)
+        source = policy.tables.read_original(str(frame))
         table, sha256 = Table(source.frame), source.sha256
     else:
-        for warning in open_question_warnings(policy):
+        for warning in open_question_warnings(policy.open_questions()):
             warnings.warn(warning, stacklevel=2)
-        table = table_given(frame, policy)
+        table = policy.tables.table_given(frame)
     progress("checking the data against the policy")
     ground = _Ground.of(table, policy)
     if policies is None:
@@ -133,9 +133,7 @@ class _Ground:
 
     @classmethod
     def of(cls, table: Table, policy: Policy) -> _Ground:
-        bound, findings = bind(table, policy)
-        if bound is None:
-            raise InputError.from_findings(findings)
+        bound = bound_table(table, policy)
         rest = table.without([attribute.name for attribute in bound.schema.quasi])
         return cls(rest, bound, *bound.method_input())
 

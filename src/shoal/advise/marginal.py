@@ -15,13 +15,13 @@ from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError
-from shoal.policy.binding.files import Source, read_source
-from shoal.policy.binding.table import bind
+from shoal.policy.binding.files import Source
+from shoal.policy.binding.table import bound_table
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
 from shoal.tables.draft import Outcome, RecodedDraft, prepare
-from shoal.tables.explain import neighbourhood, without_quasi
+from shoal.tables.explain import neighbourhood
 from shoal.utility.gcp import GlobalCertaintyPenalty
 
 SCHEMA = "shoal.marginal/1"
@@ -89,13 +89,13 @@ def marginal(
     policy = Policy.of(policy)
     policy.require_answers()
     found = None if release is None else release.found
-    table = read_source(source, policy, progress)
+    table = policy.tables.read_source(source, progress)
     if isinstance(found, Outcome):
         draft, now = found.draft, found.release
     else:
         progress("publishing as it is")
         draft, now = _released(table, policy)
-    policy = policy.with_default_method(draft.problem.schema, draft.truth.encoded)
+    policy = draft.problem.again(policy).with_default_method(draft.truth.encoded).policy
     losses, exact = _losses(now), exact_shares(now)
     prices = []
     for number, name in enumerate(losses, 1):
@@ -118,13 +118,14 @@ def marginal(
 
 def _released(table: Table, policy: Policy) -> tuple[RecodedDraft, Release]:
     """What would be published, and what its readers would see of it."""
-    draft = prepare(table, policy)
+    policy.build_method("publish")
+    draft = prepare(table, bound_table(table, policy))
     return draft, read_release(Table(draft.frame), draft.problem, draft.truth)
 
 
 def _without(table: Table, policy: Policy, name: str) -> tuple[float | None, str | None]:
     """The loss of the other columns, or why there is no such release."""
-    fewer = without_quasi(policy, name) if len(policy.quasi) > 1 else None
+    fewer = policy.without_quasi(name) if len(policy.quasi) > 1 else None
     if fewer is None:
         return None, "a promise is about it alone, or it is the only quasi-identifier"
     content = fewer.model.model_dump(exclude_unset=True)
@@ -210,8 +211,6 @@ def lattice_walk(
     """
     asked = Policy.of(policy)
     asked.require_global("levels: there are none to walk")
-    table = read_source(source, asked, progress)
-    bound, findings = bind(table, asked)
-    if bound is None:
-        raise InputError.from_findings(findings)
+    table = asked.tables.read_source(source, progress)
+    bound = bound_table(table, asked)
     return LatticeWalk(*bound.method_input(), bound.problem)

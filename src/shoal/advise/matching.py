@@ -19,7 +19,7 @@ from shoal.data.person.columns import NO_VALUE
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Column
 from shoal.errors import InputError
-from shoal.policy.binding.files import Source, read_source, read_undeclared
+from shoal.policy.binding.files import Source, read_undeclared
 from shoal.policy.loading import read_options
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.proposal.cells import ColumnCells
@@ -277,8 +277,8 @@ def match_hierarchies(
     tables = tables_in(folder)
     if policy is not None:
         known = Policy.of(policy).with_files(read or {}, {})
-        table = read_source(source, known, progress)
-        names = [name for name in known.audited_columns if name in table.names]
+        table = known.tables.read_source(source, progress)
+        names = [name for name in known.model.audited_columns if name in table.names]
         missing, options = known.model.missing_values, known.model.read
     else:
         options = read_options(read or {})

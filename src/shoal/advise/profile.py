@@ -20,8 +20,8 @@ from shoal.data.person.decision import Answer, PersonCandidate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Column, Table
 from shoal.errors import InfeasibleError, InputError
-from shoal.policy.binding.files import Source, original_table, read_undeclared
-from shoal.policy.binding.table import bind
+from shoal.policy.binding.files import Source, read_undeclared
+from shoal.policy.binding.table import bound_table
 from shoal.policy.loading import read_options
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
@@ -52,7 +52,8 @@ def profile(
         raise InputError("profile: takes a policy or 'quasi', not both; leave out one of them")
     said = {} if given is None else given.model.read.model_dump(exclude_unset=True)
     options = read_options({**said, **(read or {})})
-    written, dialect = read_undeclared(source, options, progress, given)
+    known = None if given is None else given.tables
+    written, dialect = read_undeclared(source, options, progress, known)
     check_header(written)
     names = written.names
     findings = [
@@ -111,10 +112,8 @@ def _tried(
         asked = policy_of_frame(table, {}, {"quasi": list(quasi), "k": k, "other": "drop"})
     else:
         asked = _without_subject(policy)
-        table = original_table(written, asked)
-    bound, findings = bind(table, asked)
-    if bound is None:
-        raise InputError.from_findings(findings)
+        table = asked.tables.original_table(written)
+    bound = bound_table(table, asked)
     matrix, whole_table = bound.method_input()
     classes, _ = find_classes(matrix, whole_table, bound.problem)
     kept = np.flatnonzero(~bound.encoded.suppressed)

@@ -20,7 +20,8 @@ from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.columns import check_columns
-from shoal.policy.binding.files import Source, read_source
+from shoal.policy.binding.files import Source
+from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy, PolicyLike
 
 SCHEMA = "shoal.risk/1"
@@ -110,7 +111,7 @@ def risk(source: Source, policy: PolicyLike, *, progress: Progress = no_progress
     need not fit yet, and questions may be open. Raises InputError where the columns don't fit.
     """
     policy = Policy.of(policy)
-    known = known_values(read_source(source, policy, progress), policy)
+    known = known_values(policy.tables.read_source(source, progress), policy)
     return table_risk(known.quasi, known.plain, known.people, policy.required_k, progress)
 
 
@@ -258,7 +259,7 @@ def known_values(table: Table, policy: Policy) -> KnownValues:
 
     Numbers are compared as numbers, and all texts for no value are one.
     """
-    findings = check_columns(table.names, policy)
+    findings = check_columns(table.names, policy.tables)
     if not findings and not policy.quasi:
         findings = ["policy: no attribute is a quasi-identifier; say what others could know"]
     InputError.raise_for(findings)
@@ -280,20 +281,20 @@ def known_values(table: Table, policy: Policy) -> KnownValues:
         people = person_names.people_of(column).astype(np.int32)
     table.encode(name for name, role in roles.items() if role in ("quasi", "plain"))
     return KnownValues(
-        {name: _compared(table, name, policy) for name, r in roles.items() if r == "quasi"},
-        {name: _compared(table, name, policy) for name, r in roles.items() if r == "plain"},
+        {name: _compared(table, name, policy.model) for name, r in roles.items() if r == "quasi"},
+        {name: _compared(table, name, policy.model) for name, r in roles.items() if r == "plain"},
         people,
     )
 
 
-def _compared(table: Table, name: str, policy: Policy) -> np.ndarray:
+def _compared(table: Table, name: str, model: PolicyModel) -> np.ndarray:
     column = table.column(name)
-    declared = policy.model.attributes.get(name)
+    declared = model.attributes.get(name)
     cells: list[object] = list(column.cells)
     if declared is not None and declared.type == "number":
         numbers = parse_numbers(column.cells)
         cells = [c if np.isnan(x) else x for c, x in zip(cells, numbers.tolist(), strict=True)]
-    missing = set(policy.model.missing_values)
+    missing = set(model.missing_values)
     number: dict[object, int] = {}
     codes = [
         number.setdefault(None if text in missing else cell, len(number))

@@ -47,12 +47,8 @@ from shoal.data.truth import Truth
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.errors import InputError
 from shoal.policy.binding.columns import check_columns
-from shoal.policy.binding.files import (
-    read_original,
-    read_released,
-)
 from shoal.policy.binding.past_memory import room_for
-from shoal.policy.binding.table import bind_original, bind_release
+from shoal.policy.binding.table import bind_original, bound_release
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import Problem
 from shoal.utility.gcp import ColumnFigures
@@ -101,21 +97,18 @@ def audit_table(
 ) -> AuditResult:
     """`audit` of a table, with what it read from it."""
     started = time.process_time()
-    truth, shown = None, released
+    shown = released
     if policy.is_made_of_columns:
-        check_named(released.names, policy)
+        check_named(released.names, policy.model)
     if policy.is_in_two_tables:
         shown = Table(released.frame.drop(GROUP))
         if trained:
             policy.refuse_two_tables("downstream")
     encoded: EncodedTable | None = None
     if original is None:
-        problem, findings = bind_release(shown, policy)
+        problem, truth = bound_release(shown, policy), None
     else:
-        problem, encoded, findings = bind_with_original(shown, policy, original, trace)
-    if problem is None or findings:
-        raise InputError.from_findings(findings)
-    if original is not None and encoded is not None:
+        problem, encoded = bound_with_original(shown, policy, original, trace)
         truth = truth_of(original, encoded, problem, trace)
     release: Release | None = None
     scale: dict[str, Any] = {"threads": cores.threads()}
@@ -150,16 +143,16 @@ def audit_table(
     return AuditResult(certificate, release, problem, truth)
 
 
-def bind_with_original(
+def bound_with_original(
     released: Table, policy: Policy, original: Table, trace: np.ndarray | None = None
-) -> tuple[Problem | None, EncodedTable | None, list[Any]]:
-    """The problem of the original, and the original encoded; or every finding.
+) -> tuple[Problem, EncodedTable]:
+    """The problem of the original, and the original encoded; raises InputError with every finding.
 
     trace: (n,) the original's row behind each published one.
     """
     problem, unbound = bind_original(original, policy)
     findings: list[Any] = [f"original: {finding}" for finding in unbound]
-    findings += check_columns(released.names, policy, released=True)
+    findings += check_columns(released.names, policy.tables, released=True)
     if original.records != released.records:
         findings.append(
             f"original: has {original.records} records, the release {released.records}; "
@@ -171,9 +164,11 @@ def bind_with_original(
             " with the release"
         )
     if problem is None or findings:
-        return None, None, findings
+        raise InputError.from_findings(findings)
     encoded, wrong = encode(original, problem.schema)
-    return problem, encoded, [f"original: {finding}" for finding in wrong]
+    if encoded is None or wrong:
+        raise InputError.from_findings([f"original: {finding}" for finding in wrong])
+    return problem, encoded
 
 
 def truth_of(
@@ -199,8 +194,8 @@ def audit_file(
     """`audit` from files; writes the certificate to `output_path`, if given."""
     progress("reading the release")
     room = room_for(released_path, original_path)
-    released = read_released(released_path, policy, room)
-    original = None if original_path is None else read_original(original_path, policy, room)
+    released = policy.tables.read_released(released_path, room)
+    original = None if original_path is None else policy.tables.read_original(original_path, room)
     truth, second = None if original is None else original.table, released.second
     trace = None if trace_path is None else traced_rows(trace_path)
     policy = as_certified(policy, released_path, released.sha256)

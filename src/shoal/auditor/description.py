@@ -53,6 +53,7 @@ def described(
         figures = replace(figures, alone_if_known={})
     columns = measured_columns(released, figures, problem, original)
     made = certificate.extended(**provenance(certificate["verb"], problem.policy), columns=columns)
+    cells = of_cells(released, problem.policy)
     shares = {c["name"]: c["single_ends"] for c in columns if c["single_ends"] is not None}
     # neither streams nor ledgers take `round`
     may_round = certificate["verb"] in TAKE_ROUND and verb_of(problem.policy) in (None, "publish")
@@ -60,7 +61,7 @@ def described(
     warned = {a.name: a for a in asked if shares.get(a.name, 0) > TOLERATED}
     published = {n: read_column(a, released.column(n), schema) for n, a in warned.items()}
     single = single_end_warnings(shares, published)
-    said = [*repeated_rows(schema), *single, *of_cells(released, problem.policy), *of_people(made)]
+    said = [*repeated_rows(schema), *single, *cells, *of_people(made)]
     return made.warned(*said)
 
 
@@ -155,7 +156,7 @@ def with_derived(columns: list[dict[str, Any]], problem: Problem) -> list[dict[s
     found = []
     for column in columns:
         found.append(column)
-        for derived in derived_columns(problem.policy):
+        for derived in derived_columns(problem.policy.model):
             if derived.source != column["name"] or column["technique"] == REMOVED:
                 continue
             said = dict.fromkeys(("role", "technique"), DERIVED)
@@ -301,7 +302,7 @@ def _files(policy: Policy) -> Iterator[dict[str, Any]]:
     for name, attribute in policy.model.attributes.items():
         if isinstance(attribute.hierarchy, str) and attribute.hierarchy:
             yield _file(policy, attribute.hierarchy, "hierarchy", name)
-    for population in policy.population_names:
+    for population in policy.model.population_names:
         yield _file(policy, population, "population")
     for kind in SURROUNDINGS:
         around = getattr(policy.model.population, kind, None)

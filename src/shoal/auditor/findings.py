@@ -47,7 +47,8 @@ def not_promised(released: Table, policy: Policy) -> list[str]:
     """
     covered = {name for promise in policy.build_promises() for name in promise.attributes}
     named = policy.model.attributes
-    odd = named_by_a_record(released, [name for name in released.names if name not in named])
+    unnamed = [name for name in released.names if name not in named]
+    odd = named_by_a_record(released, unnamed) if unnamed else []
     roles = {name: policy.role_of(name) for name in released.names if name not in odd}
     return [
         name
@@ -67,8 +68,9 @@ def of_cells(released: Table, policy: Policy) -> list[ReleaseWarning]:
         if role == "sensitive" and name in is_open:
             found.append(_unpromised(name))
         column = released.column(name)
+        numbers = list(_about_numbers(column))
         about = _about_people(column, role == "plain" and name != policy.model.label)
-        found += [about] if about else _about_numbers(column)
+        found += [about] if about else numbers
     return found
 
 

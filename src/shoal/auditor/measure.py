@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -24,7 +25,6 @@ from shoal.data.truth import Truth
 from shoal.data.warnings import PRESENCE_DISCLOSED, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.table import unremoved_identifiers
 from shoal.policy.problem import Problem
 from shoal.privacy.two_tables import Groups, parted
 from shoal.privacy.two_tables import contradicted as contradicted_by
@@ -57,11 +57,12 @@ def measure(
     """
     followed = order_followed(truth, problem.schema.render)
     progress("reading the release")
+    open_columns = not_promised(released, problem.policy)
     release = read_release(released, problem, truth)
     progress("measuring the promises")
     promises = promise_reports(problem, release, released, measures)
     progress("measuring utility and risk")
-    tally = Tally(problem.schema, registry.build_metrics(), not_promised(released, problem.policy))
+    tally = Tally(problem.schema, registry.build_metrics(), open_columns)
     tally.add(released, release)
     if truth is not None:
         progress("comparing with the original")
@@ -113,7 +114,7 @@ def certificate_of(
         "output": None,
     }
     fault_counts: dict[str, int] = {} if original is None else dict(tally.faults)
-    kept = unremoved_identifiers(released, original, problem.policy)
+    kept = unremoved_identifiers(released, original, problem)
     if kept:
         fault_counts["not_removed"] = len(kept)
     if tally.unrounded:
@@ -126,6 +127,30 @@ def certificate_of(
         people = certificate["together"]["people"]
         said.append(order_kept(followed, len(tally.found_by_order), people))
     return certificate.warned(*said)
+
+
+PSEUDONYM = re.compile(r"[0-9a-f]{32}")
+
+
+def unremoved_identifiers(released: Table, original: Table | None, problem: Problem) -> list[str]:
+    """Columns of a release that the policy removes, or names instead of giving pseudonyms.
+
+    A subject column is left out of account: releases that still hold it are counted in people.
+    """
+    kept, declared = [], problem.policy.model.attributes
+    if problem.policy.model.other == "drop":
+        kept = [name for name in released.names if name not in declared]
+    for name, attribute in declared.items():
+        if name not in released.names:
+            continue
+        if attribute.pseudonym is not None:
+            given = set(released.column(name).cells)
+            named = not all(PSEUDONYM.fullmatch(cell) for cell in given)
+            if named or (original is not None and given & set(original.column(name).cells)):
+                kept.append(name)
+        elif attribute.role in ("identifier", "drop", "time", "operation"):
+            kept.append(name)
+    return kept
 
 
 def measure_two_tables(

@@ -52,7 +52,6 @@ from shoal.data.warnings import (
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.columns import named_like_data, people_assumed, written_alike
-from shoal.policy.binding.files import published_table, read_original
 from shoal.policy.binding.past_memory import is_about_memory
 from shoal.policy.policy import Policy
 
@@ -89,7 +88,7 @@ class Reader:
         """The original; raises InputError where it can't be read."""
         assert self.original is not None
         assert self.policy is not None
-        return read_original(self.original, self.policy, self.room)
+        return self.policy.tables.read_original(self.original, self.room)
 
     @cached_property
     def table(self) -> Table | None:
@@ -116,7 +115,7 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
     policy = reader.policy.as_certified(stated.at("output"))
     try:
         source = reader.table
-        shown, contradicted = published_table(table, policy)
+        shown, contradicted = policy.tables.published_table(table)
         matched = None if reader.other_audit(stated.verb) else source
         strict = audit_table(shown, policy, matched, trace=reader.trace)
         is_of_rows = matched is not None and counts_rows(stated)
@@ -258,7 +257,7 @@ def _more_warnings(
     if reader.table is not None:
         if policy.subject is None:
             found[PEOPLE_ASSUMED] = people_assumed(reader.table)
-        found[WRITTEN_ALIKE] = written_alike(reader.table, policy)
+        found[WRITTEN_ALIKE] = written_alike(reader.table, policy.model)
         found[NAMES_LIKE_DATA] = named_like_data(reader.table, policy.model)
         for remark in reader.source.remarks:
             found.setdefault(remark.code, []).append(remark)

@@ -24,7 +24,6 @@ from shoal.data.sensitive import encode_sensitive_columns
 from shoal.data.table import Column, Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
-from shoal.policy.binding.table import tables_of
 from shoal.policy.problem import Problem
 
 NEEDS_WITHHELD = (
@@ -63,7 +62,7 @@ def read_release(released: Table, problem: Problem, truth: Truth | None) -> Rele
         subjects = people_of(released.column(problem.subject)).astype(np.int32, copy=False)
     quasi = {column.name: column.codes for column in columns}
     classes = Classes(labels, count, subjects, sensitive, quasi)
-    tables = tables_of(problem.policy)
+    tables = problem.tables.populations
     if tables and not any(attribute.opaque for attribute in schema.quasi):  # values can be read
         covered = {name: _covered_by(t, schema, columns, classes) for name, t in tables.items()}
         classes = replace(classes, population=covered)

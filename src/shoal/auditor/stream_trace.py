@@ -75,7 +75,7 @@ def audit_traced(
 ) -> AuditResult:
     """`audit_stream` of what was read."""
     started = time.process_time()
-    source = with_person(Table(_accepted(original, trace)), policy)
+    source = with_person(Table(_accepted(original, trace)), policy.model)
     problem, encoded = bound_original(source, policy)
     shown = trace.filter(pl.col("row").is_not_null()).sort("row")
     faults = {

@@ -11,7 +11,6 @@ from shoal.data.people import Unit, span_text, unit
 from shoal.data.schema import Role, Schema
 from shoal.data.warnings import OPEN_QUESTION, TOGETHER_BELOW, WITHHELD_FEW, ReleaseWarning
 from shoal.errors import PromiseError
-from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
 
 
@@ -150,16 +149,16 @@ def release_warnings(
     withheld: the people of the records that are in no class, as far as they are known.
     """
     counted = unit(certificate)
-    said = open_question_warnings(problem.policy)
+    said = open_question_warnings(problem.policy.open_questions())
     said += withheld_few(withheld, counted, problem.promises, problem.schema)
     if certificate.holds and is_below(certificate):
         said.append(together_below(certificate, counted))
     return said
 
 
-def open_question_warnings(policy: Policy) -> list[ReleaseWarning]:
-    """What the policy itself still asks: its roles may not be what somebody decided."""
-    return [ReleaseWarning(OPEN_QUESTION, text) for text in policy.open_questions()]
+def open_question_warnings(questions: list[str]) -> list[ReleaseWarning]:
+    """What a policy itself still asks: its roles may not be what somebody decided."""
+    return [ReleaseWarning(OPEN_QUESTION, text) for text in questions]
 
 
 def withheld_few(

@@ -42,7 +42,7 @@ from shoal.data.table import Table
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.errors import InputError, PromiseError
 from shoal.policy import registry
-from shoal.policy.binding.files import read_as_written, read_both
+from shoal.policy.binding.files import read_both
 from shoal.policy.binding.past_memory import is_about_memory, room_for
 from shoal.policy.policy import (
     DEFAULT_FOR_CLOSENESS,
@@ -205,7 +205,7 @@ def _read(path: str, reader: Reader, stated: Stated) -> tuple[Table | None, str,
     try:
         check_released(path)
         if policy is not None:
-            source = read_as_written(path, policy, room, allow_empty=True, stated=reading)
+            source = policy.tables.read_as_written(path, room, allow_empty=True, stated=reading)
         elif room is not None:
             source = read_coded(path, Location(path).kind, reading or AS_FOUND, room)
         elif stated.at("presence") is not None:

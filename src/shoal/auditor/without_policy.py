@@ -13,6 +13,7 @@ from typing import Any
 from shoal.auditor.checks import K_ANONYMITY, Stated
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError
+from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy
 
@@ -94,15 +95,14 @@ def named_twice(names: Iterable[str]) -> list[str]:
     ]
 
 
-def check_named(names: list[str], policy: Policy) -> None:
+def check_named(names: list[str], model: PolicyModel) -> None:
     """Raises InputError with every column that was named and is not in the release."""
     findings = [
         f"column '{name}': is not in the release; {suggestion(name, names)}name one of its columns"
-        for name in policy.model.attributes
+        for name in model.attributes
         if name not in names
     ]
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
 
 
 def without_guesses(certificate: Certificate) -> Certificate:

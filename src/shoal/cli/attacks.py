@@ -72,7 +72,6 @@ class Attacks:
     def request(self, policy: Policy) -> AttackRequest:
         """What is asked, with its tables; raises InputError."""
         from shoal.attacks.run.request import AttackRequest
-        from shoal.policy.binding.files import read_beside
 
         given = self.files or ([] if self.folds is None else ["--folds"])
         if not self.attack and given and not policy.model.accept:
@@ -80,7 +79,7 @@ class Attacks:
                 "--control, --external and --folds: belong to attacks; name them with --attack"
             )
         control, external = (
-            None if name is None else read_beside(name, policy, f"file '{name}'")
+            None if name is None else policy.tables.read_beside(name, f"file '{name}'")
             for name in (self.control, self.external)
         )
         return AttackRequest(self.names, control, external, folds=self.folds or 1)

@@ -221,11 +221,10 @@ def _show_prospects(
     increment: str, asked: Policy, ledger: Path, as_json: bool, quiet: bool
 ) -> None:
     from shoal.ledgers import what_if
-    from shoal.ledgers.republish import read_increment
 
     with shown(quiet) as progress:
         progress("reading the increment")
-        source = read_increment(increment, asked)
+        source = asked.tables.read_original(increment, allow_empty=True)
         prospects = what_if.prospects(source, asked, ledger, progress)
     text = what_if.as_json(prospects) if as_json else prospect_text(prospects)
     typer.echo(text, nl=False)
@@ -233,9 +232,8 @@ def _show_prospects(
 
 def _show_rehearsals(increments: list[str], asked: Policy, as_json: bool, quiet: bool) -> None:
     from shoal.ledgers import what_if
-    from shoal.ledgers.republish import read_increment
 
     with shown(quiet) as progress:
-        sources = [read_increment(path, asked) for path in increments]
+        sources = [asked.tables.read_original(path, allow_empty=True) for path in increments]
         found = what_if.rehearsals(sources, asked, progress)
     typer.echo(what_if.as_json(found) if as_json else rehearsal_text(found), nl=False)

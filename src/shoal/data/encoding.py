@@ -477,3 +477,23 @@ def encode(table: Table, schema: Schema) -> tuple[EncodedTable | None, list[Attr
             for rows in blocks(table.records):
                 suppressed[rows] |= (encoded.rank_of_code >= encoded.present)[encoded.codes[rows]]
     return EncodedTable(tuple(attributes), subjects, suppressed), []
+
+
+def encode_populations(
+    tables: dict[str, Table], schema: Schema, encoded: EncodedTable
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Codes of each population in the matrix's own code space, (m, d) int32; or every finding."""
+    codes, findings = {}, []
+    for name, table in tables.items():
+        columns = []
+        for attribute in encoded.attributes:
+            people, wrong = encode_attribute(
+                attribute.attribute, table.column(attribute.attribute.name), schema
+            )
+            findings += [f"population '{name}': {finding}" for finding in wrong]
+            if people is not None:
+                columns.append(attribute.positions_of(people))
+        codes[name] = (
+            np.column_stack(columns) if columns else np.zeros((table.records, 0), np.int32)
+        )
+    return codes, findings

@@ -75,6 +75,19 @@ def alike_texts(texts: pl.Series) -> list[int]:
     return [size for size in sizes if size > 1]
 
 
+def alike_values(column: Column, is_person: bool, missing_values: list[str]) -> tuple[int, int]:
+    """How many values look like another one, and how many texts these are."""
+    if column.was_number:
+        return 0, 0
+    used = pl.Series(column.name, column.cells, pl.String).filter(column.counts() > 0)
+    shown = used.filter(~used.is_in(missing_values))
+    if is_person:  # what names one person in any case
+        shown = names_of(shown).unique().str.replace(r"(\d)\.0+$", "${1}")
+        shown = shown.str.strip_chars_start("0")
+    alike = alike_texts(shown)
+    return sum(alike), len(alike)
+
+
 def values_of(column: Column) -> np.ndarray:
     """(cells,) int64, which value each text is, numbered by first occurrence."""
     number: dict[str, int] = {}
@@ -301,3 +314,26 @@ def nobody(empty: int, below: int) -> tuple[ReleaseWarning, ...]:
             )
         )
     return tuple(said)
+
+
+def checked_ids(column: pl.Series, party: str) -> pl.Series:
+    """The ids as they are compared.
+
+    Raises InputError where a record has no id, or two records have the same.
+    """
+    ids = names_of(column)
+    empty = int((ids == "").sum())
+    repeated = ids.len() - ids.n_unique()
+    findings = []
+    if empty:
+        findings.append(
+            f"party '{party}': column '{column.name}' names nobody in {empty} records; every record"
+            " needs its id"
+        )
+    if repeated:
+        findings.append(
+            f"party '{party}': column '{column.name}' repeats {repeated} ids; a fused table has one"
+            " record to a person"
+        )
+    InputError.raise_for(findings)
+    return ids

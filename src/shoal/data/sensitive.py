@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from shoal.data.classes import SensitiveColumn
-from shoal.data.findings import AttributeFinding, finding_about
+from shoal.data.findings import AttributeFinding, Fault, finding_about
 from shoal.data.numbers import parse_numbers
 from shoal.data.person_names import same_value, same_values, values_of
 from shoal.data.room import IN_MEMORY, Room
@@ -135,3 +135,25 @@ def _keys(attribute: Attribute, column: Column) -> tuple[np.ndarray, str, str]:
         keys = np.array([index_of.get(cell, np.nan) for cell in column.cells], dtype=np.float64)
         return keys, "ordered", "missing from its order"
     return values_of(column).astype(np.float64), "equal", ""
+
+
+def values_of_nobody(
+    sensitive: Mapping[str, SensitiveColumn],
+    designated: Iterable[tuple[str, str, Sequence[str]]],
+) -> list[AttributeFinding]:
+    """Designated values that nobody has nor could have: a misspelt one would protect nothing.
+
+    designated: the model of a promise, an attribute of it, and its values of that.
+    """
+    findings = []
+    for model, name, values in designated:
+        if not values or name not in sensitive:
+            continue
+        lost = tuple(value for value in values if sensitive[name].code_of(value) is None)
+        if lost:
+            message = (
+                f"promise '{model}': {len(lost)} of its designated values occur in no record of"
+                f" '{name}' as they are written; correct them, or leave them out"
+            )
+            findings.append(AttributeFinding(Fault.POLICY, name, len(lost), message, lost))
+    return findings

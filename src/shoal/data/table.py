@@ -231,3 +231,9 @@ def _distinct(series: pl.Series, numbers: list[np.ndarray]) -> tuple[np.ndarray,
 def as_text(series: pl.Series) -> pl.Series:
     text = series if series.dtype == pl.String else series.cast(pl.String)
     return text.fill_null("") if text.null_count() else text
+
+
+def texts_of(frame: pl.DataFrame) -> pl.DataFrame:
+    """All columns as text, without a value where there is none."""
+    text = frame.with_columns(pl.all().cast(pl.String))
+    return text.with_columns(pl.when(pl.all() != "").then(pl.all()))

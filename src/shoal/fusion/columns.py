@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.party.messages import MessageKind, refused, said_by
-from shoal.data.person_names import names_of
+from shoal.data.person_names import checked_ids
 from shoal.data.table import Column, Table
 from shoal.errors import InfeasibleError, InputError
 from shoal.fusion.conversation import Conversation
@@ -200,13 +200,13 @@ class PartyInput:
                 " agreement"
             )
         label, missing = _label_of(agreement, name, table)
-        ids = checked_ids(table.frame[join], name)
         findings: list[str] = []
         cells = {}
         for j, domain in enumerate(agreement.domains):
             if domain.name in party.attributes:
                 cells[j], outside = domain.cells_of(table.column(domain.name), name)
                 findings += outside
+        ids = checked_ids(table.frame[join], name)
         InputError.raise_for(findings + missing)
         plain = {n: table.column(n) for n, a in party.attributes.items() if a.role == "plain"}
         return cls(ids, cells, plain, label)
@@ -223,26 +223,3 @@ def _label_of(agreement: Agreement, name: str, table: Table) -> tuple[Column | N
     missing = int(column.counts()[column.cells.index("")])
     finding = f"party '{name}', label '{label}': {missing} records have none; complete the data"
     return column, [finding]
-
-
-def checked_ids(column: pl.Series, party: str) -> pl.Series:
-    """The ids as they are compared.
-
-    Raises InputError where a record has no id, or two records have the same.
-    """
-    ids = names_of(column)
-    empty = int((ids == "").sum())
-    repeated = ids.len() - ids.n_unique()
-    findings = []
-    if empty:
-        findings.append(
-            f"party '{party}': column '{column.name}' names nobody in {empty} records; every record"
-            " needs its id"
-        )
-    if repeated:
-        findings.append(
-            f"party '{party}': column '{column.name}' repeats {repeated} ids; a fused table has one"
-            " record to a person"
-        )
-    InputError.raise_for(findings)
-    return ids

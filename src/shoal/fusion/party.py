@@ -96,6 +96,7 @@ def _input_of(agreement: Agreement, name: str) -> PartyInput | None:
         return None
     categorical = {*party.attributes, agreement.model.label.attribute}
     table = files.read(str(agreement.base / party.table), categorical).table
+    table.encode([column for column in table.names if column in categorical])
     return PartyInput.read(agreement, name, table)
 
 
@@ -115,7 +116,7 @@ def write_release(
     with files.atomic_write(output) as draft:
         progress("writing the release")
         files.write(fused.published, draft, kind, place.is_packed)
-        written = files.read_as(draft, kind, policy.audited_columns)
+        written = files.read_as(draft, kind, policy.model.audited_columns)
         problem = bound_release(written.table, policy)
         certificate, release, figures = measure(written.table, problem, None, progress)
         # no owner's table names a person twice

@@ -19,7 +19,7 @@ from shoal.connectors.ledger.private import (
     DeferredRecords,
     Identities,
     KnownPeople,
-    as_text,
+    as_numbers,
     read_originals,
     token_of,
 )
@@ -60,26 +60,31 @@ class Terms:
     @property
     def guards(self) -> str:
         """What keeps the releases safe together, as their certificates state it."""
-        is_company = self.returns_people and mode_of(self.policy) == TOGETHER
+        is_company = self.returns_people and mode_of(self.policy.model) == TOGETHER
         return COMPANY if is_company else str(self.method.guards)
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The sensitive attributes that some promise compares with the whole table."""
+        return compared(self.policy.build_promises())
 
     @property
     def looks_back(self) -> bool:
         """Whether a release is made from all earlier ones, and not from the last alone."""
         is_whole = self.method.covers == "table" or self.returns_people
-        return is_whole or bool(compared(self.policy))
+        return is_whole or bool(self.compared)
 
     def beside_the_table(self) -> Terms:
         """The terms of the next release; of an increment, with the values of what it joins."""
         ledger = self.ledger
-        names = compared(self.policy) if self.method.covers == "increment" else ()
+        names = self.compared if self.method.covers == "increment" else ()
         releases = ledger.releases() if names else []
         if not releases:
             return self
         table: Values = {name: Counter() for name in names}
         for part in parts_of(ledger, releases[-1]):
             frame = files.read_as(ledger.folder(part) / DATA).frame
-            own = values_of(frame, Identities.read(ledger.step_of(part)), self.policy)
+            own = values_of(frame, Identities.read(ledger.step_of(part)), self.policy.model, names)
             table = joined(table, own)
         return replace(self, policy=replace(self.policy, earlier=table))
 
@@ -183,12 +188,12 @@ def collect_candidates(
     People are tokens. Raises InputError for operations that the method can't do, PromiseError for
     people whom it has published before.
     """
-    frame, subject = with_tokens(as_text(frame), terms), terms.policy.subject
+    frame, subject = with_tokens(frame, terms), terms.policy.subject
     operations = operations_of(frame, terms)
     is_new = pl.Series(operations == INSERT)
     arriving = CandidateRecords.of(frame.filter(is_new), subject)
     published = _published(frame.columns, terms)
-    _refuse_known(arriving.subjects, terms)
+    _refuse_known(arriving, terms)
     waiting = CandidateRecords.of(deferred.frame_like(frame), subject)
     waiting = replace(waiting, waited=deferred.increments_waited)
     deleted = returning = 0
@@ -252,8 +257,9 @@ def _published(columns: list[str], terms: Terms) -> CandidateRecords:
     return CandidateRecords.of(pl.DataFrame(schema=dict.fromkeys(columns, pl.String)), subject)
 
 
-def _refuse_known(people: np.ndarray | None, terms: Terms) -> None:
+def _refuse_known(arriving: CandidateRecords, terms: Terms) -> None:
     """Raises PromiseError where people of the increment are published already."""
+    people = arriving.subjects
     known = 0 if people is None else KnownPeople(terms.ledger).count(people)
     if known:
         raise PromiseError(
@@ -308,10 +314,11 @@ def _after(
 
 def with_tokens(frame: pl.DataFrame, terms: Terms) -> pl.DataFrame:
     """The subject column, which is text, as tokens under the ledger's key."""
-    if terms.policy.subject is None or not frame.height:
+    subject = terms.policy.subject
+    if subject is None or not frame.height:
         return frame
-    _refuse_other_spellings(frame[terms.policy.subject], terms.ledger)
-    return tokens_of(frame, terms.policy, terms.ledger.key)
+    _refuse_other_spellings(frame[subject], terms.ledger)
+    return tokens_of(frame, subject, terms.policy.model.missing_values, terms.ledger.key)
 
 
 def _refuse_other_spellings(names: pl.Series, ledger: Ledger) -> None:
@@ -327,11 +334,12 @@ def _refuse_other_spellings(names: pl.Series, ledger: Ledger) -> None:
     refuse_spelling("earlier releases", "increment", *spelled)
 
 
-def tokens_of(frame: pl.DataFrame, policy: Policy, key: bytes) -> pl.DataFrame:
-    """The subject column as tokens under any key; the policy has a subject."""
-    assert policy.subject is not None
-    names = frame[policy.subject]
-    absent = names_of_nobody(policy.model.missing_values)
+def tokens_of(
+    frame: pl.DataFrame, subject: str, missing_values: list[str], key: bytes
+) -> pl.DataFrame:
+    """The subject column as tokens under any key."""
+    names = frame[subject]
+    absent = names_of_nobody(missing_values)
     distinct = names.unique()
     people = [person_name(name or "") for name in distinct.to_list()]
     tokens = [None if name in absent else token_of(name, key) for name in people]
@@ -339,9 +347,3 @@ def tokens_of(frame: pl.DataFrame, policy: Policy, key: bytes) -> pl.DataFrame:
         distinct, pl.Series(tokens, dtype=pl.String), return_dtype=pl.String
     )
     return frame.with_columns(column)
-
-
-def as_numbers(tokens: pl.Series) -> np.ndarray:
-    """(n,) uint64 of sixteen hexadecimal digits each; 0 for none."""
-    text = tokens.fill_null("0" * 16).to_list()
-    return np.frombuffer(bytes.fromhex("".join(text)), dtype=">u8").astype(np.uint64)

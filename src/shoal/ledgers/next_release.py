@@ -37,7 +37,6 @@ from shoal.data.truth import Truth
 from shoal.ledgers.increment import NO_ROOM, CandidateRecords, Terms, collect_candidates
 from shoal.ledgers.planned_release import (
     PlannedRelease,
-    bound_table,
     current_table,
     partition_table,
     place,
@@ -45,9 +44,7 @@ from shoal.ledgers.planned_release import (
     view_of_records,
 )
 from shoal.ledgers.returning import plan_returning, refuse_panel
-from shoal.policy.binding.table import BoundTable
-from shoal.policy.policy import Policy
-from shoal.policy.problem import Problem
+from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.privacy.promises import nearest_feasible
 
 
@@ -154,7 +151,7 @@ def plan_into_boxes(
     people = [current.identities, candidates.only(kept).identities()]
     planned = PlannedRelease(
         frame[order],
-        bound.schema,
+        bound.asked,
         Identities.joined(people).take(order).numbered(terms.ledger.last_step().records),
         originals=new.frame.clear(),
         truth=Truth(table, bound.encoded, np.flatnonzero(kept)[order[known] - old] + 2 * count),
@@ -266,7 +263,7 @@ def write_and_audit(
     progress("writing the release")
     files.write(planned.frame, folder / DATA)
     progress("reading the release back")
-    written = files.read_as(folder / DATA, categorical=policy.audited_columns)
+    written = files.read_as(folder / DATA, categorical=policy.model.audited_columns)
     last = ledger.last_step()
     number = last.releases + 1
     made: dict[str, Any] = {
@@ -274,11 +271,11 @@ def write_and_audit(
         "seed": policy.model.seed,
         "seconds": {"total": None, "method": planned.seconds},
         "input": {"sha256": digest},
-        "output": describe_file(folder / DATA, DATA, written.sha256, planned.schema.render),
+        "output": describe_file(folder / DATA, DATA, written.sha256, planned.problem.schema.render),
         "covers": terms.method.covers,
         "guards": terms.guards,
     }
-    certificate = _measured(written.frame, planned, policy, progress).extended(**made)
+    certificate = _measured(written.frame, planned, progress).extended(**made)
     progress("auditing the history")
     history = LedgerHistory(ledger, policy)
     panel = {} if planned.panel is None else {"panel": planned.panel}
@@ -296,7 +293,7 @@ def write_and_audit(
         },
         ledger={
             "release": number,
-            "previous": last.head if ledger.exists else policy_files(policy).head,
+            "previous": last.head if ledger.exists else policy_files(policy.tables).head,
             "files": digests,
             "returning_people": returning,
         },
@@ -310,16 +307,14 @@ def write_and_audit(
     return ReleaseAudit(number, certificate, findings, returning)
 
 
-def _measured(
-    frame: pl.DataFrame, planned: PlannedRelease, policy: Policy, progress: Progress
-) -> Certificate:
+def _measured(frame: pl.DataFrame, planned: PlannedRelease, progress: Progress) -> Certificate:
     """The certificate of the rows that were written, compared with the truth where it is known."""
-    table, problem = Table(frame), Problem(planned.schema, policy)
+    table, problem = Table(frame), planned.problem
     if planned.known is None:
         certificate, _, figures = measure(table, problem, planned.truth, progress)
         certificate = certificate.extended(verb=VERB)
         return described(certificate, table, figures, problem, planned.truth)
-    _, measured = measured_as_published(frame, planned.identities, policy)
+    _, measured = measured_as_published(frame, planned.identities, problem.policy)
     certificate = measured.certificate.extended(verb=VERB)
     certificate = described(certificate, table, measured.figures, problem, None)
     known = Table(frame[planned.known])

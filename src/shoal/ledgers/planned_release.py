@@ -20,13 +20,13 @@ from shoal.data.partition import Partition
 from shoal.data.person_names import same_value
 from shoal.data.row_order import published_order
 from shoal.data.schema import Schema
-from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.ledgers.increment import CandidateRecords, Terms
 from shoal.policy import registry
-from shoal.policy.binding.table import BoundTable, bind
-from shoal.policy.policy import Policy
+from shoal.policy.binding.table import BoundTable, bound_table
+from shoal.policy.model import PolicyModel
+from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
 from shoal.protocols import Partitioner
 from shoal.recoding.recode import recode
@@ -46,7 +46,7 @@ class PlannedRelease:
     """
 
     frame: pl.DataFrame
-    schema: Schema
+    problem: Problem
     identities: Identities
     originals: pl.DataFrame
     truth: Truth
@@ -67,14 +67,6 @@ def current_table(terms: Terms) -> ReleaseReading:
 
 
 # Where a method places the records of the next release, and what it may know of earlier ones.
-
-
-def bound_table(table: Table, policy: Policy) -> BoundTable:
-    """The table under its policy; raises InputError with everything that is wrong with it."""
-    bound, findings = bind(table, policy)
-    if bound is None:
-        raise InputError.from_findings(findings)
-    return bound
 
 
 def place(
@@ -112,7 +104,7 @@ def view_of_records(
     )
     if terms.method.guards != "signatures":
         return view, None
-    name = _sensitive_attribute(terms.policy, candidates)
+    name = _sensitive_attribute(terms.policy.model, candidates)
     column = candidates.table.column(name)
     current = current_table(terms) if view.earlier.any() else None
     shown = [] if current is None else current.frame[name].fill_null("").to_list()
@@ -150,10 +142,10 @@ def _signatures(current: ReleaseReading, values: list[int]) -> dict[int, tuple[i
     return {r: of_class[label] for r, label in zip(records, labels, strict=True) if r >= 0}
 
 
-def _sensitive_attribute(policy: Policy, candidates: CandidateRecords) -> str:
+def _sensitive_attribute(model: PolicyModel, candidates: CandidateRecords) -> str:
     """The one sensitive attribute; raises InputError where signatures can't guard the table."""
     roles: dict[str, list[str]] = {}
-    for name, attribute in policy.model.attributes.items():
+    for name, attribute in model.attributes.items():
         roles.setdefault(attribute.role, []).append(name)
     findings, people = [], candidates.subjects
     if len(roles.get("sensitive", [])) != 1:
@@ -161,7 +153,7 @@ def _sensitive_attribute(policy: Policy, candidates: CandidateRecords) -> str:
             "policy: signatures need exactly one sensitive attribute; give the others the role"
             " 'drop'"
         )
-    if "plain" in roles or policy.model.other == "plain":
+    if "plain" in roles or model.other == "plain":
         findings.append(
             "policy: a plain column would show which rows are invented; give it the role 'drop'"
         )
@@ -201,6 +193,7 @@ def recoded(
     partition = Partition(placed.labels[placed.labels >= 0], placed.count)
     in_input_order = replace(bound.schema, render=replace(bound.schema.render, order="input"))
     # a method that invents rows suppresses none, and classes are whole only with those rows
+    identities = candidates.identities()
     found = recode(
         candidates.table,
         replace(bound, asked=replace(bound.asked, schema=in_input_order)),
@@ -209,7 +202,7 @@ def recoded(
         merging=False,  # earlier releases tell which records may be together
         typed=False,
     )
-    frame, identities = found.frame, candidates.identities()
+    frame = found.frame
     records = frame.height
     counterfeits = None
     if values is not None:
@@ -222,7 +215,7 @@ def recoded(
     real = order[is_real]
     return PlannedRelease(
         frame[order],
-        bound.schema,
+        bound.asked,
         identities.take(order).numbered(terms.ledger.last_step().records),
         originals=candidates.table.frame[real],
         truth=replace(found.truth, rows=real),

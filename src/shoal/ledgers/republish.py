@@ -26,23 +26,19 @@ from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256
 from shoal.connectors.ledger.private import (
     REPLACED,
     DeferredRecords,
-    as_text,
-    carry_over,
-    write_known,
-    write_originals,
+    write_private_state,
 )
 from shoal.connectors.location import Location
 from shoal.connectors.outputs import check_not_read
 from shoal.data.certificate import Certificate
 from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress, no_progress
-from shoal.data.table import Table
+from shoal.data.table import Table, texts_of
 from shoal.errors import InputError, LedgerError, PromiseError
 from shoal.ledgers.increment import Terms
 from shoal.ledgers.next_release import plan, write_and_audit
-from shoal.ledgers.planned_release import PlannedRelease
-from shoal.policy.binding.columns import check_columns, check_people, input_warnings
-from shoal.policy.binding.files import original_frame, read_original, table_given
+from shoal.policy.binding.columns import check_increment, input_warnings
+from shoal.policy.binding.files import PolicyTables
 from shoal.policy.policy import Policy, PolicyLike
 
 DEFAULT_METHOD = "crp"
@@ -105,7 +101,7 @@ def republish(
     """
     policy = Policy.of(policy)
     done = republish_file(
-        increment_of(frame, policy),
+        increment_of(frame, policy.tables),
         policy,
         ledger,
         output=output,
@@ -136,16 +132,16 @@ def republish_file(
     source = increment
     if isinstance(source, str):
         progress("reading the increment")
-        source = read_increment(source, policy)
+        source = policy.tables.read_original(source, allow_empty=True)
     started = time.process_time()
     policy.require_answers()
-    policy = with_defaults(policy)
+    policy = policy.as_in_a_series(DEFAULT_METHOD)
     terms = Terms(policy, policy.build_method("republish"), ledger)
     check_policy(policy, terms.method)
-    check_increment(source, policy)
+    check_increment(source.frame, policy.tables)
     progress("waiting for the ledger")
     with ledger.locked():
-        check_ledger(ledger, policy, terms.looks_back)
+        check_ledger(ledger, policy.tables, terms.looks_back)
         if output is None:
             require_no_table(ledger)
             table, caught_up = None, 0
@@ -165,8 +161,8 @@ def republish_file(
                 caught_up=caught_up,
             )
         terms = terms.beside_the_table()
-        remarks = (*source.remarks, *input_warnings(source.table, terms.policy))
-        planned, waiting = plan(source.frame, terms, progress)
+        remarks = (*source.remarks, *input_warnings(source.table, terms.policy.model))
+        planned, waiting = plan(texts_of(source.frame), terms, progress)
         certificate, records = None, ledger.last_step().records
         with ledger.draft() as draft:
             if planned is not None:
@@ -185,11 +181,15 @@ def republish_file(
                 certificate = audited.certificate.extended(seconds=seconds).warned(*remarks)
                 (draft.published / CERTIFICATE).write_text(certificate.to_json())
                 records = max(records, int(planned.identities.records.max()) + 1)
-            runs = _write_private_state(planned, waiting, terms, draft.private)
+            identities = None if planned is None else planned.identities
+            originals = None
+            if planned is not None and terms.method.needs == "originals":
+                originals = planned.originals
+            runs = write_private_state(ledger, waiting, identities, originals, draft.private)
             target = None if planned is None else table  # which waiting records never see
             with nullcontext() if target is None else target.putting(draft.published):
                 if not ledger.exists:
-                    ledger.begin(policy_files(policy))
+                    ledger.begin(policy_files(policy.tables))
                 if target is not None:
                     target.bind()
                 step, refused = ledger.commit(
@@ -213,33 +213,16 @@ def republish_file(
     )
 
 
-def with_defaults(policy: Policy) -> Policy:
-    """The policy with the default method and shuffled rows, where it says nothing about them."""
-    named = policy if policy.model.method is not None else policy.with_method(DEFAULT_METHOD, {})
-    return named.with_shuffled_rows()
-
-
-def read_increment(path: str, policy: Policy) -> files.SourceFile:
-    """The increment in a file; it may be empty."""
-    return read_original(path, policy, allow_empty=True)
-
-
-def increment_of(frame: Frame, policy: Policy) -> files.SourceFile:
+def increment_of(frame: Frame, tables: PolicyTables) -> files.SourceFile:
     """The increment in a frame of any kind, recognized by the text of its cells; may be empty."""
-    records = table_given(frame, policy, allow_empty=True).frame
-    text = as_text(records).write_csv()
+    records = tables.table_given(frame, allow_empty=True).frame
+    text = texts_of(records).write_csv()
     digest = hashlib.sha256(text.encode()).hexdigest()
-    records, remarks = without_nobody(records, policy.model.missing_values)
-    return files.SourceFile(Table(original_frame(records, policy)), digest, remarks=remarks)
+    records, remarks = without_nobody(records, tables.model.missing_values)
+    return files.SourceFile(Table(tables.original_frame(records)), digest, remarks=remarks)
 
 
-def check_increment(source: files.SourceFile, policy: Policy) -> None:
-    """Raises InputError where columns are not the policy's, or people can't be recognized later."""
-    findings = check_columns(source.frame.columns, policy) + check_people(source.frame, policy)
-    InputError.raise_for(findings)
-
-
-def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:
+def check_ledger(ledger: Ledger, tables: PolicyTables, looks_back: bool) -> None:
     """Raises LedgerError or InputError where nothing can be appended under this policy.
 
     looks_back: whether all earlier releases will be read, and so must be whole; else only the last
@@ -250,7 +233,7 @@ def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:
             ledger.check_whole()
         else:
             ledger.check_end()
-        check_same(policy, ledger)
+        check_same(tables, ledger)
     else:
         ledger.check_can_begin()
 
@@ -270,22 +253,6 @@ def _unfinished(release: int | None, refused: str) -> str:
         f"{done}, but not its last private file ({refused}); free some space or check the"
         " permissions, the next append writes it"
     )
-
-
-def _write_private_state(
-    planned: PlannedRelease | None, waiting: DeferredRecords, terms: Terms, folder: Path
-) -> tuple[int, ...]:
-    """Writes what the private part keeps of a step; the earlier steps whose runs stay in use."""
-    waiting.write_pending(folder)
-    if waiting.panel is not None:
-        waiting.panel.write(folder)
-    if planned is None:
-        carry_over(terms.ledger, folder)
-        return tuple(number for number, _ in terms.ledger.last_step().runs)
-    planned.identities.write_rows(folder)
-    if terms.method.needs == "originals":
-        write_originals(planned.originals, planned.identities, folder)
-    return write_known(terms.ledger, planned.identities, folder)
 
 
 # The table in a database that takes the releases of a ledger, too: in step with it, or refused.

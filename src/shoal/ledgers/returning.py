@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.auditor.ledger.terms import mode_of, sensitive_names
+from shoal.auditor.ledger.terms import mode_of
 from shoal.connectors.ledger.private import (
     MEMBERS,
     DeferredRecords,
     KnownPeople,
     PanelState,
-    as_text,
+    as_numbers,
 )
 from shoal.data.ledger_view import (
     CARRIED,
@@ -38,20 +38,18 @@ from shoal.errors import InputError, PromiseError
 from shoal.ledgers.increment import (
     CandidateRecords,
     Terms,
-    as_numbers,
     operations_of,
     with_tokens,
     without_ways_out,
 )
 from shoal.ledgers.planned_release import (
     PlannedRelease,
-    bound_table,
     partition_table,
     place,
     recoded,
 )
-from shoal.policy.binding.table import BoundTable
-from shoal.policy.policy import Policy
+from shoal.policy.binding.table import BoundTable, bound_table
+from shoal.policy.model import PolicyModel
 from shoal.privacy.promises import nearest_feasible
 
 NO_GROUP = "no group can be published yet"
@@ -108,9 +106,11 @@ def plan_returning(
     Raises InputError, PromiseError or InfeasibleError.
     """
     state = _state(terms)
-    arriving = with_tokens(in_order_of_names(frame, terms.policy), terms)
+    subject = terms.policy.subject
+    assert subject is not None  # checked with the policy
+    arriving = with_tokens(in_order_of_names(frame, subject), terms)
     operations_of(arriving, terms)  # nothing but new records
-    people = records_of(arriving, deferred, state, terms.policy)
+    people = records_of(arriving, deferred, state, terms.policy.model)
     _refuse_strangers(people, terms)
     arrivals = deferred.arrivals_with(frame.height)
     found, waiting = place_returning(people, state, arrivals, terms, progress)
@@ -171,7 +171,7 @@ def refuse_panel(terms: Terms) -> None:
 
 def _state(terms: Terms) -> PanelState:
     """What the ledger knows of people; InputError where it never knew whose group is whose."""
-    mode = mode_of(terms.policy)
+    mode = mode_of(terms.policy.model)
     state = PanelState.read(terms.ledger.last_folder, mode)
     if state is None and terms.ledger.releases():
         raise InputError(
@@ -184,25 +184,23 @@ def _state(terms: Terms) -> PanelState:
 # Who is whom
 
 
-def in_order_of_names(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """The records as text, by the names of their people.
+def in_order_of_names(frame: pl.DataFrame, subject: str) -> pl.DataFrame:
+    """The records, which are text, by the names of their people.
 
     Names break ties between people who are alike: tokens would, otherwise in each ledger, and
     values must not.
     """
-    assert policy.subject is not None  # checked with the policy
-    return as_text(frame).sort(policy.subject, maintain_order=True, nulls_last=True)
+    return frame.sort(subject, maintain_order=True, nulls_last=True)
 
 
 def records_of(
-    arriving: pl.DataFrame, deferred: DeferredRecords, state: PanelState, policy: Policy
+    arriving: pl.DataFrame, deferred: DeferredRecords, state: PanelState, model: PolicyModel
 ) -> ReturningRecords:
     """The records that can be published or wait, one a person. arriving: people as tokens.
 
     Raises InputError where people have no name, or several records.
     """
-    subject = policy.subject
-    assert subject is not None
+    subject = model.person or model.subject_columns[0]
     _check_one_record(arriving, subject)
     waiting = deferred.frame_like(arriving)
     stays = ~waiting[subject].is_in(arriving[subject].to_list())
@@ -210,7 +208,7 @@ def records_of(
     since = dict(zip(waiting[subject].to_list(), deferred.increments_waited.tolist(), strict=True))
     everybody = pl.concat([waiting.filter(stays), arriving])
     person = state.places(as_numbers(everybody[subject]))
-    may_show = _may_show(everybody, person, state, policy)
+    may_show = _may_show(everybody, person, state, model.sensitive)
     here, person = everybody.filter(may_show), person[may_show]
     rows, absent = _for_the_absent(here, person, state, subject)
     shown, person = pl.concat([here, rows]), np.concatenate([person, absent])
@@ -228,7 +226,7 @@ def records_of(
     )
     # by quasi-identifiers alone: an order by values would make groups depend on them where people
     # are alike
-    return people.ordered_by([name for name in arriving.columns if name in policy.quasi])
+    return people.ordered_by([name for name in arriving.columns if name in model.quasi])
 
 
 def _check_one_record(arriving: pl.DataFrame, subject: str) -> None:
@@ -260,14 +258,16 @@ def _refuse_strangers(people: ReturningRecords, terms: Terms) -> None:
 
 
 def _may_show(
-    arriving: pl.DataFrame, person: np.ndarray, state: PanelState, policy: Policy
+    arriving: pl.DataFrame, person: np.ndarray, state: PanelState, names: list[str]
 ) -> np.ndarray:
-    """(n,) bool: records of newcomers and live people; where values are carried, the same ones."""
+    """(n,) bool: records of newcomers and live people; where values are carried, the same ones.
+
+    names: of the sensitive columns.
+    """
     may_show = person < 0
     known = np.flatnonzero(~may_show)
     may_show[known] = state.panel.status[person[known]] == LIVE
     if state.values is not None and len(known):
-        names = sensitive_names(policy)
         now = arriving[known].select(pl.col(names).fill_null(""))
         before = state.values[person[known]].select(pl.col(names).fill_null(""))
         for name in names:
@@ -332,7 +332,7 @@ def _released(
     """
     kept = found.placed.labels >= 0
     planned = recoded(found.people, found.bound, kept, found.placed, terms)
-    names, is_carried = sensitive_names(terms.policy), found.state.panel.mode == CARRIED
+    names, is_carried = terms.policy.model.sensitive, found.state.panel.mode == CARRIED
     values = planned.originals.select(names) if is_carried else None
     founded = found.founded[kept][planned.truth.rows]
     tokens, records = planned.identities.subjects, planned.identities.records

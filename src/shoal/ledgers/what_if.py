@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.ledger.release_view import HistoryFinding
-from shoal.auditor.ledger.terms import check_policy, sensitive_names
+from shoal.auditor.ledger.terms import check_policy
 from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame
 from shoal.connectors.ledger import Ledger
@@ -26,18 +26,17 @@ from shoal.data.certificate import Certificate
 from shoal.data.ledger_view import CARRIED, LOCKSTEP, TOGETHER, Panel
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
-from shoal.data.table import Table
+from shoal.data.table import Table, texts_of
 from shoal.data.uncompiled import always
 from shoal.errors import InputError, ShoalError
 from shoal.ledgers.increment import INSERT, Terms, tokens_of
 from shoal.ledgers.methods.sticky import Sticky
 from shoal.ledgers.next_release import plan, write_and_audit
 from shoal.ledgers.republish import (
-    check_increment,
+    DEFAULT_METHOD,
     check_ledger,
     increment_of,
     republish_file,
-    with_defaults,
 )
 from shoal.ledgers.returning import (
     ReturningPlan,
@@ -46,6 +45,8 @@ from shoal.ledgers.returning import (
     records_of,
 )
 from shoal.policy import registry
+from shoal.policy.binding.columns import check_increment
+from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.search.segments import loss_of
 
@@ -104,57 +105,51 @@ def what_if(
     The policy's own method has the parameters that it has there. Raises InputError or LedgerError.
     """
     policy = Policy.of(policy)
-    return prospects(increment_of(frame, policy), policy, Path(ledger), progress)
+    return prospects(increment_of(frame, policy.tables), policy, Path(ledger), progress)
 
 
 def prospects(
     source: SourceFile, policy: Policy, ledger_path: Path, progress: Progress
 ) -> list[Prospect]:
     """What each method of re-publication would do with records that were read already."""
-    policy = with_defaults(policy)
-    check_increment(source, policy)
+    policy = policy.as_in_a_series(DEFAULT_METHOD)
+    check_increment(source.frame, policy.tables)
     with tempfile.TemporaryDirectory(prefix="shoal-what-if-") as folder:
         ledger = Ledger(ledger_path)
         if not ledger.exists:
             ledger = Ledger(Path(folder) / "ledger")  # nothing is begun by asking
         with ledger.locked():
-            check_ledger(ledger, policy, looks_back=True)
+            check_ledger(ledger, policy.tables, looks_back=True)
             names = [m.name for m in registry.methods().values() if m.verb == "republish"]
-            for name in names:
-                _warm_up(source, policy.with_method(name, {}), Path(folder) / name)
-            return [_prospect(name, source, policy, ledger, progress) for name in names]
+            methods = [policy.with_method(name, {}) for name in names]
+            turns = _some_twice(source.frame, policy.subject, policy.operation)
+            for asked in methods:  # kernels are compiled before anything is timed
+                with always(compiled=True), suppress(ShoalError):
+                    for turn in turns:
+                        place = Path(folder) / asked.method_name
+                        republish_file(turn, asked, place, allow_leaks=True)
+            found = [Terms(asked, asked.build_method("republish"), ledger) for asked in methods]
+            return [_prospect(terms, source, progress) for terms in found]
 
 
-def _warm_up(source: SourceFile, policy: Policy, folder: Path) -> None:
-    """Publish some of the records twice, the second time as other people.
-
-    So kernels are compiled before anything is timed.
-    """
-    some = source.frame
-    if policy.operation is not None:
-        some = some.filter(
-            pl.col(policy.operation).is_null() | (pl.col(policy.operation) == INSERT)
-        )
-    some = some.head(WARM)
-    others = (
-        some
-        if policy.subject is None
-        else some.with_columns(pl.col(policy.subject).cast(pl.String) + "again")
-    )
-    with always(compiled=True), suppress(ShoalError):
-        for turn, frame in enumerate((some, others)):
-            republish_file(SourceFile(Table(frame), f"{turn}"), policy, folder, allow_leaks=True)
+def _some_twice(
+    frame: pl.DataFrame, subject: str | None, operation: str | None
+) -> list[SourceFile]:
+    """Some new records of an increment, and again as those of other people."""
+    if operation is not None:
+        frame = frame.filter(pl.col(operation).is_null() | (pl.col(operation) == INSERT))
+    some = others = frame.head(WARM)
+    if subject is not None:
+        others = some.with_columns(pl.col(subject).cast(pl.String) + "again")
+    return [SourceFile(Table(one), f"{turn}") for turn, one in enumerate((some, others))]
 
 
-def _prospect(
-    name: str, source: Any, policy: Policy, ledger: Ledger, progress: Progress
-) -> Prospect:
-    asked = policy.with_method(name, {})
-    terms = Terms(asked, asked.build_method("republish"), ledger)
+def _prospect(terms: Terms, source: SourceFile, progress: Progress) -> Prospect:
+    name, ledger = terms.policy.method_name, terms.ledger
     try:
-        check_policy(asked, terms.method)
+        check_policy(terms.policy, terms.method)
         terms = terms.beside_the_table()
-        planned, waiting = plan(source.frame, terms, progress)
+        planned, waiting = plan(texts_of(source.frame), terms, progress)
         if planned is None:
             return Prospect(name, None, waiting=waiting.records, told=waiting.reasons)
         with ledger.draft() as draft:
@@ -218,25 +213,28 @@ def rehearse(
     values over time; plain columns are left out. Raises InputError.
     """
     policy = Policy.of(policy)
-    return rehearsals([increment_of(frame, policy) for frame in frames], policy, progress)
+    return rehearsals([increment_of(frame, policy.tables) for frame in frames], policy, progress)
 
 
 def rehearsals(
     sources: Sequence[SourceFile], policy: Policy, progress: Progress
 ) -> list[Rehearsal]:
     """What `sticky` would have published of increments that were read already."""
-    if policy.subject is None:
+    subject = policy.subject
+    if subject is None:
         raise InputError("rehearsal: needs a subject, by which people are recognized")
-    policy = with_defaults(policy).with_method(METHOD)
+    policy = policy.as_in_a_series(METHOD).with_method(METHOD)
     for source in sources:
-        check_increment(source, policy)
+        check_increment(source.frame, policy.tables)
     key = secrets.token_bytes(32)  # people are as good by any name
-    frames = [tokens_of(in_order_of_names(source.frame, policy), policy, key) for source in sources]
+    named = [in_order_of_names(texts_of(source.frame), subject) for source in sources]
+    frames = [tokens_of(frame, subject, policy.model.missing_values, key) for frame in named]
     arrived = sum(frame.height for frame in frames)
     found = []
-    for mode, method, asked in _settings(policy):
+    for mode, terms in _settings(policy):
+        method = terms.method
         progress(f"rehearsing {mode}, size {method.size}")
-        run = Run(asked, method, mode)
+        run = Run(terms, mode)
         for frame in frames:
             run.step(frame)
         patience = method.patience if mode == LOCKSTEP else None
@@ -245,40 +243,39 @@ def rehearsals(
     return found
 
 
-def _settings(policy: Policy) -> Iterator[tuple[str, Sticky, Policy]]:
+def _settings(policy: Policy) -> Iterator[tuple[str, Terms]]:
     """Every mode, with sizes from k to twice k."""
     method: Sticky = policy.build_method("republish")
     k = max(policy.required_k or 2, 2)
     for mode in OVER_TIME:
-        asked = _policy_of_mode(policy, mode)
+        asked = Policy.from_dict(_content_for(policy.model, mode), policy.base)
+        check_policy(asked, asked.build_method("republish"))
         usual = method.size_for(mode, k)
         for size in sorted({k, -(-3 * k // 2), 2 * k, usual}):
             patiences = {*PATIENCE, method.patience} if mode == LOCKSTEP else {method.patience}
             for patience in sorted(patiences):
-                yield mode, replace(method, size=size, patience=patience), asked
+                own = replace(method, size=size, patience=patience)
+                yield mode, Terms(asked, own, Ledger(Path()))  # which is never asked
 
 
-def _policy_of_mode(policy: Policy, mode: str) -> Policy:
-    """The policy as if values behaved so over time; raises InputError where it is unfit."""
-    content = policy.model.model_dump(exclude_unset=True)
-    sensitive = sensitive_names(policy)
+def _content_for(model: PolicyModel, mode: str) -> dict[str, Any]:
+    """A policy's content as if values behaved so over time."""
+    content = model.model_dump(exclude_unset=True)
     for name, attribute in content["attributes"].items():
-        if name in sensitive:
+        if name in model.sensitive:
             attribute["over_time"] = OVER_TIME[mode]
         elif attribute["role"] == "plain" and mode != LOCKSTEP:
             attribute["role"] = "drop"
     if content.get("other") == "plain":
         content["other"] = "drop"
-    asked = Policy.from_dict(content, policy.base)
-    check_policy(asked, asked.build_method("republish"))
-    return asked
+    return content
 
 
 class Run:
     """What a ledger would hold after some increments, and what was published until then."""
 
-    def __init__(self, policy: Policy, method: Sticky, mode: str) -> None:
-        self._terms = Terms(policy, method, Ledger(Path()))  # which is never asked
+    def __init__(self, terms: Terms, mode: str) -> None:
+        self._terms = terms
         self.state = PanelState(Panel(mode))
         self._waiting = DeferredRecords()
         self._releases = self.published = 0
@@ -288,7 +285,7 @@ class Run:
     def step(self, frame: pl.DataFrame) -> None:
         """One increment, people as tokens."""
         terms = self._terms
-        people = records_of(frame, self._waiting, self.state, terms.policy)
+        people = records_of(frame, self._waiting, self.state, terms.policy.model)
         self.served = 0.0
         arrivals = self._waiting.arrivals_with(frame.height)
         found, waiting = place_returning(people, self.state, arrivals, terms)
@@ -313,7 +310,7 @@ class Run:
         self.gcp = loss / (len(shown.person) * max(len(policy.quasi), 1))
         values = None
         if self.state.panel.mode == CARRIED:
-            values = shown.table.frame.select(sensitive_names(policy))
+            values = shown.table.frame.select(policy.model.sensitive)
         assert shown.subjects is not None
         people = shown.subjects, np.zeros(len(shown.person), dtype=np.int64)
         self.state = self.state.published(self._releases, *people, found.founded[is_shown], values)

@@ -439,6 +439,29 @@ class PolicyModel(_Strict):
         """The columns of the data that name the person."""
         return self.subject or [name for name, a in self.attributes.items() if a.role == "subject"]
 
+    @property
+    def quasi(self) -> list[str]:
+        return [name for name, a in self.attributes.items() if a.role == "quasi"]
+
+    @property
+    def sensitive(self) -> list[str]:
+        return [name for name, a in self.attributes.items() if a.role == "sensitive"]
+
+    @property
+    def audited_columns(self) -> list[str]:
+        """The columns that classes and promises are made of."""
+        return [name for name, a in self.attributes.items() if a.role in ("quasi", "sensitive")]
+
+    @property
+    def population_names(self) -> list[str]:
+        """The population tables that promises compare with, as the policy names them."""
+        named = [promise.get("population") for promise in self.promises]
+        return sorted({name for name in named if isinstance(name, str) and name})
+
+    def is_value(self, cell: str) -> bool:
+        """Whether a cell holds a value: not a text for a missing one, nor the suppression mark."""
+        return cell not in self.missing_values and cell != self.render.suppressed
+
     def add_person(self) -> None:
         """Declares `person` beside the columns of the data."""
         if self.person is not None:

@@ -6,20 +6,20 @@ the data can tell, such as the domain of an undeclared number, is fixed when it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from shoal.connectors import files
-from shoal.data.encoding import EncodedTable
 from shoal.data.notation import Notation
 from shoal.data.person_names import same_value
-from shoal.data.schema import Fields, Render, Schema
+from shoal.data.schema import Fields, Render
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
+from shoal.policy.binding.files import PolicyTables
 from shoal.policy.consistency import (
     attributes_with_means,
     build_promise,
@@ -40,13 +40,10 @@ from shoal.policy.loading import (
     tables_named_in,
 )
 from shoal.policy.model import PolicyModel
-from shoal.policy.parameters import build, takes
+from shoal.policy.parameters import build
 
 DEFAULT_METHOD = "rounded-partition"
 DEFAULT_OVER_HIERARCHIES = "lattice-peeling"  # and for long searches
-PEELED_RECORDS = 200_000  # larger tables over orders are cut: that takes less time
-MANY_EQUAL, SOME_EQUAL = 0.5, 0.7  # shares of distinct records below which peeling loses less,
-LARGE_K = 25  # the second from this k on, or where more than k is promised
 SHOWN = ("quasi", "sensitive", "plain")
 DEFAULT_FOR_CLOSENESS = {"name": "tcloseness", "aim": "spans", "scale": "range"}
 
@@ -123,23 +120,10 @@ class Policy:
         named = (holder[key] for holder, key in tables_named_in(self.model.model_dump()))
         return [str(self.base / name) for name in dict.fromkeys(named)]
 
-    @property
-    def population_names(self) -> list[str]:
-        """The population tables that promises compare with, as the policy names them."""
-        named = [promise.get("population") for promise in self.model.promises]
-        return sorted({name for name in named if isinstance(name, str) and name})
-
     @cached_property
-    def populations(self) -> dict[str, Table]:
-        """The population tables that promises compare with, by the policy's name for them.
-
-        As they are written: see `shoal.policy.binding.table.tables_of`.
-        """
-        reading = reading_beside(self.model.read)
-        return {
-            name: files.read(str(self.base / name), self.quasi, reading=reading).table
-            for name in self.population_names
-        }
+    def tables(self) -> PolicyTables:
+        """Its tables, as it says that they are written."""
+        return PolicyTables(self.model, self.base, self.is_made_of_columns)
 
     @property
     def reference(self) -> str | None:
@@ -158,7 +142,7 @@ class Policy:
 
     @property
     def quasi(self) -> list[str]:
-        return [name for name, a in self.model.attributes.items() if a.role == "quasi"]
+        return self.model.quasi
 
     def with_k(self, k: int) -> Policy:
         """The policy with another k: in its k-anonymity promises, or in a new one."""
@@ -209,37 +193,6 @@ class Policy:
                 unfit.findings,
             ) from None
 
-    def with_default_method(self, schema: Schema, encoded: EncodedTable) -> Policy:
-        """The policy; where nobody named a method, with the one that loses less on such a table.
-
-        Exchange between classes where t-closeness is asked; else lattice peeling where some
-        quasi-identifier has a hierarchy of more than one step or many records are equal, else the
-        rounded partition. What was set has to fit.
-        """
-        if self.model.method is not None and not self.is_method_open:
-            return self
-        usual, settings = self._usual_method(schema, encoded), self.method_settings
-        if not takes(registry.method(usual["name"], "publish").parameters, settings):
-            return self
-        return replace(self._with(method=usual | settings), is_method_open=False)
-
-    def _usual_method(self, schema: Schema, encoded: EncodedTable) -> dict[str, str]:
-        if any(promise["model"] == "t-closeness" for promise in self.model.promises):
-            return DEFAULT_FOR_CLOSENESS
-        stepped = any(a.hierarchy is not None and a.hierarchy.height > 1 for a in schema.quasi)
-        peels = stepped or self._finds_equal(encoded)
-        return {"name": DEFAULT_OVER_HIERARCHIES if peels else DEFAULT_METHOD}
-
-    def _finds_equal(self, encoded: EncodedTable) -> bool:
-        """Whether groups of equal records lose less than even cuts, as many records are equal:
-        measured on five tables over orders (`benchmarks/refinement.py`).
-        """
-        if encoded.records > PEELED_RECORDS or not encoded.attributes:
-            return False
-        asks_more = any(promise["model"] != "k-anonymity" for promise in self.model.promises)
-        large = asks_more or (self.required_k or 0) >= LARGE_K
-        return encoded.distinct_share < (MANY_EQUAL if not large else SOME_EQUAL)
-
     def as_certified(self, output: Mapping[str, Any] | None) -> Policy:
         """The policy, its rows in the input's order where a certificate says so in `output`.
 
@@ -251,6 +204,12 @@ class Policy:
         default = "input" if is_silent else "content"
         is_input = dialect is not None and dialect.get("order", default) == "input"
         return replace(self, is_certified_in_order=True) if is_input else self
+
+    def as_in_a_series(self, default_method: str) -> Policy:
+        """The policy with shuffled rows and a method, where it says nothing about them."""
+        is_named = self.model.method is not None
+        named = self if is_named else self.with_method(default_method, {})
+        return named.with_shuffled_rows()
 
     def with_shuffled_rows(self) -> Policy:
         """The policy, its rows not in the input's order unless it says so, as in a series.
@@ -274,6 +233,33 @@ class Policy:
 
     def with_promises(self, promises: list[dict[str, Any]]) -> Policy:
         return self._with(promises=promises)
+
+    def eased(self) -> Iterator[tuple[str, Policy]]:
+        """The policy with one less of each k and l, and what that changes."""
+        for i, promise in enumerate(self.model.promises):
+            for key in ("k", "l"):
+                if isinstance(promise.get(key), int) and promise[key] > 2:
+                    promises = [dict(p) for p in self.model.promises]
+                    promises[i][key] -= 1
+                    changed = f"{promise['model']} with {key} = {promises[i][key]}"
+                    yield changed, self.with_promises(promises)
+
+    def without_quasi(self, name: str) -> Policy | None:
+        """The policy without one quasi-identifier; None where a promise is about it alone."""
+        promises = []
+        for promise in self.model.promises:
+            about = promise.get("attributes")
+            left = [other for other in about if other != name] if isinstance(about, list) else about
+            if about and not left:
+                return None
+            promises.append(dict(promise) | ({"attributes": left} if about else {}))
+        settings = dict(self.method_settings)
+        for key in ("minimum", "maximum"):
+            if key in settings:
+                settings[key] = [
+                    level for level in settings[key] if not str(level).startswith(f"{name}:")
+                ]
+        return self.with_promises(promises).with_method(self.method_name, settings)
 
     def with_seed(self, seed: int) -> Policy:
         return self._with(seed=seed)
@@ -344,11 +330,6 @@ class Policy:
         """Whether its method shows quasi-identifiers as they are, and sensitive values apart."""
         return renders_two_tables(self.model)
 
-    @property
-    def hidden(self) -> str:
-        """The one sensitive attribute of a release in two tables."""
-        return next(name for name, a in self.model.attributes.items() if a.role == "sensitive")
-
     def refuse_two_tables(self, what: str) -> None:
         """Raises InputError where the release is two tables; what: that needs one."""
         if self.is_in_two_tables:
@@ -379,20 +360,6 @@ class Policy:
     def build_promises(self) -> list[Any]:
         """The promises, as measuring instruments."""
         return [build_promise(promise) for promise in self.model.promises]
-
-    def require_promised(self, quasi: Iterable[str]) -> None:
-        """Raises InputError where one of these is in no promise: a cut would publish it raw."""
-        promises = self.build_promises()
-        if any(promise.model != "k-anonymity" or not promise.attributes for promise in promises):
-            return
-        promised = {name for promise in promises for name in promise.attributes}
-        findings = [
-            f"attribute '{name}': is a quasi-identifier and in no k-anonymity promise, so it would"
-            " be published as it is; add it to a promise, or give it the role 'plain'"
-            for name in quasi
-            if name not in promised
-        ]
-        InputError.raise_for(findings)
 
     def open_questions(self) -> list[str]:
         """A finding for each attribute that somebody still has to decide about."""
@@ -443,13 +410,6 @@ class Policy:
         )
 
     @property
-    def audited_columns(self) -> list[str]:
-        """The columns that classes and promises are made of."""
-        return [
-            name for name, a in self.model.attributes.items() if a.role in ("quasi", "sensitive")
-        ]
-
-    @property
     def fields(self) -> Fields:
         """What it says of the keys of JSON lines."""
         declared = {n: a for n, a in self.model.attributes.items() if n != self.model.person}
@@ -463,10 +423,6 @@ class Policy:
         """The texts for no value, as sensitive values are compared."""
         none = (*self.model.missing_values, self.model.render.suppressed)
         return frozenset(map(same_value, none))
-
-    def is_value(self, cell: str) -> bool:
-        """Whether a cell holds a value: not a text for a missing one, nor the suppression mark."""
-        return cell not in self.model.missing_values and cell != self.model.render.suppressed
 
 
 PolicyLike: TypeAlias = Policy | str | Path | dict[str, Any]

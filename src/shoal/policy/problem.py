@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from shoal.data.encoding import EncodedTable
 from shoal.data.notation import Notation
 from shoal.data.schema import Schema
 from shoal.data.table import Table
-from shoal.policy.policy import Policy
+from shoal.errors import InputError
+from shoal.policy import registry
+from shoal.policy.binding.files import PolicyTables
+from shoal.policy.parameters import takes
+from shoal.policy.policy import (
+    DEFAULT_FOR_CLOSENESS,
+    DEFAULT_METHOD,
+    DEFAULT_OVER_HIERARCHIES,
+    Policy,
+)
+
+PEELED_RECORDS = 200_000  # larger tables over orders are cut: that takes less time
+MANY_EQUAL, SOME_EQUAL = 0.5, 0.7  # shares of distinct records below which peeling loses less,
+LARGE_K = 25  # the second from this k on, or where more than k is promised
 
 
 @dataclass(frozen=True)
@@ -22,6 +36,11 @@ class Problem:
 
     schema: Schema
     policy: Policy
+
+    @property
+    def tables(self) -> PolicyTables:
+        """Its tables, as the policy says that they are written."""
+        return self.policy.tables
 
     @cached_property
     def promises(self) -> tuple[Any, ...]:
@@ -41,6 +60,16 @@ class Problem:
     @property
     def seed(self) -> int:
         return self.policy.model.seed
+
+    @property
+    def quasi(self) -> list[str]:
+        """The quasi-identifiers, in the order in which the policy names them."""
+        return self.policy.quasi
+
+    @property
+    def audited_columns(self) -> list[str]:
+        """The columns that classes and promises are made of."""
+        return self.policy.model.audited_columns
 
     @property
     def subject(self) -> str | None:
@@ -67,6 +96,19 @@ class Problem:
         """How numbers and dates of a release are written."""
         return self.policy.notation.written
 
+    def require_promised(self, quasi: Iterable[str]) -> None:
+        """Raises InputError where one of these is in no promise: a cut would publish it raw."""
+        if any(one.model != "k-anonymity" or not one.attributes for one in self.promises):
+            return
+        promised = {name for promise in self.promises for name in promise.attributes}
+        findings = [
+            f"attribute '{name}': is a quasi-identifier and in no k-anonymity promise, so it would"
+            " be published as it is; add it to a promise, or give it the role 'plain'"
+            for name in quasi
+            if name not in promised
+        ]
+        InputError.raise_for(findings)
+
     def role_of(self, name: str) -> str:
         """What a column of the table is for, be it declared or not."""
         return self.policy.role_of(name)
@@ -76,6 +118,38 @@ class Problem:
         return self if policy is self.policy else Problem(self.schema, policy)
 
     # How it is solved: by the policy's method of publishing one table.
+
+    def with_default_method(self, encoded: EncodedTable) -> Problem:
+        """The problem; where nobody named a method, with the one that loses less on such a table.
+
+        Exchange between classes where t-closeness is asked; else lattice peeling where some
+        quasi-identifier has a hierarchy of more than one step or many records are equal, else the
+        rounded partition. What was set has to fit.
+        """
+        policy, settings = self.policy, self.policy.method_settings
+        if policy.model.method is not None and not policy.is_method_open:
+            return self
+        usual = self._usual_method(encoded)
+        if not takes(registry.method(usual["name"], "publish").parameters, settings):
+            return self
+        return self.again(policy.with_method(usual["name"], usual | settings))
+
+    def _usual_method(self, encoded: EncodedTable) -> dict[str, str]:
+        if any(promise.model == "t-closeness" for promise in self.promises):
+            return DEFAULT_FOR_CLOSENESS
+        stepped = any(a.hierarchy is not None and a.hierarchy.height > 1 for a in self.schema.quasi)
+        peels = stepped or self._finds_equal(encoded)
+        return {"name": DEFAULT_OVER_HIERARCHIES if peels else DEFAULT_METHOD}
+
+    def _finds_equal(self, encoded: EncodedTable) -> bool:
+        """Whether groups of equal records lose less than even cuts, as many records are equal:
+        measured on five tables over orders (`benchmarks/refinement.py`).
+        """
+        if encoded.records > PEELED_RECORDS or not encoded.attributes:
+            return False
+        asks_more = any(promise.model != "k-anonymity" for promise in self.promises)
+        large = asks_more or (self.required_k or 0) >= LARGE_K
+        return encoded.distinct_share < (MANY_EQUAL if not large else SOME_EQUAL)
 
     @property
     def method_name(self) -> str:

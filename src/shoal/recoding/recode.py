@@ -41,7 +41,7 @@ def find_classes(
     promises, method = problem.promises, problem.build_method()
     recodes_globally = callable(getattr(method, "cut", None))
     if recodes_globally:
-        problem.policy.require_promised(matrix.names)
+        problem.require_promised(matrix.names)
     people = {name: len(codes) for name, codes in matrix.populations.items()}
     findings = nearest_feasible(promises, whole_table, people)
     if findings:
@@ -101,7 +101,7 @@ def recode(
     rows = None
     if bound.schema.render.order != "input":
         # by what is shown now: an order by hidden values would tell them
-        rows = published_order(frame, bound.asked.policy.quasi, bound.schema.render, table)
+        rows = published_order(frame, bound.asked.quasi, bound.schema.render, table)
         frame = frame[rows]
     return Recoded(frame, Truth(table, bound.encoded, rows))
 

@@ -370,6 +370,5 @@ def levels_given(
                 f"which has {int(matrix.heights[j])}; choose a lower one"
             )
         found[j] = int(level)
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
     return found

@@ -24,7 +24,6 @@ from shoal.data.schema import Render
 from shoal.data.stream import KINDS, NEW
 from shoal.data.table import Table
 from shoal.data.warnings import MOSTLY_ASIDE, ReleaseWarning
-from shoal.policy.policy import Policy
 from shoal.streams.core import Batch, StreamCore
 from shoal.streams.gate import Passed
 from shoal.streams.options import StreamOptions
@@ -172,7 +171,7 @@ def whole_stream(
     form: the suffix that names the file's format. people: the file of who is behind each row.
     """
     progress("reading what was published")
-    written = files.read_as(published, form, core.policy.audited_columns)
+    written = files.read_as(published, form, core.problem.audited_columns)
     table = written.table
     released = written.frame
     if people is not None and core.schema.subject is not None:
@@ -230,16 +229,17 @@ def output_of(
 
 def stream_certificate(
     core: StreamCore,
-    policy: Policy,
     counters: StreamCounters,
     read_and_written: dict[str, Any],
     started: float,
     whole: dict[str, Any] | None = None,
+    seed: int | None = None,
 ) -> Certificate:
     """What was measured, and what the stream did.
 
     read_and_written: the parts `input` and `output`. started: the process time when the run
-    began. whole: what an audit of the whole found; else it was measured release by release.
+    began. whole: what an audit of the whole found; else it was measured release by release. seed:
+    of one shard, where the core is of all.
     """
     measured = whole or release_by_release(core, counters)
     kinds, aside = counters.kinds, counters.mostly_aside
@@ -247,14 +247,14 @@ def stream_certificate(
     if aside:
         text = f"{aside}: the source may have changed, see which records and why"
         warnings.insert(0, ReleaseWarning(MOSTLY_ASIDE, text).report())
-    method = {"name": policy.method_name, "parameters": policy.parameters_for("stream")}
+    method = {"name": core.problem.method_name, "parameters": core.parameters}
     content = {
         **measured,
         "warnings": warnings,
         "shoal": VERSION,
         "verb": VERB,
         "method": method,
-        "seed": policy.model.seed,
+        "seed": core.problem.seed if seed is None else seed,
         "records": {
             "in": counters.read,
             "out": counters.published,
@@ -311,7 +311,6 @@ NOTHING: dict[str, Any] = {"input": {"sha256": None}, "output": {"sha256": None}
 def union_certificate(
     parts: Mapping[int, StreamCounters],
     core: StreamCore,
-    policy: Policy,
     named: str,
     more: dict[str, Any],
     read_and_written: dict[str, Any] = NOTHING,
@@ -322,7 +321,7 @@ def union_certificate(
     what the certificate's `stream` says of all. read_and_written: its `input` and `output`.
     """
     counters = all_counted([*parts.values()])
-    certificate = stream_certificate(core, policy, counters, read_and_written, time.process_time())
+    certificate = stream_certificate(core, counters, read_and_written, time.process_time())
     each = {
         **more,
         f"{named}s": [

@@ -85,7 +85,7 @@ class StreamCore:
             people, _ = without_nobody(reference.frame, policy.model.missing_values)
             if not people.height:
                 raise InputError("reference: holds no records, only empty rows; give it some")
-            reference = with_person(Table(people), policy)
+            reference = with_person(Table(people), policy.model)
         found, findings = (
             bind_stream(bound, policy) if reference is None else bind_original(reference, policy)
         )
@@ -100,7 +100,7 @@ class StreamCore:
             raise InputError(
                 "reference: has other columns than the stream; give a table of the same kind"
             )
-        self.policy, self.names = policy, names
+        self.names, self.parameters = names, policy.parameters_for(_VERB)
         ordered = tuple(found.schema[name] for name in bound)
         self.schema = replace(found.schema, attributes=ordered)
         self.problem = replace(found, schema=self.schema)
@@ -108,7 +108,7 @@ class StreamCore:
         self.measures = Measures(self.problem.promises, self.schema, reference)
         self._gate = Gate(self.schema, self.measures)
         self._promises = BoundToStream(self.measures, self._sensitive, self.space)
-        self._publisher = method.start(self.space, self._promises, policy.model.seed)
+        self._publisher = method.start(self.space, self._promises, self.problem.seed)
         self._tick = int(method.tick)
         self._due: list[Emissions] = []
         self._releases = 0
@@ -178,7 +178,7 @@ class StreamCore:
     def judged(self) -> list[dict[str, str]]:
         """Findings about the first records, as a certificate states them; later ones add none."""
         if self._first is not None:
-            warnings = input_warnings(Table(self._first), self.policy)
+            warnings = input_warnings(Table(self._first), self.problem.tables.model)
             self.found, self._first = [warning.report() for warning in warnings], None
         return self.found
 
@@ -201,7 +201,7 @@ class StreamCore:
         """The columns that are published as they are, in the types in which they came first; and
         the column of people.
         """
-        frame = frame_with_person(frame, self.policy)
+        frame = frame_with_person(frame, self.problem.tables.model)
         if not frame.height:
             return frame
         first, findings, columns = self._pending.schema, [], []
@@ -220,8 +220,7 @@ class StreamCore:
                 )
             else:
                 columns.append(same)
-        if findings:
-            raise InputError.from_findings(findings)
+        InputError.raise_for(findings)
         return frame.with_columns(columns)
 
     def _read(self, frame: pl.DataFrame) -> tuple[np.ndarray, dict[int, str]]:
@@ -271,7 +270,7 @@ class StreamCore:
         if self.schema.subject is None:
             return seq, None
         person = names_of(frame[self.schema.subject.name])
-        return person.hash(seed=self.policy.model.seed).to_numpy().view(np.int64), person
+        return person.hash(seed=self.problem.seed).to_numpy().view(np.int64), person
 
     def _kept(
         self, frame: pl.DataFrame, position: np.ndarray, person: pl.Series | None
@@ -355,7 +354,7 @@ class StreamCore:
         hidden = ~np.isin(decided.kind, (NEW, REUSE, SUPPRESS))
         within = decided.seq
         if self.schema.render.order != "input":
-            within = np.argsort(published_order(frame, self.policy.quasi, self.schema.render))
+            within = np.argsort(published_order(frame, self.problem.quasi, self.schema.render))
         return np.lexsort((within, decided.release, hidden)), int((~hidden).sum())
 
     # stopping and going on

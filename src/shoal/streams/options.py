@@ -6,15 +6,12 @@ import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from shoal.connectors.location import JSON_LINES, RECORD_LINES, Format, Location
 from shoal.data.option import Option
 from shoal.data.regular_files import require_name
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from shoal.policy.policy import Policy
 
 PARTITIONERS = ("murmur2", "crc32")
 
@@ -141,7 +138,7 @@ class StreamOptions:
 
     def check(self) -> None:
         """Raises InputError with everything that can't be done."""
-        _refuse_table(self.source)
+        refuse_table(self.source)
         require_name(self.source)
         require_name(self.sink)
         written = self.outputs
@@ -149,8 +146,7 @@ class StreamOptions:
             *self._contradictions(written),
             *(f"output '{path}': {_UNWRITABLE}" for path in written if not _is_writable(path)),
         ]
-        if findings:
-            raise InputError.from_findings(findings)
+        InputError.raise_for(findings)
         _ = self.format  # raises where no format has that suffix
 
     def _contradictions(self, written: list[Path]) -> list[str]:
@@ -187,7 +183,7 @@ class StreamOptions:
         return findings
 
 
-def _refuse_table(source: str) -> None:
+def refuse_table(source: str) -> None:
     """Raises InputError where a stream would read a table in a database."""
     place = Location(source)
     if place.is_table:
@@ -214,19 +210,9 @@ def _paths_of(*names: str | None) -> list[Path]:
 MOST_SHARDS = 4096
 
 
-def require_fit(options: StreamOptions, policy: Policy) -> None:
-    """Raises InputError with everything that an engine can't do with a stream."""
-    _refuse_table(options.source)
-    policy.require_answers()
-    policy.check_files("stream")
-    policy.build_method("stream")
-    findings = [
-        *_unfit_folders(options),
-        *_unfit_options(options),
-        *findings_of_parts(policy, "shards", "leave out --engine"),
-    ]
-    if findings:
-        raise InputError.from_findings(findings)
+def unfit_for_engine(options: StreamOptions) -> list[str]:
+    """Everything that an engine can't do of what is asked."""
+    return [*_unfit_folders(options), *_unfit_options(options)]
 
 
 def _unfit_folders(options: StreamOptions) -> list[str]:
@@ -278,15 +264,3 @@ def _unfit_options(options: StreamOptions) -> list[str]:
     if options.shards is not None and not 1 <= options.shards <= MOST_SHARDS:
         findings.append(f"--shards: is not a number from 1 to {MOST_SHARDS}")
     return findings
-
-
-def findings_of_parts(policy: Policy, parts: str, instead: str) -> list[str]:
-    """Promises that do not hold for all parts though they hold in each. parts: such as
-    `partitions`. instead: what to do.
-    """
-    return [
-        f"promise '{promise.model}': may fail where classes of different {parts} show the same"
-        f" cells; leave it out, or {instead}"
-        for promise in policy.build_promises()
-        if not promise.monotone
-    ]

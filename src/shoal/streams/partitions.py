@@ -20,7 +20,6 @@ import numpy as np
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.errors import CheckpointError, InputError
-from shoal.policy.policy import Policy
 from shoal.streams import kafka
 from shoal.streams.certify import (
     NOTHING,
@@ -41,8 +40,7 @@ from shoal.streams.kafka_group import (
     Writer,
     gone,
 )
-from shoal.streams.options import StreamOptions, findings_of_parts
-from shoal.streams.publishing import Publishing, fixed_by, hash_of
+from shoal.streams.publishing import Publishing, StreamRequest, hash_of
 from shoal.streams.stream_status import is_stop
 
 TELL_EVERY = 2.0  # seconds between two lines of progress
@@ -51,20 +49,21 @@ MOST_LOST = 120.0  # seconds without one successful transaction, after which we 
 
 
 def stream_partitions(
-    options: StreamOptions, policy: Policy, *, progress: Progress, clock: Callable[[], float]
+    request: StreamRequest, *, progress: Progress, clock: Callable[[], float]
 ) -> tuple[Certificate, np.ndarray]:
     """Publishes a topic of several partitions into another one, as one process of a group.
 
     Ends when every partition has ended, whoever published it. Returns the certificate of all
     partitions, and their histories one after another. Raises as `stream_file` does.
     """
+    options = request.options
     partitions = kafka.partitions_of_topic(options.source)
-    _require_fit(options, policy, partitions)
+    _require_fit(request, partitions)
     assert options.checkpoint is not None
     group = Group(options.source, options.sink)
     try:
-        shared = _shared_stream(options, policy, group, partitions)
-        share = Share(options, policy, group, shared, clock)
+        shared = _shared_stream(request, group, partitions)
+        share = Share(request, group, shared, clock)
         with share.leaving():
             share.work(progress)
         return share.certified()
@@ -72,9 +71,9 @@ def stream_partitions(
         group.close()
 
 
-def _require_fit(options: StreamOptions, policy: Policy, partitions: int) -> None:
+def _require_fit(request: StreamRequest, partitions: int) -> None:
     """Raises InputError with everything that a source of several partitions can't have."""
-    findings = []
+    findings, options, person = [], request.options, request.policy.model.person
     if not options.place.is_topic:
         findings.append(
             f"source '{options.source}': has {partitions} partitions, each a stream of its own;"
@@ -95,30 +94,28 @@ def _require_fit(options: StreamOptions, policy: Policy, partitions: int) -> Non
         )
         if given is not None
     ]
-    if policy.model.person is not None:
+    if person is not None:
         findings.append(
-            f"policy, subject: a message has one key, and '{policy.model.person}' is of several"
+            f"policy, subject: a message has one key, and '{person}' is of several"
             " columns; join them in one with the role 'subject', and key messages by it"
         )
-    findings += findings_of_parts(policy, "partitions", "stream one partition")
-    if findings:
-        raise InputError.from_findings(findings)
+    findings += request.unsafe_parts("partitions", "stream one partition")
+    InputError.raise_for(findings)
 
 
-def _shared_stream(
-    options: StreamOptions, policy: Policy, group: Group, partitions: int
-) -> SharedStream:
+def _shared_stream(request: StreamRequest, group: Group, partitions: int) -> SharedStream:
     """What all processes agree on; raises CheckpointError if the folder is another stream's."""
+    options = request.options
     folder = options.checkpoint
     assert folder is not None
-    partitioner = None if policy.subject is None else options.partitioner
+    partitioner = None if request.subject is None else options.partitioner
     if (folder / CURRENT).exists():
         raise CheckpointError(
             f"checkpoint '{folder}': belongs to a stream of one partition; name another folder"
         )
     found = SharedStream.read(folder)
     if found is None:
-        found = _wanted(options, policy, group, partitions).begin(folder)
+        found = _wanted(request, group, partitions).begin(folder)
     if found.partitions != partitions:
         raise CheckpointError(
             f"source '{options.source}': has {partitions} partitions, and {found.partitions} when"
@@ -131,7 +128,7 @@ def _shared_stream(
             f"checkpoint '{folder}': was started with another source, sink or --partitioner; use"
             " the same ones, or name another folder"
         )
-    if found.policy != hash_of(fixed_by(policy)):
+    if found.policy != hash_of(request.fixed):
         raise CheckpointError(
             f"checkpoint '{folder}': was made under another policy; give every process the one that"
             " the stream started with, or begin a new stream, into a new topic"
@@ -139,12 +136,13 @@ def _shared_stream(
     return found
 
 
-def _wanted(options: StreamOptions, policy: Policy, group: Group, partitions: int) -> SharedStream:
+def _wanted(request: StreamRequest, group: Group, partitions: int) -> SharedStream:
     """What a new stream starts with; with --follow, waits for the topic's first message.
 
     Raises InputError if the keys at the beginning of a partition do not fit, and CheckpointError if
     the sink holds rows already.
     """
+    options = request.options
     while True:
         first = [group.first_of_source(partition) for partition in range(partitions)]
         if any(one.lines for one in first):
@@ -155,18 +153,18 @@ def _wanted(options: StreamOptions, policy: Policy, group: Group, partitions: in
     first_message = next((line for one in first for line in one.lines if line), None)
     if first_message is None:
         raise kafka.no_messages(group.source)
-    columns = policy.fields.names(kafka.names_in(first_message, group.source))
-    partitioner = None if policy.subject is None else options.partitioner
+    columns = request.fields.names(kafka.names_in(first_message, group.source))
+    partitioner = None if request.subject is None else options.partitioner
     shared = SharedStream(
         group.source.name,
         group.sink.name,
         partitions,
         columns,
         partitioner,
-        hash_of(fixed_by(policy)),
+        hash_of(request.fixed),
     )
     for partition, arrived in enumerate(first):
-        feed = _feed(shared, policy, group, partition)
+        feed = _feed(shared, request, group, partition)
         feed.add(arrived)
         feed.read()
     holds_rows = any(group.sink_holds_rows(partition) for partition in range(partitions))
@@ -179,11 +177,13 @@ def _wanted(options: StreamOptions, policy: Policy, group: Group, partitions: in
     return shared
 
 
-def _feed(shared: SharedStream, policy: Policy, group: Group, partition: int) -> PartitionFeed:
+def _feed(
+    shared: SharedStream, request: StreamRequest, group: Group, partition: int
+) -> PartitionFeed:
     keyed = None
-    if policy.subject is not None and shared.partitioner is not None:
-        keyed = Keyed(policy.subject, shared.partitioner, shared.partitions)
-    return PartitionFeed(group.source, partition, shared.columns, keyed, policy.fields)
+    if request.subject is not None and shared.partitioner is not None:
+        keyed = Keyed(request.subject, shared.partitioner, shared.partitions)
+    return PartitionFeed(group.source, partition, shared.columns, keyed, request.fields)
 
 
 class Share:
@@ -191,13 +191,12 @@ class Share:
 
     def __init__(
         self,
-        options: StreamOptions,
-        policy: Policy,
+        request: StreamRequest,
         group: Group,
         shared: SharedStream,
         clock: Callable[[], float],
     ) -> None:
-        self._options, self._policy, self._group = options, policy, group
+        self._request, self._options, self._group = request, request.options, group
         self._shared, self._clock = shared, clock
         self._runs: dict[int, PartitionRun] = {}
         self._member = group.joined(self._open, self._drop)
@@ -205,8 +204,8 @@ class Share:
         self._lost_since: float | None = None
 
     def _run(self, partition: int) -> PartitionRun:
-        feed = _feed(self._shared, self._policy, self._group, partition)
-        return PartitionRun(self._options, self._policy, feed, partition, self._clock)
+        feed = _feed(self._shared, self._request, self._group, partition)
+        return PartitionRun(self._request, feed, partition, self._clock)
 
     # joining and leaving
 
@@ -362,8 +361,7 @@ class Share:
             run.certify()
         partitioner = {"partitioner": self._shared.partitioner}
         parts = {run.partition: run.counters for run in runs}
-        core = runs[0].core
-        certificate = union_certificate(parts, core, self._policy, "partition", partitioner)
+        certificate = union_certificate(parts, runs[0].core, "partition", partitioner)
         write_certificate(certificate, self._options.certificate_path)
         return certificate, np.concatenate([run.counters.history_array() for run in runs])
 
@@ -380,12 +378,12 @@ class PartitionRun(Publishing):
 
     def __init__(
         self,
-        options: StreamOptions,
-        policy: Policy,
+        request: StreamRequest,
         feed: PartitionFeed,
         partition: int,
         clock: Callable[[], float],
     ) -> None:
+        options = request.options
         assert options.checkpoint is not None
         self.partition = partition
         self._topic_feed = feed
@@ -393,7 +391,7 @@ class PartitionRun(Publishing):
         self.shared = SharedCheckpoint(folder, options.is_durable)
         self.shared.make()
         own = replace(options, checkpoint=folder)
-        super().__init__(own, policy, feed, self.shared, clock)
+        super().__init__(replace(request, options=own), feed, self.shared, clock)
         self.writer: Writer | None = None
         self._digest: str | None = None  # of the last snapshot that was committed
         self._is_begun = False

@@ -9,8 +9,8 @@ import hashlib
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from pydantic import TypeAdapter
 
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
+from shoal.data.schema import Fields
 from shoal.data.stream import KINDS, Piece
 from shoal.data.table import Table
 from shoal.errors import CheckpointError, InputError
@@ -37,26 +38,91 @@ MOST_TIMES = 100  # times of arrival that are distinguished within a deadline
 MOST_BAD = 20  # bad records that one message names
 
 
+@dataclass(frozen=True)
+class StreamRequest:
+    """What is asked of a stream, and the policy that it is published under."""
+
+    options: StreamOptions
+    policy: Policy
+
+    def require_answers(self) -> None:
+        """Raises InputError, before any data is read, for what the policy leaves open or asks of
+        files.
+        """
+        self.policy.require_answers()
+        self.policy.check_files("stream")
+
+    def unsafe_parts(self, parts: str, instead: str) -> list[str]:
+        """Promises that do not hold for all parts though they hold in each. parts: such as
+        `partitions`. instead: what to do.
+        """
+        return [
+            f"promise '{promise.model}': may fail where classes of different {parts} show the same"
+            f" cells; leave it out, or {instead}"
+            for promise in self.policy.build_promises()
+            if not promise.monotone
+        ]
+
+    @property
+    def subject(self) -> str | None:
+        return self.policy.subject
+
+    @property
+    def fields(self) -> Fields:
+        """What the policy says of the keys of JSON lines."""
+        return self.policy.fields
+
+    def read_reference(self) -> files.SourceFile | None:
+        """The table that shows what the policy leaves open, if one is named."""
+        named = self.options.reference or self.policy.reference
+        return None if named is None else files.read(named)
+
+    def core(self, names: list[str], reference: files.SourceFile | None) -> StreamCore:
+        """A stream of these columns; raises InputError where policy, columns and method don't fit
+        each other.
+        """
+        return StreamCore(self.policy, names, None if reference is None else Table(reference.frame))
+
+    @property
+    def fixed(self) -> Mapping[str, Any]:
+        """What its policy settles for as long as the stream goes on."""
+        # a bound on what is unpacked changes no record
+        model = self.policy.model
+        settled = model.model_dump(mode="json", exclude={"read": {"unpacked"}})
+        if "order" not in model.render.model_fields_set:
+            settled["render"]["order"] = "input"  # as the default was named once
+        return {
+            "policy": settled,
+            "shuffled": sorted(model.render.model_fields_set),
+            "hierarchies": [files.file_sha256(name) for name in self.policy.files],
+        }
+
+    def fixed_for(self, names: list[str], reference: files.SourceFile | None) -> Mapping[str, Any]:
+        """What may not change between two runs of a stream of these columns."""
+        return {
+            **self.fixed,
+            "reference": None if reference is None else reference.sha256,
+            "columns": names,
+            "record_lines": self.options.record_lines,
+        }
+
+
 class Publishing(ABC):
     """A stream under one policy, from one source; each step is measured before it is committed."""
 
     def __init__(
         self,
-        options: StreamOptions,
-        policy: Policy,
+        request: StreamRequest,
         feed: Source,
         checkpoint: Checkpoint,
         clock: Callable[[], float],
     ) -> None:
-        self._options = options
-        self._policy = policy
+        self._options = options = request.options
         self._feed = feed
         self._checkpoint = checkpoint
         self._clock = clock
-        reference = options.reference or policy.reference
-        self._reference = None if reference is None else files.read(reference)
-        table = None if self._reference is None else Table(self._reference.frame)
-        self.core = StreamCore(policy, feed.names, table)
+        reference = request.read_reference()
+        self.core = request.core(feed.names, reference)
         self.outputs = Outputs(options, checkpoint, self.core.schema)
         self.counters = StreamCounters()
         self.status = StatusWriter(options, self.core)
@@ -64,7 +130,14 @@ class Publishing(ABC):
         self._arrival_times: list[tuple[float, int]] = []
         self._started = time.process_time()
         self._read_before = 0
-        self._fingerprint = self._hash_of_what_stays()
+        self._fingerprint = hash_of(
+            {
+                **request.fixed_for(feed.names, reference),
+                "outputs": self._outputs_that_stay(),
+                "shoal": VERSION,
+                "polars": pl.__version__,
+            }
+        )
 
     # stopping and resuming
 
@@ -120,19 +193,6 @@ class Publishing(ABC):
             self._arrival_times = []
         elif self.core.waiting and not self._arrival_times:  # no deadline was asked before
             self._arrival_times = [(now, self.core.arrived - 1)]
-
-    def _hash_of_what_stays(self) -> str:
-        """What may not change between two runs of one stream."""
-        fixed = {
-            **fixed_by(self._policy),
-            "reference": None if self._reference is None else self._reference.sha256,
-            "columns": self._feed.names,
-            "record_lines": self._options.record_lines,
-            "outputs": self._outputs_that_stay(),
-            "shoal": VERSION,
-            "polars": pl.__version__,
-        }
-        return hash_of(fixed)
 
     def _outputs_that_stay(self) -> dict[str, str]:
         return {name: str(output.path.resolve()) for name, output in self.outputs.by_name.items()}
@@ -216,9 +276,7 @@ class Publishing(ABC):
     ) -> Certificate:
         """The certificate of all that was published."""
         self.counters.found = self.core.judged()
-        return stream_certificate(
-            self.core, self._policy, self.counters, read_and_written, self._started, whole
-        )
+        return stream_certificate(self.core, self.counters, read_and_written, self._started, whole)
 
 
 def _refused(bad: list[tuple[int, str]]) -> InputError:
@@ -234,20 +292,7 @@ def _refused(bad: list[tuple[int, str]]) -> InputError:
     )
 
 
-def fixed_by(policy: Policy) -> dict[str, Any]:
-    """What a policy settles for as long as its stream goes on."""
-    # a bound on what is unpacked changes no record
-    settled = policy.model.model_dump(mode="json", exclude={"read": {"unpacked"}})
-    if "order" not in policy.model.render.model_fields_set:
-        settled["render"]["order"] = "input"  # as the default was named once
-    return {
-        "policy": settled,
-        "shuffled": sorted(policy.model.render.model_fields_set),
-        "hierarchies": [files.file_sha256(name) for name in policy.files],
-    }
-
-
-def hash_of(fixed: dict[str, Any]) -> str:
+def hash_of(fixed: Mapping[str, Any]) -> str:
     """One text that two streams share if they agree in everything named here."""
     return hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()
 

@@ -43,7 +43,7 @@ from shoal.streams.certify import (
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.options import StreamOptions
 from shoal.streams.partitions import TELL_EVERY, stream_partitions
-from shoal.streams.publishing import Publishing
+from shoal.streams.publishing import Publishing, StreamRequest
 from shoal.streams.sharded import stream_sharded
 from shoal.streams.stream_status import is_stop
 
@@ -62,27 +62,26 @@ def stream_file(
     Returns the certificate, and the history as `StreamCounters.history_array`. Every release is
     measured from its bytes before it leaves. Raises InputError, CheckpointError or PromiseError.
     """
-    engine = engines.asked()
+    engine, request = engines.asked(), StreamRequest(options, policy)
     if engine is not None:
         with os_errors_as_input_errors("stream", _remedy(options)):
-            return stream_sharded(options, policy, engine, progress=progress)
+            return stream_sharded(request, engine, progress=progress)
     options.check()
-    policy.require_answers()
-    policy.check_files("stream")
+    request.require_answers()
     with ExitStack() as stack:
         stack.enter_context(os_errors_as_input_errors("stream", _remedy(options)))
         stack.enter_context(sole_writer(options.outputs))
         is_topic = Location(options.source).is_topic
         if is_topic and kafka.partitions_of_topic(options.source) > 1:
-            return stream_partitions(options, policy, progress=progress, clock=clock)
+            return stream_partitions(request, progress=progress, clock=clock)
         feed: Source
         if is_topic:
-            feed = kafka.TopicFeed(options.source, options.follow, policy.fields)
+            feed = kafka.TopicFeed(options.source, options.follow, request.fields)
         else:
-            feed = feed_of(options.source, options.follow, options.record_lines, policy.fields)
+            feed = feed_of(options.source, options.follow, options.record_lines, request.fields)
         stack.callback(feed.close)
         opened = _one_time_run if options.checkpoint is None else _resumable_run
-        run = stack.enter_context(opened(options, policy, feed, clock))
+        run = stack.enter_context(opened(request, feed, clock))
         stack.callback(run.outputs.close)
         run.run_to_end(progress)
         return run.close(progress), run.counters.history_array()
@@ -97,14 +96,15 @@ def _remedy(options: StreamOptions) -> str:
 
 @contextmanager
 def _resumable_run(
-    options: StreamOptions, policy: Policy, feed: Source, clock: Callable[[], float]
+    request: StreamRequest, feed: Source, clock: Callable[[], float]
 ) -> Iterator[Run]:
     """A run from where its checkpoint stopped; when interrupted, it certifies what is committed."""
+    options = request.options
     assert options.checkpoint is not None
     checkpoint = Checkpoint(options.checkpoint, options.is_durable)
     with checkpoint.held():
         _require_columns(options, checkpoint, feed.names)
-        run = Run(options, policy, feed, checkpoint, clock)
+        run = Run(request, feed, checkpoint, clock)
         run.resume()
         try:
             with run.status.reporting():
@@ -118,13 +118,14 @@ def _resumable_run(
 
 @contextmanager
 def _one_time_run(
-    options: StreamOptions, policy: Policy, feed: Source, clock: Callable[[], float]
+    request: StreamRequest, feed: Source, clock: Callable[[], float]
 ) -> Iterator[Run]:
     """A run without a checkpoint: outputs appear at the end, whole or not at all."""
+    options = request.options
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shoal-stream-")))
         stack.enter_context(remove_uncommitted_certificate(options.sink))
-        run = Run(options, policy, feed, Checkpoint(folder, durable=False), clock)
+        run = Run(request, feed, Checkpoint(folder, durable=False), clock)
         for name in ("sink", "trace"):
             output = run.outputs.by_name.get(name)
             if output is None or output.path.parent == folder or options.place.is_standard:

@@ -21,11 +21,10 @@ import numpy as np
 
 from shoal.connectors.location import PARQUET
 from shoal.errors import CheckpointError
-from shoal.policy.policy import Policy
 from shoal.streams.certify import StreamCounters
 from shoal.streams.checkpoint import CURRENT, SHOWN, UNFIT, Checkpoint, SharedCheckpoint
 from shoal.streams.options import StreamOptions
-from shoal.streams.publishing import Publishing
+from shoal.streams.publishing import Publishing, StreamRequest
 from shoal.streams.shard_files import NAMED, ShardFeed, Share, Split, digest
 
 PURPOSE = 4
@@ -105,11 +104,6 @@ def shard_seed(seed: int, shard: int) -> int:
     return int(np.random.default_rng([seed, PURPOSE, shard]).integers(2**63))
 
 
-def shard_policy(policy: Policy, shard: int) -> Policy:
-    """The policy of a shard's own stream, which differs in the seed alone."""
-    return policy.with_seed(shard_seed(policy.model.seed, shard))
-
-
 def shard_folder(checkpoint: Path, shard: int) -> Path:
     """Where the state of a shard is."""
     return checkpoint / f"shard-{shard:04d}"
@@ -119,16 +113,15 @@ def shard_folder(checkpoint: Path, shard: int) -> Path:
 class Advance:
     """What all tasks of a stream share: called with a task, it does that task.
 
-    options: what was asked for; its checkpoint is seen by all workers.
+    request: its checkpoint is seen by all workers.
     """
 
-    options: StreamOptions
-    policy: Policy
+    request: StreamRequest
     names: tuple[str, ...]
 
     def __call__(self, task: ShardTask) -> Step:
         feed = ShardFeed(self.names, task.shares, task.at_end)
-        run = ShardRun(self.options, self.policy, feed, task)
+        run = ShardRun(self.request, feed, task)
         run.resume()
         return run.step()
 
@@ -136,9 +129,8 @@ class Advance:
 class ShardRun(Publishing):
     """Publishes one batch of one shard."""
 
-    def __init__(
-        self, options: StreamOptions, policy: Policy, feed: ShardFeed, task: ShardTask
-    ) -> None:
+    def __init__(self, request: StreamRequest, feed: ShardFeed, task: ShardTask) -> None:
+        options, policy = request.options, request.policy
         assert options.checkpoint is not None
         self._task = task
         folder = shard_folder(options.checkpoint, task.shard)
@@ -148,8 +140,9 @@ class ShardRun(Publishing):
         own = replace(
             options, sink=f"rows{PARQUET}", checkpoint=folder, dead_letters=None, shards=None
         )
-        own_policy = shard_policy(policy, task.shard)
-        super().__init__(own, own_policy, feed, self._shared, time.monotonic)
+        # a shard's own stream differs in the seed alone
+        seeded = policy.with_seed(shard_seed(policy.model.seed, task.shard))
+        super().__init__(StreamRequest(own, seeded), feed, self._shared, time.monotonic)
         self._found: Step | None = None
 
     def _outputs_that_stay(self) -> dict[str, str]:

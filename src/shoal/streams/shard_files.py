@@ -34,7 +34,7 @@ from shoal.data.stream import Piece
 from shoal.data.table import as_text
 from shoal.errors import CheckpointError, InputError
 from shoal.policy.binding.people import frame_with_person
-from shoal.policy.policy import Policy
+from shoal.streams.publishing import StreamRequest
 
 PLACE = "\0place"
 """The column of a split file that no source can name: where a record stood in its file."""
@@ -179,12 +179,11 @@ class Splitter:
 
     sharding: Sharding
     names: tuple[str, ...]
-    record_lines: int
     folder: Path
-    policy: Policy
+    request: StreamRequest
 
     def __call__(self, file: NewFile) -> Split:
-        feed = feed_of(file.path, False, self.record_lines, self.policy.fields)
+        feed = feed_of(file.path, False, self.request.options.record_lines, self.request.fields)
         pieces: list[Piece] = []
         try:
             if sorted(feed.names) != sorted(self.names):
@@ -200,7 +199,7 @@ class Splitter:
         _require_unchanged(file)
         frame = pl.concat([piece.frame.select(self.names) for piece in pieces])
         place = np.concatenate([piece.position for piece in pieces])
-        shard = self.sharding.of(frame_with_person(frame, self.policy))
+        shard = self.sharding.of(frame_with_person(frame, self.request.policy.model))
         order = np.argsort(shard, kind="stable")
         path = new_file(self.folder)
         sorted_frame = frame.with_columns(pl.Series(PLACE, place))[order]

@@ -29,9 +29,7 @@ from shoal.connectors.outputs import describe_file, sole_writer
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.data.shared_room import SharedRoom
-from shoal.data.table import Table
 from shoal.errors import CheckpointError, InputError
-from shoal.policy.policy import Policy
 from shoal.streams.certify import (
     NOTHING,
     StreamCounters,
@@ -42,8 +40,8 @@ from shoal.streams.certify import (
 )
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.core import StreamCore
-from shoal.streams.options import StreamOptions, require_fit
-from shoal.streams.publishing import fixed_by, hash_of
+from shoal.streams.options import refuse_table, unfit_for_engine
+from shoal.streams.publishing import StreamRequest, hash_of
 from shoal.streams.shard import (
     Advance,
     Committed,
@@ -54,7 +52,7 @@ from shoal.streams.shard import (
     forget_unbegun,
     require_seen,
     shard_folder,
-    shard_policy,
+    shard_seed,
 )
 from shoal.streams.shard_files import (
     BatchFolder,
@@ -77,7 +75,7 @@ IDLE = 1.0  # seconds between two looks at a folder that has nothing new
 
 
 def stream_sharded(
-    options: StreamOptions, policy: Policy, engine: Engine, *, progress: Progress
+    request: StreamRequest, engine: Engine, *, progress: Progress
 ) -> tuple[Certificate, np.ndarray]:
     """Publishes the files of a folder into another one, to the last file; resumes where the
     checkpoint stopped.
@@ -85,12 +83,18 @@ def stream_sharded(
     Returns the certificate of all shards, and their histories one after another. Raises
     InputError, CheckpointError or PromiseError.
     """
-    require_fit(options, policy)
+    options, policy = request.options, request.policy
+    refuse_table(options.source)
+    request.require_answers()
+    policy.build_method("stream")
+    InputError.raise_for(
+        unfit_for_engine(options) + request.unsafe_parts("shards", "leave out --engine")
+    )
     assert options.checkpoint is not None
     # workers may be in other folders
     reference = None if options.reference is None else str(Path(options.reference).absolute())
     options = replace(options, checkpoint=options.checkpoint.absolute(), reference=reference)
-    policy = replace(policy, base=policy.base.absolute())
+    request = StreamRequest(options, replace(policy, base=policy.base.absolute()))
     assert options.checkpoint is not None
     checkpoint = Checkpoint(options.checkpoint, options.is_durable)
     sink = options.sink
@@ -99,7 +103,7 @@ def stream_sharded(
         stack.enter_context(checkpoint.held())
         stack.callback(forget_unbegun, checkpoint.folder)
         output = stack.enter_context(batch_folder(sink))
-        run = ShardedRun(options, policy, engine, checkpoint, output)
+        run = ShardedRun(request, engine, checkpoint, output)
         run.run_to_end(progress)
         return run.certified(), run.history
 
@@ -109,13 +113,12 @@ class ShardedRun:
 
     def __init__(
         self,
-        options: StreamOptions,
-        policy: Policy,
+        request: StreamRequest,
         engine: Engine,
         checkpoint: Checkpoint,
         output: BatchFolder,
     ) -> None:
-        self._options, self._policy = options, policy
+        self._request, self._options = request, request.options
         self._engine, self._checkpoint, self._output = engine, checkpoint, output
         found = Committed.load(checkpoint)
         if found is None:
@@ -147,28 +150,16 @@ class ShardedRun:
 
     def _fixed(self, names: list[str]) -> str:
         """What may not change between two runs of one stream."""
-        return hash_of(
-            {
-                **fixed_by(self._policy),
-                "reference": None if self._reference is None else self._reference.sha256,
-                "columns": names,
-                "record_lines": self._options.record_lines,
-            }
-        )
+        return hash_of(self._request.fixed_for(names, self._reference))
 
     @cached_property
     def _reference(self) -> files.SourceFile | None:
-        named = self._options.reference or self._policy.reference
-        return None if named is None else files.read(named)
+        return self._request.read_reference()
 
     @cached_property
     def _core(self) -> StreamCore:
         """Of no shard: what all of them have in common."""
-        return self._core_of(self._state.names)
-
-    def _core_of(self, names: list[str]) -> StreamCore:
-        table = None if self._reference is None else Table(self._reference.frame)
-        return StreamCore(self._policy, names, table)
+        return self._request.core(self._state.names, self._reference)
 
     def _begun(self) -> Committed:
         """A new stream's state, once the source has a file; raises InputError where policy, columns
@@ -187,8 +178,8 @@ class ShardedRun:
             raise InputError(
                 "--shards: is missing; say in how many shards a new stream is published, such as 4"
             )
-        names = column_names(batch[0].path, options.record_lines, self._policy.fields)
-        self._core_of(names)
+        names = column_names(batch[0].path, options.record_lines, self._request.fields)
+        self._request.core(names, self._reference)
         for shard in range(options.shards):  # tasks make none: not all may see this place
             shard_folder(self._checkpoint.folder, shard).mkdir(mode=0o700, exist_ok=True)
         return Committed(
@@ -234,17 +225,16 @@ class ShardedRun:
 
     def _do(self, batch: list[NewFile], at_end: bool) -> None:
         """One batch: sort, publish, commit, put."""
-        state = self._state
-        sharding = Sharding(self._policy.subject, state.shards, self._policy.model.seed)
-        lines, folder = self._options.record_lines, self._room.folder
+        state, request, folder = self._state, self._request, self._room.folder
+        sharding = Sharding(request.subject, state.shards, request.policy.model.seed)
         assert folder is not None
-        splitter = Splitter(sharding, tuple(state.names), lines, folder, self._policy)
+        splitter = Splitter(sharding, tuple(state.names), folder, request)
         splits = self._room.each(splitter, batch)
         try:
             state.require_new(splits, self._options.source)
             types = _one_kind(splits, state.types)
             steps = self._room.each(
-                Advance(self._options, self._policy, tuple(state.names)),
+                Advance(request, tuple(state.names)),
                 self._tasks(splits, at_end),
             )
         finally:
@@ -347,17 +337,17 @@ class ShardedRun:
             "output": {**sink, "files": entries},
         }
         parts = {shard: one.counters for shard, one in enumerate(state.states)}
-        return union_certificate(parts, self._core, self._policy, "shard", {}, read_and_written)
+        return union_certificate(parts, self._core, "shard", {}, read_and_written)
 
     def _certify_shards(self) -> None:
         """Writes the certificate of each shard into its folder."""
         for shard, state in enumerate(self._state.states):
             certificate = stream_certificate(
                 self._core,
-                shard_policy(self._policy, shard),
                 state.counters,
                 NOTHING,
                 time.process_time(),
+                seed=shard_seed(self._core.problem.seed, shard),
             )
             folder = shard_folder(self._checkpoint.folder, shard)
             write_certificate(certificate, folder / "certificate.json")
@@ -369,12 +359,8 @@ def _one_kind(splits: list[Split], known: dict[str, str]) -> dict[str, str]:
     """
     wanted = known or (splits[0].types if splits else {})
     other = [split.name for split in splits if split.types != wanted]
-    if other:
-        raise InputError.from_findings(
-            [
-                f"file '{name}': has columns of other types than the files before it; write all"
-                " files alike"
-                for name in other
-            ]
-        )
+    InputError.raise_for(
+        f"file '{name}': has columns of other types than the files before it; write all files alike"
+        for name in other
+    )
     return wanted

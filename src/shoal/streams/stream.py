@@ -20,7 +20,6 @@ from shoal.data.regular_files import path_text
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import CheckpointError, InputError
 from shoal.policy.binding.columns import check_people
-from shoal.policy.binding.files import table_given
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.streams import run
 from shoal.streams.checkpoint import UNFIT, packed, unpacked
@@ -81,11 +80,10 @@ class Stream:
                 "stream: has ended with flush, so nothing can follow; begin a new one for these"
                 " records"
             )
-        frame = table_given(batch, self.policy, allow_empty=True).frame
+        frame = self.policy.tables.table_given(batch, allow_empty=True).frame
         core = self._begun(frame.columns)
-        nameless = check_people(frame, self.policy)
-        if nameless:
-            raise InputError.from_findings(nameless)
+        nameless = check_people(frame, self.policy.model)
+        InputError.raise_for(nameless)
         self._like = batch
         findings = core.unfit_records(frame)
         if findings:

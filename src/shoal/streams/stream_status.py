@@ -265,14 +265,13 @@ class StatusWriter:
     """Follows a run; without a checkpoint there is nothing to watch, and it writes nothing."""
 
     def __init__(self, options: StreamOptions, core: StreamCore) -> None:
-        policy = core.policy
         self._folder = options.checkpoint
         self._promises = [
             {"model": model.model, "attributes": list(model.attributes), "asked": model.asked}
-            for model in policy.build_promises()
+            for model in core.problem.promises
         ]
-        self._method = policy.method_name
-        self._allowed = policy.parameters_for("stream").get("delta")
+        self._method = core.problem.method_name
+        self._allowed = core.parameters.get("delta")
         self._log = StreamLog(time.time())
         self._done = dict.fromkeys(COUNTS, 0.0)
         self._bad = 0

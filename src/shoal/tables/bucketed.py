@@ -57,7 +57,7 @@ def bucketed(table: Table, bound: BoundTable) -> Bucketed:
         groups = repair(matrix, groups, asked)
     seconds = time.process_time() - started
     shown = TwoTables().tables(table, encoded, groups, bound.schema)
-    rows = published_order(shown[""], problem.policy.quasi, bound.schema.render)
+    rows = published_order(shown[""], problem.quasi, bound.schema.render)
     return Bucketed(shown[""][rows], shown[SENSITIVE], rows, seconds)
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import polars as pl
 
-from shoal.connectors.traces import write_trace
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
@@ -26,7 +25,6 @@ from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.policy.binding.table import BoundTable, bind
-from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
 from shoal.protocols import PrivacyModel
 from shoal.recoding.recode import find_classes, recode
@@ -70,7 +68,7 @@ class RecodedDraft:
 
 def prepare(
     table: Table,
-    policy: Policy,
+    bound: BoundTable,
     progress: Progress = no_progress,
     plan: Plan | None = None,
     explained: bool = False,
@@ -81,11 +79,6 @@ def prepare(
 
     plan: to be applied instead of a search. typed: as for `recode`. beside: releases that are out.
     """
-    policy.build_method("publish")  # an unusable method is rejected before the data is read
-    progress("checking the data against the policy")
-    bound, findings = bind(table, policy)
-    if bound is None:
-        raise InputError.from_findings(findings)
     if bound.encoded.suppressed.any() and bound.asked.compares_with_input:
         raise InputError(
             "missing: 'suppress' takes records out of what 'reference: input' compares with; set"
@@ -93,7 +86,7 @@ def prepare(
         )
     if bound.asked.is_in_two_tables:
         if beside is not None:
-            policy.refuse_two_tables("beside")
+            bound.asked.policy.refuse_two_tables("beside")
         return _in_two_tables(table, bound, progress, explained)
     report = None
     if beside is None:
@@ -148,16 +141,8 @@ def _in_two_tables(
     )
 
 
-def save_trace(truth: Truth, path: str | None) -> None:
-    """Writes whose row is whose, whole, for the owner alone."""
-    if path is not None:
-        write_trace(truth.trace, path)
-
-
 def with_bound(certificate: Certificate, problem: Problem, classes: Classes) -> Certificate:
-    """The certificate with the most classes there can be, if its method promises to reach it."""
-    if certificate["method"]["name"] != BOUNDED:
-        return certificate
+    """The certificate of `BOUNDED` with the most classes there can be, where that is known."""
     bound = class_bound(problem.promises, classes)
     if bound is None:
         return certificate

@@ -17,7 +17,6 @@ from shoal.data.classes import Classes
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError, InputError
-from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
 from shoal.search.lattice import Lattice
@@ -166,12 +165,12 @@ def _changed(
 
     Each beside what is now.
     """
-    for setting, changed in _eased(problem.policy):
+    for setting, changed in problem.policy.eased():
         easier = _tried(search, matrix, whole_table, problem.again(changed))
         if easier is not None:
             yield _outcome(easier) | {"setting": setting, "now": _outcome(cut)}
     for j, name in enumerate(matrix.names):
-        fewer = without_quasi(problem.policy, name) if len(matrix.names) > 1 else None
+        fewer = problem.policy.without_quasi(name) if len(matrix.names) > 1 else None
         if fewer is None:
             continue
         narrowed = _narrowed(matrix, j)
@@ -216,37 +215,6 @@ def _tried(search: Search, matrix: Matrix, whole_table: Classes, problem: Proble
         return search(matrix, whole_table, problem)
     except (InfeasibleError, InputError):
         return None
-
-
-def _eased(policy: Policy) -> Iterator[tuple[str, Policy]]:
-    """The policy with one less of each k and l."""
-    for i, promise in enumerate(policy.model.promises):
-        for key in ("k", "l"):
-            if isinstance(promise.get(key), int) and promise[key] > 2:
-                promises = [dict(p) for p in policy.model.promises]
-                promises[i][key] -= 1
-                yield (
-                    f"{promise['model']} with {key} = {promises[i][key]}",
-                    policy.with_promises(promises),
-                )
-
-
-def without_quasi(policy: Policy, name: str) -> Policy | None:
-    """The policy without one quasi-identifier; None where a promise is about it alone."""
-    promises = []
-    for promise in policy.model.promises:
-        about = promise.get("attributes")
-        left = [other for other in about if other != name] if isinstance(about, list) else about
-        if about and not left:
-            return None
-        promises.append(dict(promise) | ({"attributes": left} if about else {}))
-    settings = dict(policy.method_settings)
-    for key in ("minimum", "maximum"):
-        if key in settings:
-            settings[key] = [
-                level for level in settings[key] if not str(level).startswith(f"{name}:")
-            ]
-    return policy.with_promises(promises).with_method(policy.method_name, settings)
 
 
 def _narrowed(matrix: Matrix, left_out: int) -> Matrix:

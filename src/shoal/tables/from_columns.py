@@ -125,8 +125,7 @@ def _check(asked: Columns, named: Sequence[str]) -> None:
     is_diverse = asked.get("l") is not None or asked.get("t") is not None
     if is_diverse and not asked.get("sensitive"):
         findings.append("publish: l and t are about sensitive columns; name one as 'sensitive'")
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
 
 
 def _check_names(names: Sequence[str], given: Sequence[str], other: str | None) -> None:
@@ -147,8 +146,7 @@ def _check_names(names: Sequence[str], given: Sequence[str], other: str | None) 
             f"publish: no role is given to {quoted(unnamed)}; name each as quasi, sensitive, plain,"
             " drop or subject, or say other='drop' or other='plain'"
         )
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
 
 
 def _check_settings(settings: Mapping[str, Settings | None]) -> None:
@@ -158,8 +156,7 @@ def _check_settings(settings: Mapping[str, Settings | None]) -> None:
             findings.append(f"column '{name}': its settings are a dict, such as {{'round': 5}}")
         elif own is not None and "role" in own:
             findings.append(f"column '{name}': 'quasi' says its role; leave 'role' out")
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
 
 
 # What a column says of itself

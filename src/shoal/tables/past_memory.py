@@ -23,6 +23,7 @@ from shoal.connectors.dialect import UTF8
 from shoal.connectors.location import Format, Location
 from shoal.connectors.release_drafts import FileDraft, FolderDraft, release_draft
 from shoal.connectors.spread_files import write_spread
+from shoal.connectors.traces import write_trace
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
@@ -52,48 +53,50 @@ from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.binding.columns import input_warnings
-from shoal.policy.binding.files import output_dialect, read_draft, read_original, written_frame
+from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.past_memory import floor, require_memory
-from shoal.policy.binding.table import BoundTable, bind
+from shoal.policy.binding.table import BoundTable, bound_table
+from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises, CountedRows, nearest_feasible
 from shoal.protocols import ColumnPartitioner
 from shoal.search.distinct_rows import WORTHWHILE, rows_within
-from shoal.tables.draft import WITHHELD, save_trace, with_bound
+from shoal.tables.draft import BOUNDED, WITHHELD, with_bound
 from shoal.tables.request import PublishRequest
 
 ROWS_SHARE, ROW_BYTES = 4, 16
 """The part of the limit that distinct rows may take, and the bytes of each of their codes."""
 
 
-@dataclass(frozen=True)
-class CodedTarget:
-    """Where a release goes, and what is asked. started: the CPU seconds that were spent before."""
+def publish_coded(
+    path: str, policy: Policy, output: str, request: PublishRequest, started: float, room: Room
+) -> Certificate:
+    """Publishes a file past memory; the certificate of what was written.
 
-    path: str
-    request: PublishRequest
-    started: float
-
-
-def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) -> Certificate:
-    """Publishes a file past memory; the certificate of what was written."""
-    request, progress = target.request, target.request.progress
-    _require_writable(target.path, room)
-    kind = Location(target.path).kind
+    started: the CPU seconds that were spent before.
+    """
+    progress = request.progress
+    _require_writable(output, room)
+    kind = Location(output).kind
     if not (kind.is_delimited or kind.is_parquet):
-        raise needs_whole(f"'{target.path}': files of the format {kind[1:]} are written")
-    source = read_original(path, policy, room)
+        raise needs_whole(f"'{output}': files of the format {kind[1:]} are written")
+    tables = policy.tables
+    source = tables.read_original(path, room)
     assert isinstance(source.table, CodedTable)
-    dialect = output_dialect(policy, path, source.dialect, target.path)
+    dialect = tables.output_dialect(path, source.dialect, output)
     if dialect.encoding != UTF8:
-        raise needs_whole(f"'{target.path}': text in {dialect.encoding} is written")
-    draft = prepare_coded(source.table, policy, progress, kind.is_typed)
-    remarks = input_warnings(source.table, policy)
-    with release_draft(target.path, request.replace) as draft_file:
+        raise needs_whole(f"'{output}': text in {dialect.encoding} is written")
+    progress("checking the data against the policy")
+    table, k = source.table, policy.required_k or 1
+    require_memory(table.room.limit or 0, floor(table.records, len(policy.quasi), k))
+    _require_possible(table, policy.model, policy.build_promises())
+    draft = prepare_coded(table, bound_table(table, policy), progress, kind.is_typed)
+    remarks = input_warnings(source.table, policy.model)
+    with release_draft(output, request.replace) as draft_file:
         assert isinstance(draft_file, FileDraft | FolderDraft)
         progress("writing the release")
-        columns = _written(draft.columns, policy, kind)
+        columns = _written(draft.columns, tables, kind)
         metadata = file_metadata([column.name for column in columns], draft.problem)
         if isinstance(room, SharedRoom):
             write_spread(columns, draft.records, draft_file.path, metadata, room)
@@ -106,14 +109,14 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
         del columns
         draft.columns.clear()  # classes and cells are not needed to read what was written
         progress("reading the release back")
-        back = read_draft(draft_file, policy, dialect, room=room)
+        back = tables.read_draft(draft_file, dialect, room=room)
         assert isinstance(back.table, CodedTable)
         measured = measure_in_parts(back.table, draft.problem, draft.truth, progress)
         certificate = measured.certificate.extended(
             verb="publish",
             method=draft.method,
-            seed=policy.model.seed,
-            seconds={"total": time.process_time() - target.started, "method": draft.seconds},
+            seed=draft.problem.seed,
+            seconds={"total": time.process_time() - started, "method": draft.seconds},
             scale={"threads": cores.threads(), **measured.scale},
         )
         certificate = described(
@@ -121,7 +124,9 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
         )
         kept = certificate["records"]["out"] - certificate["records"]["withheld"]
         everyone = Classes(np.broadcast_to(np.int32(0), kept), 1)
-        certificate = with_bound(certificate, draft.problem, everyone).extended(
+        if draft.method["name"] == BOUNDED:
+            certificate = with_bound(certificate, draft.problem, everyone)
+        certificate = certificate.extended(
             input={"sha256": source.sha256},
             output=draft_file.described(
                 back.sha256, draft.problem.schema.render, dialect, draft.problem.notation
@@ -131,7 +136,8 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
         of_formulas = [ReleaseWarning(FORMULA_CELLS, sentence) for sentence in formulas]
         certificate = certificate.warned(*remarks, *of_formulas)
         require_kept(certificate, WITHHELD, request.require_together)
-        save_trace(draft.truth, request.trace)
+        if request.trace is not None:  # whose row is whose, for the owner alone
+            write_trace(draft.truth.trace, request.trace)
         draft_file.certify(certificate.to_json())
     return certificate
 
@@ -160,19 +166,15 @@ class CodedDraft:
     seconds: float
 
 
-def prepare_coded(table: CodedTable, policy: Policy, progress: Progress, typed: bool) -> CodedDraft:
+def prepare_coded(
+    table: CodedTable, bound: BoundTable, progress: Progress, typed: bool
+) -> CodedDraft:
     """The release as it would be published; raises InputError with what needs a whole table."""
-    progress("checking the data against the policy")
-    limit = table.room.limit or 0
-    require_memory(limit, floor(table.records, len(policy.quasi), policy.required_k or 1))
-    _require_possible(table, policy)
-    bound, findings = bind(table, policy)
-    if bound is None:
-        raise InputError.from_findings(findings)
     method = _method_of(bound)
     if isinstance(method, ColumnPartitioner):
-        k, quasi = policy.required_k or 1, len(bound.schema.quasi)
-        require_memory(limit, floor(table.records, quasi, k, method.column_bytes))
+        k, quasi = bound.asked.required_k or 1, len(bound.schema.quasi)
+        needed = floor(table.records, quasi, k, method.column_bytes)
+        require_memory(table.room.limit or 0, needed)
         classes = _local(bound, table, method, progress)
     else:
         classes = _global(bound, table, method, progress)
@@ -209,12 +211,11 @@ def prepare_coded(table: CodedTable, policy: Policy, progress: Progress, typed: 
     )
 
 
-def _require_possible(table: CodedTable, policy: Policy) -> None:
+def _require_possible(table: CodedTable, model: PolicyModel, promises: Sequence[Any]) -> None:
     """Raises InputError with all that the policy asks for and only a whole table allows."""
-    model = policy.model
     findings = [
         f"promise '{promise.model}' is asked of every cut"
-        for promise in policy.build_promises()
+        for promise in promises
         if promise.model != "k-anonymity"
     ]
     for name, attribute in model.attributes.items():
@@ -225,13 +226,10 @@ def _require_possible(table: CodedTable, policy: Policy) -> None:
         is_shown = attribute.role in ("sensitive", "plain") and name in table
         if is_shown and not table.is_restorable(name):
             findings.append(f"attribute '{name}': its cells would not be written as they are")
-    if findings:
-        raise InputError.from_findings(
-            [
-                f"memory: {each}, which needs the whole table in memory; leave out --memory"
-                for each in findings
-            ]
-        )
+    InputError.raise_for(
+        f"memory: {each}, which needs the whole table in memory; leave out --memory"
+        for each in findings
+    )
 
 
 def _method_of(bound: BoundTable) -> Any:
@@ -277,7 +275,7 @@ def _require_feasible(models: Sequence[Any], records: int, k: int) -> Classes:
 def _global(bound: BoundTable, table: CodedTable, method: Any, progress: Progress) -> _Classes:
     """By a method that recodes globally, on distinct rows with counts."""
     problem, encoded, room = bound.problem, bound.encoded, table.room
-    problem.policy.require_promised([one.attribute.name for one in encoded.attributes])
+    problem.require_promised([one.attribute.name for one in encoded.attributes])
     models = problem.promises
     columns = encoded.columns(room, 0)
     records = columns.shape[1]
@@ -338,7 +336,7 @@ def _order(columns: list[ShownColumn], bound: BoundTable, table: CodedTable) -> 
     by_name = {column.name: column for column in columns}
     ranked = [
         RankedColumn(by_name[name].codes, cell_ranks(by_name[name].cells, bound.schema.render))
-        for name in by_importance(list(by_name), bound.asked.policy.quasi)
+        for name in by_importance(list(by_name), bound.asked.quasi)
     ]
     return ascending(ranked, table.records, table.room)
 
@@ -380,10 +378,10 @@ def _hides(bound: BoundTable, starred: int, records: int) -> bool:
     return True
 
 
-def _written(columns: list[ShownColumn], policy: Policy, kind: Format) -> list[ShownColumn]:
+def _written(columns: list[ShownColumn], tables: PolicyTables, kind: Format) -> list[ShownColumn]:
     """The columns as they are written in files of a kind."""
     found = []
     for column in columns:
-        cells = written_frame(pl.DataFrame([column.cells.alias(column.name)]), policy, kind)
+        cells = tables.written_frame(pl.DataFrame([column.cells.alias(column.name)]), kind)
         found.append(replace(column, cells=cells[column.name]))
     return found

@@ -12,8 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-import polars as pl
-
 from shoal.attacks.run.request import NO_ATTACK, AttackRequest, asked_of
 from shoal.auditor.description import described, file_metadata
 from shoal.auditor.measure import measure, measure_two_tables
@@ -21,29 +19,34 @@ from shoal.auditor.publication import Publication
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, FrameT, like, ordered_categories, table_of
-from shoal.connectors.location import FRAME, Format, Location
+from shoal.connectors.location import FRAME, Location
 from shoal.connectors.outputs import check_not_read, described_second, second_output
 from shoal.connectors.release_drafts import FrameDraft, check_output, release_draft, second_draft
+from shoal.connectors.traces import write_trace
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.faults import with_contradicted
-from shoal.data.formulas import formula_sentences
 from shoal.data.progress import Progress
 from shoal.data.release import Release
 from shoal.data.table import Table
-from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding.columns import input_warnings
-from shoal.policy.binding.files import output_dialect, read_draft, read_original, written_frame
 from shoal.policy.binding.past_memory import refuse_whole, room_for
+from shoal.policy.binding.table import bound_table
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
-from shoal.tables.draft import WITHHELD, Outcome, RecodedDraft, prepare, save_trace, with_bound
+from shoal.tables.draft import (
+    BOUNDED,
+    WITHHELD,
+    Outcome,
+    RecodedDraft,
+    prepare,
+    with_bound,
+)
 from shoal.tables.request import NOTHING_ELSE, PublishRequest
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.guard import BesideGuard
-    from shoal.attacks.beside.others import OthersLike
     from shoal.tables.from_columns import Columns
     from shoal.tables.plan import Plan
 # what few publications ask for is imported where it is done
@@ -66,15 +69,12 @@ def publication(
 def _refuse_without_method(request: PublishRequest) -> None:
     """Raises InputError for options that need a method, which columns alone can't name."""
     asked = [name for name in ("plan", "explain") if getattr(request, name)]
-    if asked:
-        raise InputError.from_findings(
-            [
-                f"{name}: is for methods of global recoding, which columns can't name; publish"
-                " without it, then again with the publication's own"
-                " policy.with_method('full-domain')"
-                for name in asked
-            ]
-        )
+    InputError.raise_for(
+        f"{name}: is for methods of global recoding, which columns can't name; publish"
+        " without it, then again with the publication's own"
+        " policy.with_method('full-domain')"
+        for name in asked
+    )
 
 
 def _policy_of(frame: Frame, policy: PolicyLike | None, columns: Columns) -> Policy:
@@ -115,22 +115,33 @@ def publish_file(
     started = time.process_time()
     progress = request.progress
     policy.require_answers()
+    tables = policy.tables
     attack = asked_of(policy, request.attack or NO_ATTACK)
-    second = _checked(table, policy, output, request.replace)
-    plan = _existing(request.plan, policy, request.explain)
+    second = _checked(table, output, request.replace, policy.files, tables.is_pair)
+    if request.plan is not None:
+        policy.require_global("plan: there is none to save or apply")
+    plan = _existing(request.plan, request.explain)
     kind = Location(output).kind
     progress("reading the table")
     room = room_for(table, beside=output) if isinstance(table, str) else None
     if room is not None and isinstance(table, str):
-        from shoal.tables.past_memory import CodedTarget, publish_coded
+        from shoal.tables.past_memory import publish_coded
 
         _refuse_past_memory(table, request, attack)
-        return Outcome(publish_coded(table, policy, CodedTarget(output, request, started), room))
-    guard, attack = _guarded(request.others, policy, attack, progress)
-    source = read_original(table, policy)
-    draft = prepare(source.table, policy, progress, plan, request.explain, kind.is_typed, guard)
-    remarks = [*source.remarks, *input_warnings(source.table, policy)]
-    dialect, digest = output_dialect(policy, table, source.dialect, output), source.sha256
+        return Outcome(publish_coded(table, policy, output, request, started, room))
+    guard: BesideGuard | None = None
+    if request.others is not None:
+        from shoal.attacks.beside.guard import guard_of
+
+        guard, attack = guard_of(request.others, policy, attack, progress)
+    source = tables.read_original(table)
+    policy.build_method("publish")  # an unusable method is rejected before the data is searched
+    progress("checking the data against the policy")
+    bound = bound_table(source.table, policy)
+    draft = prepare(source.table, bound, progress, plan, request.explain, kind.is_typed, guard)
+    del bound
+    remarks = [*source.remarks, *input_warnings(source.table, policy.model)]
+    dialect, digest = tables.output_dialect(table, source.dialect, output), source.sha256
     del source  # the quasi-identifiers' cells are no longer needed
     with ExitStack() as outputs:
         place = outputs.enter_context(release_draft(output, request.replace, second))
@@ -141,14 +152,15 @@ def publish_file(
             if frame is not None and draft_file is not None:
                 # a certificate describes the columns of two tables together
                 about = file_metadata(frame.columns, draft.problem) if second is None else None
-                draft_file.write(written_frame(frame, policy, kind), dialect, about)
+                draft_file.write(tables.written_frame(frame, kind), dialect, about)
         progress("reading the release back")
-        back = read_draft(place, policy, dialect, beside_it)
+        back = tables.read_draft(place, dialect, beside_it)
+        shown = draft.frame if second is None else back.frame
+        formulas = tables.formula_warnings(shown, kind)
         certificate, release = _measured(back.table, draft, progress, started)
         if attack.attacks:
             certificate = attack_draft(certificate, back.table, release, draft, attack, progress)
         notation, render = draft.problem.notation, draft.problem.schema.render
-        shown = draft.frame if second is None else back.frame
         certificate = with_contradicted(certificate, back.contradicted)
         if kind.is_file:
             certificate = certificate.extended(
@@ -156,24 +168,27 @@ def publish_file(
                 output=place.described(back.sha256, render, dialect, notation)
                 | described_second(None if beside_it is None else beside_it.path, back.second),
             )
-        certificate = certificate.warned(*remarks, *_formulas(shown, policy, kind))
+        certificate = certificate.warned(*remarks, *formulas)
         require_kept(certificate, WITHHELD, request.require_together)
         _save_plan(draft.plan, request.plan)
-        save_trace(draft.truth, request.trace)
+        if request.trace is not None:  # whose row is whose, for the owner alone
+            write_trace(draft.truth.trace, request.trace)
         place.certify(certificate.to_json())
     frames = [one.held[0] for one in (place, beside_it) if isinstance(one, FrameDraft)]
     return Outcome(certificate, release, draft, frames)
 
 
-def _checked(table: str | Frame, policy: Policy, output: str, replace: bool) -> str | None:
+def _checked(
+    table: str | Frame, output: str, replace: bool, read: list[str], is_pair: bool
+) -> str | None:
     """Where the second of two tables goes, if there are two; raises InputError, before any work,
-    where a release can't be put there.
+    where a release can't be put there. read: files of the policy. is_pair: whether there are two.
     """
     if not isinstance(table, str):
-        return FRAME if policy.is_in_two_tables else None
-    check_not_read(output, table, policy.files)
+        return FRAME if is_pair else None
+    check_not_read(output, table, read)
     check_output(output, replace)
-    return second_output(output, table, policy.files) if policy.is_in_two_tables else None
+    return second_output(output, table, read) if is_pair else None
 
 
 def _refuse_past_memory(table: str, request: PublishRequest, attack: AttackRequest) -> None:
@@ -187,36 +202,12 @@ def _refuse_past_memory(table: str, request: PublishRequest, attack: AttackReque
     refuse_whole(asked, table)
 
 
-def _guarded(
-    others: OthersLike | None, policy: Policy, request: AttackRequest, progress: Progress
-) -> tuple[BesideGuard | None, AttackRequest]:
-    """Whom the release must not give away beside others, and the attacks with these."""
-    if others is None:
-        return None, request
-    from shoal.attacks.beside.guard import guard_of
-
-    return guard_of(others, policy, request, progress)
-
-
-def _formulas(frame: pl.DataFrame, policy: Policy, kind: Format) -> list[ReleaseWarning]:
-    """A warning for each column of delimited text that a spreadsheet would compute."""
-    if not kind.is_delimited or policy.model.write.formulas != "keep":
-        return []
-    return [ReleaseWarning(FORMULA_CELLS, sentence) for sentence in formula_sentences(frame)]
-
-
-def _existing(path: str | Path | None, policy: Policy, explain: bool) -> Plan | None:
-    """The plan in a file that exists already.
-
-    Raises InputError where a plan can be neither made nor applied.
-    """
-    if path is None:
+def _existing(path: str | Path | None, explain: bool) -> Plan | None:
+    """The plan in a file that exists already; raises InputError where one can't be explained."""
+    if path is None or not Path(path).exists():
         return None
     from shoal.tables.plan import Plan
 
-    policy.require_global("plan: there is none to save or apply")
-    if not Path(path).exists():
-        return None
     if explain:
         raise InputError(
             f"plan '{path}': exists and is applied, so nothing is searched; use --explain where it"
@@ -246,7 +237,8 @@ def _measured(
         scale={"threads": cores.threads()},
         **draft.certificate_extras,
     )
-    certificate = with_bound(certificate, draft.problem, release.classes)
+    if draft.method["name"] == BOUNDED:
+        certificate = with_bound(certificate, draft.problem, release.classes)
     certificate = described(certificate, published, figures, draft.problem, draft.truth)
     if draft.beside is not None:
         from shoal.auditor.audit import AuditResult
@@ -283,7 +275,7 @@ def attack_draft(
 
     asked, truth = draft.problem, draft.truth
     applied_plan = "plan" in draft.certificate_extras
-    own = asked.again(asked.policy.with_default_method(asked.schema, truth.encoded))
+    own = asked.with_default_method(truth.encoded)
     republish = republisher(truth.original, truth.encoded, own)
     made = Recoding.of(draft.method, truth.encoded.records)
     if not applied_plan:

@@ -11,14 +11,14 @@ import polars as pl
 
 from shoal.data.attack_scene import Replay
 from shoal.data.classes import Classes, Population
-from shoal.data.encoding import EncodedTable
+from shoal.data.encoding import EncodedTable, encode_populations
 from shoal.data.release import PublishedColumn, label_classes, read_columns
 from shoal.data.schema import Role
 from shoal.data.sensitive import encode_sensitive_columns
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.table import BoundTable, encode_populations, tables_of
+from shoal.policy.binding.table import BoundTable
 from shoal.policy.plug_ins import INSTALL
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
@@ -50,8 +50,7 @@ def republisher(
             ]
         )
         columns, unreadable = read_columns(Table(frame), only_quasi)
-        if unreadable:
-            raise InputError.from_findings(unreadable)
+        InputError.raise_for(unreadable)
         labels, count = label_classes(columns, recoding.suppressed)
         return columns, labels, count
 
@@ -64,7 +63,7 @@ def _part(table: Table, encoded: EncodedTable, problem: Problem, rows: np.ndarra
     names = [a.name for a in schema.sensitive]
     smaller = Table(pl.DataFrame([table.frame[name].gather(rows) for name in names]))
     sensitive, strange = encode_sensitive_columns(smaller, schema, problem.earlier)
-    populations, wrong = encode_populations(tables_of(problem.policy), schema, encoded)
+    populations, wrong = encode_populations(problem.tables.populations, schema, encoded)
     if strange or wrong:
         raise InputError.from_findings([*strange, *wrong])
     label = None

@@ -374,12 +374,11 @@ def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:
     from shoal.auditor.ledger.export import verify_ledger
     from shoal.auditor.ledger.terms import policy_of
     from shoal.connectors.ledger import Ledger
-    from shoal.ledgers.republish import read_increment
     from shoal.ledgers.what_if import prospects
 
     policy, stat = policy_of(Ledger(Path(asked["folder"]))), Path(asked["increment"]).stat()
     tell("reading the increment")
-    source = read_increment(asked["increment"], policy)
+    source = policy.tables.read_original(asked["increment"], allow_empty=True)
     found = prospects(source, policy, Path(asked["folder"]), tell)
     kept = ("method", "outcome", "records", "gcp", "waiting", "told")
     return {
@@ -395,11 +394,11 @@ def _republish(asked: Asked, tell: Tell, line: Line) -> Asked:
     from shoal.auditor.ledger.terms import policy_of
     from shoal.connectors.ledger import Ledger
     from shoal.errors import InputError
-    from shoal.ledgers.republish import read_increment, republish_file
+    from shoal.ledgers.republish import republish_file
 
     folder = Path(asked["folder"])
     policy = policy_of(Ledger(folder)).with_method(asked["method"], {})
-    source = read_increment(asked["increment"], policy)
+    source = policy.tables.read_original(asked["increment"], allow_empty=True)
     if source.sha256 != asked["sha256"]:
         raise InputError("increment: is not the one that was signed off; try it again")
     done = republish_file(source, policy, folder, progress=tell)

@@ -29,7 +29,6 @@ from shoal.data.table import Table, as_text
 from shoal.data.unpacking import is_packed
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.files import original_frame, original_table
 from shoal.policy.binding.past_memory import memory_of
 from shoal.policy.loading import read_options, reading_of
 from shoal.policy.policy import Policy
@@ -174,7 +173,7 @@ class Looks:
         """Every finding about the policy and the table, values counted only."""
         asked, frame = self._asked(table, policy, base)
         found = check(asked, frame)
-        original = original_table(Table(frame), asked)
+        original = asked.tables.original_table(Table(frame))
         remarks = of_cells(original, asked)
         whole = Table(as_read(frame, asked.notation))
         roles = ("quasi", "sensitive", "plain", "drop")
@@ -325,8 +324,8 @@ class Looks:
             return read_hierarchy(asked.base / declared, attribute)
         ((kind, argument),) = (declared or {"flat": True}).items()
         maker = registry.makers()[kind].from_spec(argument)
-        cells = as_text(original_frame(frame, asked)[attribute]).unique().to_list()
-        values = np.array([cell for cell in cells if asked.is_value(cell)], dtype=object)
+        cells = as_text(asked.tables.original_frame(frame)[attribute]).unique().to_list()
+        values = np.array([cell for cell in cells if asked.model.is_value(cell)], dtype=object)
         return maker.make(values[~maker.values_without_leaf(values)])
 
     def look_tree_text(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
@@ -338,7 +337,7 @@ class Looks:
         asked, frame = self._asked(table, policy, base)
         rows = self._hierarchy(table, policy, base, attribute).rows()
         steps = list(dict.fromkeys(map(tuple, rows.T)))  # none that changes nothing
-        whole = original_frame(frame, asked)
+        whole = asked.tables.original_frame(frame)
         who = whole[asked.subject] if asked.subject else pl.int_range(whole.height, eager=True)
         held = pl.DataFrame({"value": as_text(whole[attribute]), "who": who})
         return {"levels": [_level(steps[0], labels, held) for labels in steps]}

@@ -120,8 +120,8 @@ def test_the_same_policy_data_and_seed_give_the_same_figures_but_for_time(
 def test_the_table_is_encoded_once(sample_table, sample_policy, monkeypatch):
     from shoal.advise import compare as job
 
-    calls = []
-    monkeypatch.setattr(job, "bind", lambda *given, bind=job.bind: calls.append(1) or bind(*given))
+    calls, bind = [], job.bound_table
+    monkeypatch.setattr(job, "bound_table", lambda *given: calls.append(1) or bind(*given))
     compare(sample_table, sample_policy, MONDRIANS, [5, 10, 20])
     assert len(calls) == 1
 

@@ -160,8 +160,8 @@ def test_a_delimiter_of_the_input_is_not_forced_on_a_table_beside_it(tmp_path, m
         "read": {"delimiter": "|"},
     }
     frame.with_columns(x=pl.lit("1")).write_csv("people.csv")
-    populations = library.Policy.from_dict(content).populations
+    populations = library.Policy.from_dict(content).tables.written_populations
     assert populations["people.csv"].names == ["at", "x"]
     frame.with_columns(x=pl.lit("1")).write_csv("people.csv", separator="|")
-    populations = library.Policy.from_dict(content).populations
+    populations = library.Policy.from_dict(content).tables.written_populations
     assert populations["people.csv"].names == ["at", "x"]

@@ -20,7 +20,6 @@ from shoal.data.person_names import names_of, person_name, same_value, without_n
 from shoal.data.room import Room
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.binding.files import original_table, read_original
 from shoal.tables.publish import publish_file
 
 SEEN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
@@ -139,7 +138,7 @@ PAIRS = {
 
 def read_known(frame, policy):
     policy = shoal.Policy.of(policy)
-    return known_values(original_table(Table(frame), policy), policy)
+    return known_values(policy.tables.original_table(Table(frame)), policy)
 
 
 @pytest.mark.parametrize("mark", MARKS)
@@ -188,10 +187,10 @@ def test_rows_of_nobody_are_refused_past_memory(mark, suffix, tmp_path):
     policy = shoal.Policy.of(POLICY | {"missing_values": ["", mark]})
     rows = {"id": ["a", "b", mark], "age": ["1", "2", " "], "ill": ["x", mark, f" {mark} "]}
     files.write(pl.DataFrame(rows)[:2], path, suffix)
-    assert read_original(str(path), policy, Room(1 << 30)).table.records == 2
+    assert policy.tables.read_original(str(path), Room(1 << 30)).table.records == 2
     files.write(pl.DataFrame(rows), path, suffix)
     with pytest.raises(InputError, match="some rows have no value"):
-        read_original(str(path), policy, Room(1 << 30))
+        policy.tables.read_original(str(path), Room(1 << 30))
 
 
 @pytest.mark.parametrize("subject", [["id"], ["id", "m"]])
@@ -209,7 +208,7 @@ def test_a_number_that_is_none_names_nobody(subject, tmp_path):
         shoal.publish(people, policy)
     with pytest.raises(InputError, match="without a subject"):
         publish_file(str(tmp_path / "t.parquet"), policy, str(tmp_path / "o.csv"))
-    coded = read_original(str(tmp_path / "t.parquet"), policy, Room(1 << 30))
+    coded = policy.tables.read_original(str(tmp_path / "t.parquet"), Room(1 << 30))
     assert "" in coded.table.column("id").cells
 
 

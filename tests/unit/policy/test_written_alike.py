@@ -41,7 +41,7 @@ ROWS = pl.DataFrame(
 
 
 def texts(frame, policy=POLICY):
-    return [one.text for one in written_alike(Table(frame), Policy.from_dict(policy))]
+    return [one.text for one in written_alike(Table(frame), Policy.from_dict(policy).model)]
 
 
 def test_groups_of_like_values_are_counted_and_none_is_named():

@@ -17,6 +17,7 @@ from shoal.policy.policy import Policy
 from shoal.samples import purchases
 from shoal.streams.checkpoint import Checkpoint, packed, unpacked
 from shoal.streams.options import StreamOptions
+from shoal.streams.publishing import StreamRequest
 from shoal.streams.run import Run
 
 STREAM = "stream p.parquet -p policy.yaml -o out.csv --checkpoint state -q".split()
@@ -57,7 +58,7 @@ def resume(stopped):
     options = StreamOptions("p.parquet", "out.csv", checkpoint=Path("state"), trace="t.jsonl")
     feed = feed_of("p.parquet", False, options.record_lines)
     checkpoint = Checkpoint(Path("state"), durable=False)
-    run = Run(options, Policy.load("policy.yaml"), feed, checkpoint, float)
+    run = Run(StreamRequest(options, Policy.load("policy.yaml")), feed, checkpoint, float)
     state = checkpoint.load()
 
     def put() -> None:

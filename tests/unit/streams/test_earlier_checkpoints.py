@@ -15,7 +15,8 @@ import pytest
 from shoal.policy.policy import Policy
 from shoal.samples import purchases
 from shoal.streams.checkpoint import Checkpoint
-from shoal.streams.publishing import Publishing, fixed_by, hash_of
+from shoal.streams.options import StreamOptions
+from shoal.streams.publishing import StreamRequest, hash_of
 
 EARLIER = Path(__file__).parent / "earlier"
 
@@ -28,7 +29,8 @@ def stopped(tmp_path, monkeypatch) -> Path:
 
 
 def test_what_a_policy_settles_is_hashed_as_before():
-    found = hash_of(fixed_by(Policy.load(EARLIER / "policy.yaml")))
+    policy = Policy.load(EARLIER / "policy.yaml")
+    found = hash_of(StreamRequest(StreamOptions("-", "-"), policy).fixed)
     assert found == "9ec381bb99d290675d7c9aab3fef03a018443b71b2a02e191a159b14c2cf4f19"
 
 
@@ -36,7 +38,7 @@ def test_a_stream_of_an_earlier_version_goes_on(stopped, shoal, monkeypatch):
     before = Path("out.csv").read_text()
     # it names the folder and the version of Polars, neither of which is here
     begun = Checkpoint(Path("state")).load()["policy"]
-    monkeypatch.setattr(Publishing, "_hash_of_what_stays", lambda self: begun)
+    monkeypatch.setattr("shoal.streams.publishing.hash_of", lambda fixed: begun)
     more = purchases.generate(400, 3).tail(200).write_csv(include_header=False)
     Path("in.csv").write_text(Path("in.csv").read_text() + more)
     command = ("in.csv", "-p", "policy.yaml", "-o", "out.csv", "--checkpoint", "state")

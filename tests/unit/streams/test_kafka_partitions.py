@@ -29,6 +29,7 @@ from shoal.streams.kafka_group import (
 )
 from shoal.streams.options import StreamOptions
 from shoal.streams.partitions import _require_fit
+from shoal.streams.publishing import StreamRequest
 from stream_cases import policy_of
 
 # from the tests of Kafka's own client for Java
@@ -123,7 +124,7 @@ def test_a_person_whom_several_columns_name_has_no_key():
     content["attributes"] |= {"who": {"role": "identifier"}, "note": {"role": "identifier"}}
     policy = Policy.from_dict({**content, "subject": ["who", "note"]})
     with pytest.raises(InputError) as refused:
-        _require_fit(StreamOptions("kafka://broker/in", "out.csv"), policy, 3)
+        _require_fit(StreamRequest(StreamOptions("kafka://broker/in", "out.csv"), policy), 3)
     said = "policy, subject: a message has one key, and 'who + note' is of several columns; join"
     assert any(finding.startswith(said) for finding in refused.value.findings)
 

@@ -460,7 +460,9 @@ def test_workers_who_do_not_see_the_checkpoint_commit_nothing(
     monkeypatch.setattr(
         sharded,
         "Advance",
-        lambda asked, *more: usual(replace(asked, checkpoint=elsewhere), *more),
+        lambda asked, *more: usual(
+            replace(asked, options=replace(asked.options, checkpoint=elsewhere)), *more
+        ),
     )
     with pytest.raises(CheckpointError, match="not the same folder"):
         streamed(tmp_path, METHODS["fads"])

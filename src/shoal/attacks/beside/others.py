@@ -39,14 +39,6 @@ from shoal.data.faults import with_contradicted
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.binding.files import (
-    original_table,
-    published_table,
-    read_original,
-    read_released,
-    released_table,
-    table_given,
-)
 from shoal.policy.consistency import checked
 from shoal.policy.loading import read_mapping
 from shoal.policy.model import _Strict
@@ -105,16 +97,18 @@ class OtherRelease(_Strict):
     def table(self, policy: Policy) -> Table:
         """Its cells."""
         if not self.is_file:
-            table = released_table(self.release, policy)
-            return table if self.is_stream else published_table(table, policy)[0]
+            table = policy.tables.released_table(self.release)
+            return table if self.is_stream else policy.tables.published_table(table)[0]
         name = str(self.release)
-        return Table((files.read(name) if self.is_stream else read_released(name, policy)).frame)
+        return Table(
+            (files.read(name) if self.is_stream else policy.tables.read_released(name)).frame
+        )
 
     def original_table(self, policy: Policy) -> Table:
         """The cells that it was made of."""
         if self.is_file:
-            return Table(read_original(str(self.original), policy).frame)
-        return original_table(table_given(self.original, policy), policy)
+            return Table(policy.tables.read_original(str(self.original)).frame)
+        return policy.tables.read_original(self.original).table
 
     @cached_property
     def audited(self) -> Audited:
@@ -141,7 +135,7 @@ class OtherRelease(_Strict):
         rows = None if self.trace is None else rows_given(self.trace)
         if not self.is_file:
             return Earlier(self.table(own), own, rows)
-        released = read_released(str(self.release), own)
+        released = own.tables.read_released(str(self.release))
         own = as_certified(own, str(self.release), released.sha256)
         return Earlier(Table(released.frame), own, rows)
 
@@ -351,13 +345,15 @@ def audited(
             progress=progress,
         )
     elif named.is_stream:
-        records = table_given(original, policy).frame
+        records = policy.tables.table_given(original).frame
         read = StreamSource(records, np.arange(records.height), None)
         lines = read_trace(str(trace))
         result = audit_traced(named.table(policy), policy, read, lines, progress)
     else:
         source = None if original is None else named.original_table(policy)
-        table, contradicted = published_table(released_table(named.release, policy), policy)
+        table, contradicted = policy.tables.published_table(
+            policy.tables.released_table(named.release)
+        )
         rows = None if trace is None else rows_given(trace)
         result = audit_table(table, policy, source, progress, downstream, rows)
         certificate = with_contradicted(result.certificate, contradicted)

@@ -38,13 +38,13 @@ def values_of(released: Table, labels: np.ndarray, policy: Policy) -> dict[str, 
     """What classes show of every column but the quasi-identifiers, and names nobody."""
     roles = {name: a.role for name, a in policy.model.attributes.items()}
     hidden = ("quasi", "subject", "identifier", "drop", "time", "operation")
-    kept = labels >= 0
+    kept, is_value = labels >= 0, policy.model.is_value
     found = {}
     for name in released.names:
         if roles.get(name, policy.model.other or "plain") in hidden:
             continue
         column = released.column(name)
-        texts = tuple(same_value(cell) if policy.is_value(cell) else "" for cell in column.cells)
+        texts = tuple(same_value(cell) if is_value(cell) else "" for cell in column.cells)
         place = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         code = np.array([place[text] for text in texts], dtype=np.int64)[column.codes]
         found[name] = ShownValues(labels[kept], code[kept], tuple(place))

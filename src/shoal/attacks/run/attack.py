@@ -40,7 +40,6 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.binding.files import read_beside, table_beside
 from shoal.policy.model import PopulationPolicy
 from shoal.policy.policy import Policy
 from shoal.privacy.uniqueness import ESTIMATORS
@@ -300,7 +299,7 @@ def external_list(
 
 
 def _read(policy: Policy, name: str) -> Table:
-    return read_beside(str(policy.base / name), policy, f"population '{name}'")
+    return policy.tables.read_beside(str(policy.base / name), f"population '{name}'")
 
 
 def _require(table: Table, names: list[str]) -> None:
@@ -321,7 +320,7 @@ def request_of_frames(
 ) -> AttackRequest:
     """What Python asks, judged before anything is compared; raises InputError."""
     outside, listed = (
-        None if frame is None else table_beside(table_of(frame), policy, what)
+        None if frame is None else policy.tables.table_beside(table_of(frame), what)
         for frame, what in ((control, "control"), (external, "external"))
     )
     request = AttackRequest(asked_attacks(attacks), outside, listed, folds=folds)

@@ -21,7 +21,7 @@ from shoal.auditor.ledger.history import LedgerAudit, audit_releases
 from shoal.auditor.ledger.release_view import ReleaseReading, rows_of_release
 from shoal.auditor.ledger.terms import policy_of
 from shoal.connectors.ledger import Ledger
-from shoal.connectors.ledger.private import Identities, as_text, read_originals
+from shoal.connectors.ledger.private import Identities, read_originals
 from shoal.data.attack_scene import (
     AttackScene,
     Control,
@@ -33,7 +33,7 @@ from shoal.data.attack_scene import (
 from shoal.data.boxes import boxes_of
 from shoal.data.numbers import places_among
 from shoal.data.progress import Progress, no_progress
-from shoal.data.table import Table
+from shoal.data.table import Table, texts_of
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.policy.binding.table import bound_original
@@ -109,7 +109,7 @@ def _scene(
     kept = read_originals(ledger)
     if kept is None or not np.array_equal(kept[1], own.identities.records):
         return _without_originals(own, policy, NO_ORIGINALS)
-    original = Table(as_text(kept[0]))
+    original = Table(texts_of(kept[0]))
     problem, encoded = bound_original(original, policy, "originals")
     target = AttackedRelease(
         Table(own.frame),
@@ -153,7 +153,7 @@ def _aligned(
     ledger: Ledger, number: int, own: ReleaseReading, release: ShownRelease, policy: Policy
 ) -> EarlierRelease:
     """An earlier release, record by record: an attacker knows who came only later."""
-    frame, identities = rows_of_release(ledger, number, policy)
+    frame, identities = rows_of_release(ledger, number, policy.model)
     table, now = Table(frame), Table(own.frame)
     newer = Newer(now, release, own.problem.schema)
     persons = _persons(own.identities, release, identities)

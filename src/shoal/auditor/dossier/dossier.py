@@ -30,7 +30,6 @@ from shoal.data.regular_files import path_text
 from shoal.data.table import as_text
 from shoal.data.warnings import GRAVE
 from shoal.errors import InputError, PromiseError
-from shoal.policy.binding.files import read_original
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy
 from shoal.version import VERSION
@@ -93,7 +92,9 @@ def initial_risk(original: str, roles: Roles, policy: Policy | None = None) -> d
             " original can't be measured; give the policy with -p"
         )
     source = (
-        files.read(original, roles.quasi) if policy is None else read_original(original, policy)
+        files.read(original, roles.quasi)
+        if policy is None
+        else policy.tables.read_original(original)
     )
     frame = source.frame
     absent = [name for name in roles.quasi if name not in frame.columns]

@@ -30,7 +30,7 @@ from shoal.auditor.ledger.release_view import (
     measured_as_published,
     rows_of_release,
 )
-from shoal.auditor.ledger.terms import Values, joined, policy_of, values_of
+from shoal.auditor.ledger.terms import Values, compared, joined, policy_of, values_of
 from shoal.connectors import files
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.private import Identities, KnownPeople
@@ -249,13 +249,14 @@ class LedgerHistory:
     def audit(self, number: int) -> ReleaseAudit:
         """The next release by itself and against those before it."""
         stated = self.ledger.certificate(number)
-        frame, identities = rows_of_release(self.ledger, number, self.policy)
+        frame, identities = rows_of_release(self.ledger, number, self.policy.model)
         covers = stated.get("covers", "increment")
         earlier = self.values if covers == "increment" else {}
-        own = values_of(frame, identities, self.policy)
+        names = compared(self.policy.build_promises())
+        own = values_of(frame, identities, self.policy.model, names)
         self.values = joined(earlier, own) if earlier else own
-        compared = replace(self.policy, earlier=earlier)
-        reading, (certificate, _, figures) = measured_as_published(frame, identities, compared)
+        policy = replace(self.policy, earlier=earlier)
+        reading, (certificate, _, figures) = measured_as_published(frame, identities, policy)
         findings = self._take(number, stated, reading)
         if "panel" in stated:
             certificate = self.with_panel(certificate, stated["panel"])

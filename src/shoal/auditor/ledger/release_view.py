@@ -19,6 +19,7 @@ from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.errors import LedgerError
 from shoal.policy.binding.table import bound_release
+from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
 
@@ -261,10 +262,12 @@ class RecordHistory:
 # A published release of a ledger as an audit reads it, and who stands behind its rows.
 
 
-def rows_of_release(ledger: Ledger, number: int, policy: Policy) -> tuple[pl.DataFrame, Identities]:
+def rows_of_release(
+    ledger: Ledger, number: int, model: PolicyModel
+) -> tuple[pl.DataFrame, Identities]:
     """The rows of a release, and whose they are, which nobody knows without a private part."""
     path = ledger.folder(number) / DATA
-    frame = files.read_as(path, categorical=policy.audited_columns).frame
+    frame = files.read_as(path, categorical=model.audited_columns).frame
     if not ledger.steps():
         return frame, Identities.unknown(frame.height)
     identities = Identities.read(ledger.step_of(number))
@@ -296,7 +299,7 @@ class ReleaseReading:
     @classmethod
     def at(cls, ledger: Ledger, number: int, policy: Policy) -> ReleaseReading:
         """The release of this number."""
-        return cls.of(*rows_of_release(ledger, number, policy), policy)
+        return cls.of(*rows_of_release(ledger, number, policy.model), policy)
 
 
 def measured_as_published(

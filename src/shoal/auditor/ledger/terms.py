@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from shoal.data.regular_files import readable
 from shoal.data.release import is_withheld
 from shoal.data.schema import Kind
 from shoal.errors import InputError
+from shoal.policy.binding.files import PolicyTables
+from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy
 from shoal.privacy.t_closeness import TABLE
 
@@ -63,22 +65,22 @@ def check_policy(policy: Policy, method: Any) -> None:
             " increments, or drop it"
         )
     if returns_people(method):
-        findings += _unfit_for_returning(policy, method)
+        findings += _unfit_for_returning(policy.model, method, compared(policy.build_promises()))
     InputError.raise_for(findings)
 
 
-def policy_files(policy: Policy) -> PolicyFiles:
+def policy_files(tables: PolicyTables) -> PolicyFiles:
     """The policy as JSON text, and the hierarchy tables that it then refers to by name."""
-    content = policy.model.model_dump(mode="json", exclude_unset=True)
-    tables: dict[str, bytes] = {}
+    content = tables.model.model_dump(mode="json", exclude_unset=True)
+    read: dict[str, bytes] = {}
     for attribute in content["attributes"].values():
         if isinstance(attribute.get("hierarchy"), str):
-            path = policy.base / attribute["hierarchy"]
-            name = f"{HIERARCHIES}/{len(tables) + 1:02d}-{path.name}"
-            tables[name] = _bytes(path)
+            path = tables.base / attribute["hierarchy"]
+            name = f"{HIERARCHIES}/{len(read) + 1:02d}-{path.name}"
+            read[name] = _bytes(path)
             attribute["hierarchy"] = name
     text = json.dumps({key: content[key] for key in content if key not in FREE}, indent=1) + "\n"
-    return PolicyFiles({POLICY: text.encode(), **tables})
+    return PolicyFiles({POLICY: text.encode(), **read})
 
 
 def policy_of(ledger: Ledger, k: int | None = None) -> Policy:
@@ -87,9 +89,9 @@ def policy_of(ledger: Ledger, k: int | None = None) -> Policy:
     return policy if k is None else policy.with_k(k)
 
 
-def check_same(policy: Policy, ledger: Ledger) -> None:
+def check_same(tables: PolicyTables, ledger: Ledger) -> None:
     """Raises InputError with everything in which a policy differs from the ledger's own."""
-    given, own = _fixed(policy), _fixed(policy_of(ledger))
+    given, own = _fixed(tables), _fixed(policy_of(ledger).tables)
     differing = _differing(given, own)
     if "attributes" in differing:
         differing.remove("attributes")
@@ -106,13 +108,13 @@ def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     return [key for key in sorted({*one, *other}) if one.get(key) != other.get(key)]
 
 
-def _fixed(policy: Policy) -> dict[str, Any]:
+def _fixed(tables: PolicyTables) -> dict[str, Any]:
     """What must not differ, hierarchies by what their tables hold."""
-    content = policy.model.model_dump(mode="json")
+    content = tables.model.model_dump(mode="json")
     for attribute in content["attributes"].values():
         if isinstance(attribute["hierarchy"], str):
             attribute["hierarchy"] = hashlib.sha256(
-                _bytes(policy.base / attribute["hierarchy"])
+                _bytes(tables.base / attribute["hierarchy"])
             ).hexdigest()
     return {key: value for key, value in content.items() if key not in FREE}
 
@@ -131,27 +133,22 @@ def returns_people(method: Any) -> bool:
     return bool(getattr(method, "returns", False))
 
 
-def sensitive_names(policy: Policy) -> list[str]:
-    return [name for name, a in policy.model.attributes.items() if a.role == "sensitive"]
-
-
-def mode_of(policy: Policy) -> str:
+def mode_of(model: PolicyModel) -> str:
     """How groups are published while somebody is absent, by what values do over time."""
-    declared = policy.model.attributes
-    said = {declared[name].over_time or "any" for name in sensitive_names(policy)}
+    said = {model.attributes[name].over_time or "any" for name in model.sensitive}
     if said == {"fresh"}:
         return TOGETHER
     return CARRIED if said == {"steady"} else LOCKSTEP
 
 
-def _unfit_for_returning(policy: Policy, method: Any) -> list[str]:
-    """What keeps people from being published again under a policy."""
-    model, mode = policy.model, mode_of(policy)
+def _unfit_for_returning(model: PolicyModel, method: Any, compared: Sequence[str]) -> list[str]:
+    """What keeps people from being published again. compared: as the function of that name says."""
+    mode = mode_of(model)
     is_plain = model.other == "plain" or any(a.role == "plain" for a in model.attributes.values())
     has_pseudonym = any(a.pseudonym is not None for a in model.attributes.values())
     unfit = [
         (
-            policy.subject is None,
+            not model.subject_columns,
             "needs a subject, by which people are recognized; give one column the role 'subject'",
         ),
         (model.missing == "suppress", NO_SUPPRESSION),
@@ -162,7 +159,7 @@ def _unfit_for_returning(policy: Policy, method: Any) -> list[str]:
         ),
         (has_pseudonym, "a pseudonym would link the rows of a person; drop it"),
         (
-            bool(compared(policy)),
+            bool(compared),
             "'reference: table' would count people once for each release; leave it out",
         ),
         (
@@ -183,23 +180,22 @@ Values = Mapping[str, Counter[str]]
 """By attribute, how many people each text counts."""
 
 
-def compared(policy: Policy) -> tuple[str, ...]:
+def compared(promises: Iterable[Any]) -> tuple[str, ...]:
     """The sensitive attributes that some promise compares with the whole table."""
-    asked = [
-        model for model in policy.build_promises() if getattr(model, "reference", None) == TABLE
-    ]
+    asked = [model for model in promises if getattr(model, "reference", None) == TABLE]
     return tuple(sorted({name for model in asked for name in model.attributes}))
 
 
-def values_of(frame: pl.DataFrame, identities: Identities, policy: Policy) -> Values:
-    """The values of one release, without withheld records.
+def values_of(
+    frame: pl.DataFrame, identities: Identities, model: PolicyModel, names: Sequence[str]
+) -> Values:
+    """The values of one release in these columns, without withheld records.
 
     A person counts once for each value, where the person is known.
     """
-    names = compared(policy)
     if not names:
         return {}
-    kept = _in_a_class(frame, policy)
+    kept = _in_a_class(frame, model)
     people = pl.arange(frame.height, eager=True)
     if identities.subjects is not None:
         people = pl.Series(identities.subjects)
@@ -211,13 +207,12 @@ def values_of(frame: pl.DataFrame, identities: Identities, policy: Policy) -> Va
     return counts
 
 
-def _in_a_class(frame: pl.DataFrame, policy: Policy) -> pl.Series:
+def _in_a_class(frame: pl.DataFrame, model: PolicyModel) -> pl.Series:
     """The rows that are not withheld, bool."""
-    declared, mark = policy.model.attributes, policy.model.render.suppressed
-    quasi = [name for name, a in declared.items() if a.role == "quasi"]
-    everywhere = pl.all_horizontal((pl.col(quasi).cast(pl.String) == mark).fill_null(False))
+    mark = model.render.suppressed
+    everywhere = pl.all_horizontal((pl.col(model.quasi).cast(pl.String) == mark).fill_null(False))
     starred = frame.select(everywhere).to_series()
-    if is_withheld(frame, sensitive_names(policy), starred.to_numpy(), mark):
+    if is_withheld(frame, model.sensitive, starred.to_numpy(), mark):
         return ~starred
     return pl.repeat(True, frame.height, eager=True)
 

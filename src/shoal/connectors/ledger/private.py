@@ -204,10 +204,10 @@ def token_of(name: str, key: bytes) -> str:
     return hashlib.blake2b(name.encode(), digest_size=8, key=key).hexdigest()
 
 
-def as_text(frame: pl.DataFrame) -> pl.DataFrame:
-    """All columns as text, without a value where there is none."""
-    text = frame.with_columns(pl.all().cast(pl.String))
-    return text.with_columns(pl.when(pl.all() != "").then(pl.all()))
+def as_numbers(tokens: pl.Series) -> np.ndarray:
+    """(n,) uint64 of sixteen hexadecimal digits each; 0 for none."""
+    text = tokens.fill_null("0" * 16).to_list()
+    return np.frombuffer(bytes.fromhex("".join(text)), dtype=">u8").astype(np.uint64)
 
 
 # People who are published again and again.
@@ -390,3 +390,26 @@ REPLACED = (PENDING, ORIGINALS, WAITED, ARRIVALS, MEMBERS, GROUPS, CARRIED_VALUE
 """Each step has its own, and those of the step before are removed: whole records are kept only
 while they wait, and by methods that publish the whole table anew.
 """
+
+
+def write_private_state(
+    ledger: Ledger,
+    waiting: DeferredRecords,
+    identities: Identities | None,
+    originals: pl.DataFrame | None,
+    folder: Path,
+) -> tuple[int, ...]:
+    """Writes what the private part keeps of a step; the earlier steps whose runs stay in use.
+
+    identities: None where nothing is published. originals: None where the method needs none.
+    """
+    waiting.write_pending(folder)
+    if waiting.panel is not None:
+        waiting.panel.write(folder)
+    if identities is None:
+        carry_over(ledger, folder)
+        return tuple(number for number, _ in ledger.last_step().runs)
+    identities.write_rows(folder)
+    if originals is not None:
+        write_originals(originals, identities, folder)
+    return write_known(ledger, identities, folder)

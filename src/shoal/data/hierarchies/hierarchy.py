@@ -61,8 +61,7 @@ class Hierarchy:
         """
         paths = rows if isinstance(rows, Paths) else Paths.of(rows)
         faults = [f.message for f in diagnose(paths, attribute) if f.kind is not Fault.UNEVEN_ROWS]
-        if faults:
-            raise InputError.from_findings(faults)
+        InputError.raise_for(faults)
         return _without_chains(paths.trie, paths.labels)
 
     def __eq__(self, other: object) -> bool:

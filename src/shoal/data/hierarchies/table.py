@@ -39,8 +39,7 @@ def read_hierarchy(path: str | Path, attribute: str = "", encoding: str | None =
     """
     paths = read_paths(path, attribute, encoding)
     faults = [finding.message for finding in diagnose(paths, attribute)]
-    if faults:
-        raise InputError.from_findings(faults)
+    InputError.raise_for(faults)
     return replace(Hierarchy.from_paths(paths, attribute), repeated=paths.repeated)
 
 

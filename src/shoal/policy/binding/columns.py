@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Container, Mapping
+from collections.abc import Container
 
 import polars as pl
 
@@ -15,24 +15,26 @@ from shoal.data.column_words import (
 )
 from shoal.data.derived import PARTS
 from shoal.data.person.decision import who_is_a_person
-from shoal.data.person_names import alike_texts, names_of
-from shoal.data.table import Column, Table
+from shoal.data.person_names import alike_values
+from shoal.data.table import Table
 from shoal.data.two_tables import GROUP
 from shoal.data.warnings import NAMES_LIKE_DATA, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
+from shoal.errors import InputError
+from shoal.policy.binding.files import PolicyTables
 from shoal.policy.consistency import quoted
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import nearest
-from shoal.policy.policy import Policy
 
 _SHOWN = ("quasi", "sensitive", "plain")
 
 
-def check_columns(names: list[str], policy: Policy, released: bool = False) -> list[str]:
+def check_columns(names: list[str], tables: PolicyTables, released: bool = False) -> list[str]:
     """Columns of the data that the policy does not name, and the other way round."""
     patterns = _patterns(names)
     if patterns:
         return patterns
-    declared = policy.model.attributes
+    model = tables.model
+    declared = model.attributes
     if not set(declared) & set(names):
         # the names may be data: a table without a header
         return [
@@ -41,11 +43,11 @@ def check_columns(names: list[str], policy: Policy, released: bool = False) -> l
             " give the policy of this table"
         ]
     unnamed = [name for name in names if name not in declared]
-    unknown = [] if policy.model.other is not None else unnamed
+    unknown = [] if model.other is not None else unnamed
     absent = [
         name
         for name, a in declared.items()
-        if name not in (*names, policy.model.person)
+        if name not in (*names, model.person)
         and (not released or a.role in _SHOWN or a.pseudonym is not None)
     ]
     hidden = [name for name in absent if declared[name].role == "sensitive"]
@@ -55,7 +57,10 @@ def check_columns(names: list[str], policy: Policy, released: bool = False) -> l
             " tables, name the method that made them in the policy, such as 'method: {name:"
             " anatomy}'; otherwise correct the names"
         ]
-    findings = check_near_names(names, policy, released)
+    findings = [
+        _finding(name, what, tables.is_made_of_columns, released)
+        for name, what in _nearly_named(names, model)
+    ]
     if unknown:
         written_ends = {_end_of(name, declared) for name in unknown}
         ends = [end for end in PARTS if end in written_ends]
@@ -94,18 +99,23 @@ def _patterns(names: list[str]) -> list[str]:
     ]
 
 
-def check_unnamed(table: Table, policy: Policy) -> list[str]:
+def check_unnamed(table: Table, tables: PolicyTables) -> list[str]:
     """A finding where columns that the policy does not name are data without a header, or copies of
     columns that it removes. The cells are read for both before either is judged.
     """
-    declared = policy.model.attributes
+    declared = tables.model.attributes
     unnamed = [name for name in table.names if name not in declared]
     removed = [name for name, a in declared.items() if a.role in REMOVED and name in table.names]
     odd = looks_like_data(table, unnamed)
     # only 'other: plain' would publish a copy
-    is_published = policy.model.other == "plain"
+    is_published = tables.model.other == "plain"
     copies = copied_columns(table, unnamed, removed) if is_published else {}
-    return _check_header(odd, table.names) or check_copies(copies, policy)
+    return _check_header(odd, table.names) or [
+        _finding(
+            name, f"holds the cells of '{one}' ({declared[one].role})", tables.is_made_of_columns
+        )
+        for name, one in copies.items()
+    ]
 
 
 def _check_header(odd: list[str], names: list[str]) -> list[str]:
@@ -119,17 +129,21 @@ def _check_header(odd: list[str], names: list[str]) -> list[str]:
     ]
 
 
-def check_people(frame: pl.DataFrame, policy: Policy) -> list[str]:
+def check_people(frame: pl.DataFrame, model: PolicyModel) -> list[str]:
     """Why people of this table would not be recognized in another: `1` there is `1.0` here."""
-    kinds = {
-        name: frame.schema[name] for name in policy.model.subject_columns if name in frame.columns
-    }
+    kinds = {name: frame.schema[name] for name in model.subject_columns if name in frame.columns}
     return [
         f"attribute '{name}': names people by decimals, so that they can't be known again"
         " elsewhere; give whole numbers or text"
         for name, kind in kinds.items()
         if kind.is_float() or (isinstance(kind, pl.Decimal) and kind.scale)
     ]
+
+
+def check_increment(frame: pl.DataFrame, tables: PolicyTables) -> None:
+    """Raises InputError where columns are not the policy's, or people can't be recognized later."""
+    findings = check_columns(frame.columns, tables)
+    InputError.raise_for(findings + check_people(frame, tables.model))
 
 
 def _renamed(names: list[str], others: list[str]) -> str:
@@ -152,36 +166,24 @@ REMOVED = ("identifier", "subject", "time", "operation", "drop")
 _LOOK_ALIKE = str.maketrans("авеікмнорстухѕјԁɡԛԝɑανορτικχυ", "abeikmhopctyxsjdgqwaavoptikxu")
 
 
-def check_near_names(names: list[str], policy: Policy, released: bool = False) -> list[str]:
-    """A finding for each unnamed column whose name is but for its writing that of a named one.
-
-    released: whether these are columns of a release, which nobody can publish any more.
-    """
-    if policy.model.other != "plain":
+def _nearly_named(names: list[str], model: PolicyModel) -> list[tuple[str, str]]:
+    """Each unnamed column whose name is but for its writing that of a named one; and of which."""
+    if model.other != "plain":
         return []
-    declared = policy.model.attributes
+    declared = model.attributes
     named = {_bare(name): name for name in declared}
     return [
-        _finding(name, f"named like '{near}' ({declared[near].role})", policy, released)
+        (name, f"named like '{near}' ({declared[near].role})")
         for name in names
         if name not in declared and _bare(name) and (near := named.get(_bare(name))) is not None
     ]
 
 
-def check_copies(copies: Mapping[str, str], policy: Policy) -> list[str]:
-    """A finding for each unnamed column that holds the very cells of a removed one.
-
-    copies: the removed column of each.
+def _finding(name: str, what: str, made_of_columns: bool, released: bool = False) -> str:
+    """What to do about an unnamed column. made_of_columns: whether nobody wrote the policy.
+    released: whether it is one of a release, which nobody can publish any more.
     """
-    declared = policy.model.attributes
-    return [
-        _finding(name, f"holds the cells of '{copied}' ({declared[copied].role})", policy)
-        for name, copied in copies.items()
-    ]
-
-
-def _finding(name: str, what: str, policy: Policy, released: bool = False) -> str:
-    if policy.is_made_of_columns:
+    if made_of_columns:
         return f"column '{name}': not named, but {what}; name it, too, or take it out"
     if released:
         return (
@@ -208,17 +210,17 @@ def _bare(name: str) -> str:
 # quasi-identifier records that show them are not alike. Whoever publishes should know.
 
 
-def written_alike(table: Table, policy: Policy) -> list[ReleaseWarning]:
+def written_alike(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     """A warning for each text column of quasi-identifiers, sensitive values or people that holds
     such values; counts alone.
     """
     found = []
-    for name, attribute in policy.model.attributes.items():
+    for name, attribute in model.attributes.items():
         is_text = attribute.type in (None, "category") and attribute.domain is None
-        role = "subject" if name in policy.model.subject_columns else attribute.role
+        role = "subject" if name in model.subject_columns else attribute.role
         if role not in _ALIKE or not is_text or name not in table.names:
             continue
-        values, texts = _counts(table.column(name), role, policy.model.missing_values)
+        values, texts = alike_values(table.column(name), role == "subject", model.missing_values)
         if values > texts:
             signs, what = "blanks", "but records with them are taken to differ"
             if role == "subject":
@@ -238,26 +240,13 @@ def written_alike(table: Table, policy: Policy) -> list[ReleaseWarning]:
 _ALIKE = ("quasi", "sensitive", "subject")
 
 
-def _counts(column: Column, role: str, missing_values: list[str]) -> tuple[int, int]:
-    """How many values look like another one, and how many texts these are."""
-    if column.was_number:
-        return 0, 0
-    used = pl.Series(column.name, column.cells, pl.String).filter(column.counts() > 0)
-    shown = used.filter(~used.is_in(missing_values))
-    if role == "subject":  # what names one person in any case
-        shown = names_of(shown).unique().str.replace(r"(\d)\.0+$", "${1}")
-        shown = shown.str.strip_chars_start("0")
-    alike = alike_texts(shown)
-    return sum(alike), len(alike)
-
-
-def input_warnings(table: Table, policy: Policy) -> list[ReleaseWarning]:
+def input_warnings(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     """What the original gives reason to say: columns that seem to number people, where every record
     is taken to be its own person, and values that look alike.
     """
-    assumed = people_assumed(table) if policy.subject is None else []
-    named = named_like_data(table, policy.model)
-    return [*assumed, *written_alike(table, policy), *named]
+    assumed = [] if model.subject_columns else people_assumed(table)
+    named = named_like_data(table, model)
+    return [*assumed, *written_alike(table, model), *named]
 
 
 def people_assumed(table: Table) -> list[ReleaseWarning]:

@@ -6,7 +6,6 @@ A table that surely fits is done as without a limit. Any other is read as codes,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -25,8 +24,8 @@ from shoal.data.shared_room import SharedRoom
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.notation import translated_columns
-from shoal.policy.binding.people import with_person
-from shoal.policy.policy import Policy
+from shoal.policy.consistency import renders_two_tables
+from shoal.policy.model import PolicyModel
 
 BASE = 300_000_000
 """Bytes that a run needs whatever the table: libraries, kernels, a piece being parsed."""
@@ -141,29 +140,28 @@ def floor(records: int, quasi: int, k: int, more: int = 0) -> float:
 # Tables that do not fit, read as codes under a policy.
 
 
-def require_readable(policy: Policy, names: list[str]) -> None:
+def require_readable(model: PolicyModel, names: list[str], has_populations: bool) -> None:
     """Raises InputError with everything that a policy says of files that needs a whole table."""
-    model = policy.model
     findings = [
         f"attribute '{name}': its numbers or dates are not written as Shoal reads them"
-        for name in translated_columns(policy, names)
+        for name in translated_columns(model, names)
     ]
     if model.write.numbers:
         findings.append("write: numbers adds columns")
     if model.write.formulas != "keep":
         findings.append(f"write: formulas {model.write.formulas} looks at every cell")
-    if policy.is_in_two_tables:
+    if renders_two_tables(model):
         findings.append("two tables share their groups")
-    if policy.populations:
+    if has_populations:
         findings.append("a table of the population is compared with every class")
     whole = "which needs the whole table in memory; leave out --memory"
     InputError.raise_for([f"memory: {each}, {whole}" for each in findings])
 
 
 def read_past_memory(
-    path: str | Path, policy: Policy, reading: Reading, room: Room, kind: str | None = None
+    path: str | Path, reading: Reading, room: Room, kind: str | None = None
 ) -> SourceFile:
-    """A table of a policy, piece by piece or by many processes; raises InputError.
+    """A table as codes, piece by piece or by many processes; raises InputError.
 
     kind: its format; by default, its name says it.
     """
@@ -178,15 +176,14 @@ def read_past_memory(
         source = read_coded(path, kind, reading, room)
     if not source.table.records:
         raise InputError(f"file '{path}': holds no records; publish a table with at least k people")
-    require_readable(policy, source.table.names)
-    return replace(source, table=with_person(source.table, policy))
+    return source
 
 
-def require_people(table: Table, policy: Policy) -> None:
+def require_people(table: Table, missing_values: list[str]) -> None:
     """Raises InputError where a row has no value, since it is nobody."""
     columns = []
     for column in sorted(map(table.column, table.names), key=lambda c: len(c.cells)):
-        nobody = is_nobody(pl.Series(column.cells, dtype=pl.String), policy.model.missing_values)
+        nobody = is_nobody(pl.Series(column.cells, dtype=pl.String), missing_values)
         if not nobody.any():
             return
         columns.append((nobody, column.codes))

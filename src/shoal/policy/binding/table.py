@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.classes import Classes, SensitiveColumn
-from shoal.data.encoding import EncodedTable, encode, encode_attribute
-from shoal.data.findings import AttributeFinding, Fault, listed_rows
+from shoal.data.classes import Classes
+from shoal.data.encoding import EncodedTable, encode, encode_populations
+from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.numbers import observed_domain
 from shoal.data.schema import Attribute, Kind, Missing, Render, Role, Schema, Shown
-from shoal.data.sensitive import encode_sensitive_columns
+from shoal.data.sensitive import encode_sensitive_columns, values_of_nobody
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
 from shoal.policy.binding.columns import check_columns, check_unnamed
-from shoal.policy.binding.files import table_beside
+from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.notation import check_derived
 from shoal.policy.loading import declared_hierarchy
 from shoal.policy.model import AttributePolicy, PolicyModel
@@ -52,8 +51,7 @@ class BoundTable:
     @cached_property
     def problem(self) -> Problem:
         """What is asked, with the method that suits such a table where the policy names none."""
-        policy = self.asked.policy.with_default_method(self.schema, self.encoded)
-        return self.asked.again(policy)
+        return self.asked.with_default_method(self.encoded)
 
     def matrix(self) -> Matrix:
         """The records that are not suppressed."""
@@ -71,32 +69,37 @@ class BoundTable:
 
 def bind(table: Table, policy: Policy) -> tuple[BoundTable | None, list[Any]]:
     """The table bound and encoded, or everything that is wrong with it."""
-    schema, people, findings = _bind_columns(table, policy)
-    if schema is None:
-        return None, list(findings)
+    problem, people, findings = _bind_columns(table, policy)
+    if problem is None:
+        return None, findings
+    schema = problem.schema
     encoded, unfit = encode(table, schema)
-    sensitive, strange = encode_sensitive_columns(table, schema, policy.earlier)
-    problem = Problem(schema, policy)
-    findings = [*unfit, *strange, *unknown_designated_values(problem, sensitive)]
+    sensitive, strange = encode_sensitive_columns(table, schema, problem.earlier)
+    designated = [(p.model, n, p.designated) for p in problem.promises for n in p.attributes]
+    findings = [*unfit, *strange, *values_of_nobody(sensitive, designated)]
     if encoded is None or findings:
         return None, findings
     populations, wrong = encode_populations(people, schema, encoded)
     if wrong:
-        return None, list(wrong)
+        return None, [*wrong]
     everyone = np.zeros(table.records, dtype=np.int32)
     label = None if schema.label is None else table.column(schema.label).codes
     whole_table = Classes(everyone, 1, encoded.subjects, sensitive)
     return BoundTable(problem, encoded, whole_table, label, populations), []
 
 
+def bound_table(table: Table, policy: Policy) -> BoundTable:
+    """`bind`; raises InputError with every finding."""
+    bound, findings = bind(table, policy)
+    if bound is None:
+        raise InputError.from_findings(findings)
+    return bound
+
+
 def bind_original(table: Table, policy: Policy) -> tuple[Problem | None, list[Any]]:
     """The problem of a table, its domains and hierarchies filled in; or every finding."""
-    schema, _, findings = _bind_columns(table, policy)
-    return _problem(schema, policy), findings
-
-
-def _problem(schema: Schema | None, policy: Policy) -> Problem | None:
-    return None if schema is None else Problem(schema, policy)
+    problem, _, findings = _bind_columns(table, policy)
+    return problem, findings
 
 
 def bound_original(
@@ -112,89 +115,27 @@ def bound_original(
 
 def _bind_columns(
     table: Table, policy: Policy
-) -> tuple[Schema | None, dict[str, Table], list[Any]]:
-    """The schema of a table, and its populations as they were read beside it; or every finding.
+) -> tuple[Problem | None, dict[str, Table], list[Any]]:
+    """The problem of a table, and its populations as they were read beside it; or every finding.
 
     Names are checked first, then the cells are read, then bound: after that, nothing here goes back
     to the table.
     """
-    findings = check_columns(table.names, policy)
-    derived = check_derived(table.names, policy)
-    findings = findings or check_unnamed(table, policy) or check_populations(policy) or derived
+    tables = policy.tables
+    findings, derived = check_columns(table.names, tables), check_derived(table.names, tables.model)
+    findings = findings or check_unnamed(table, tables) or tables.lacking or derived
     if findings:
         return None, {}, findings
-    people = tables_of(policy)
-    audited = {*policy.audited_columns}
+    people = tables.populations
+    audited = {*policy.model.audited_columns}
     telling = [name for name in table.names if name in audited]
     table.encode(telling)
     read = {name: table.column(name) for name in telling}
     for population in people.values():
         # its values belong to the domains, orders and leaves as well
         read |= {name: read[name].joined(population.column(name)) for name in policy.quasi}
-    schema, findings = bind_attributes([(name, read.get(name)) for name in table.names], policy)
-    return schema, people, findings
-
-
-def unknown_designated_values(
-    problem: Problem, sensitive: dict[str, SensitiveColumn]
-) -> list[AttributeFinding]:
-    """Designated values that nobody has nor could have: a misspelt one would protect nothing."""
-    findings = []
-    for promise in problem.promises:
-        for name in promise.attributes if promise.designated else ():
-            if name not in sensitive:
-                continue
-            lost = tuple(
-                value for value in promise.designated if sensitive[name].code_of(value) is None
-            )
-            if lost:
-                message = (
-                    f"promise '{promise.model}': {len(lost)} of its designated values occur in no"
-                    f" record of '{name}' as they are written; correct them, or leave them out"
-                )
-                findings.append(AttributeFinding(Fault.POLICY, name, len(lost), message, lost))
-    return findings
-
-
-# The tables of the population that some promises compare a release with.
-
-
-def tables_of(policy: Policy) -> dict[str, Table]:
-    """The populations by name, numbers with points and dates in ISO; raises InputError."""
-    return {
-        name: table_beside(people, policy, f"population '{name}'")
-        for name, people in policy.populations.items()
-    }
-
-
-def check_populations(policy: Policy) -> list[str]:
-    """Quasi-identifiers that a table of the population lacks."""
-    return [
-        f"population '{table}': has no column '{name}', a quasi-identifier; add it"
-        for table, people in policy.populations.items()
-        for name in policy.quasi
-        if name not in people.names
-    ]
-
-
-def encode_populations(
-    tables: dict[str, Table], schema: Schema, encoded: EncodedTable
-) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Codes of each population in the matrix's own code space, (m, d) int32; or every finding."""
-    codes, findings = {}, []
-    for name, table in tables.items():
-        columns = []
-        for attribute in encoded.attributes:
-            people, wrong = encode_attribute(
-                attribute.attribute, table.column(attribute.attribute.name), schema
-            )
-            findings += [f"population '{name}': {finding}" for finding in wrong]
-            if people is not None:
-                columns.append(attribute.positions_of(people))
-        codes[name] = (
-            np.column_stack(columns) if columns else np.zeros((table.records, 0), np.int32)
-        )
-    return codes, findings
+    problem, findings = bind_attributes([(name, read.get(name)) for name in table.names], policy)
+    return problem, people, findings
 
 
 # What each column is for, once the data has said what only the data can tell.
@@ -206,59 +147,53 @@ def bind_attributes(
     columns: Iterable[tuple[str, Column | None]],
     policy: Policy,
     opaque: frozenset[str] = frozenset(),
-) -> tuple[Schema | None, list[str]]:
-    """The schema of these columns, or every finding.
+) -> tuple[Problem | None, list[str]]:
+    """The problem of these columns, or every finding.
 
     columns: by name, the values that tell a domain, an order or leaves; None where they are not at
         hand. opaque: those whose order or hierarchy followed from data that is not at hand.
     """
     attributes, findings = [], []
     for name, column in columns:
-        attribute, wrong = _bind_attribute(name, column, policy, name in opaque)
-        findings += wrong
-        if attribute is not None:
-            attributes.append(attribute)
+        try:
+            attributes.append(_bound(name, column, policy.tables, name in opaque))
+        except InputError as broken:
+            findings += broken.said
     render = policy.render
     findings += _mark_findings(attributes, render)
-    return (None, findings) if findings else (_schema(policy.model, attributes, render), [])
+    if findings:
+        return None, findings
+    return Problem(_schema(policy.model, attributes, render), policy), []
 
 
-def _bind_attribute(
-    name: str, column: Column | None, policy: Policy, opaque: bool
-) -> tuple[Attribute | None, list[str]]:
-    declared = policy.model.attributes.get(name) or AttributePolicy.model_validate(
-        {"role": policy.model.other}
-    )
-    is_value = np.array([policy.is_value(cell) for cell in column.cells] if column else [], bool)
+def _bound(name: str, column: Column | None, tables: PolicyTables, opaque: bool) -> Attribute:
+    """What a column is for; raises InputError where its values don't fit."""
+    model = tables.model
+    declared = model.attributes.get(name) or AttributePolicy.model_validate({"role": model.other})
+    is_value = np.array([model.is_value(cell) for cell in column.cells] if column else [], bool)
     order = _order(declared, column, is_value)
     lost_zeros = _lost_zeros(declared, column, is_value)
-    try:
-        hierarchy = None if opaque else _hierarchy(name, declared, column, is_value, policy)
-    except InputError as broken:
-        return None, broken.said
+    hierarchy = None if opaque else _hierarchy(name, declared, column, is_value, tables)
     if lost_zeros:
-        return None, [
+        raise InputError(
             f"attribute '{name}': a prefix hierarchy over a column of numbers, which lost their"
             " leading zeros; read the column as text"
-        ]
+        )
     domain = declared.domain
     if domain is None and declared.kind is Kind.NUMBER and hierarchy is None and column is not None:
         domain = observed_domain(column, declared.round)
-    return (
-        Attribute(
-            name,
-            Role(declared.role),
-            declared.kind,
-            domain,
-            order,
-            hierarchy,
-            declared.weight,
-            declared.pseudonym,
-            opaque,
-            Shown(declared.render),
-            declared.round,
-        ),
-        [],
+    return Attribute(
+        name,
+        Role(declared.role),
+        declared.kind,
+        domain,
+        order,
+        hierarchy,
+        declared.weight,
+        declared.pseudonym,
+        opaque,
+        Shown(declared.render),
+        declared.round,
     )
 
 
@@ -267,20 +202,20 @@ def _hierarchy(
     declared: AttributePolicy,
     column: Column | None,
     is_value: np.ndarray,
-    policy: Policy,
+    tables: PolicyTables,
 ) -> Hierarchy | None:
     """The attribute's tree; every category among the quasi-identifiers has one."""
     if declared.role not in ("quasi", "sensitive"):
         return None
     if declared.hierarchy is not None:
         return declared_hierarchy(
-            name, declared.hierarchy, policy.base, column, is_value, policy.model.read.encoding
+            name, declared.hierarchy, tables.base, column, is_value, tables.model.read.encoding
         )
     if declared.role == "quasi" and declared.kind is Kind.CATEGORY and column is not None:
         if "" in column.cells and is_value[column.cells.index("")]:
             raise InputError(_about_empty_cells(name, column))
         values = np.array(column.cells, dtype=object)[is_value]
-        return Flat(root=policy.model.render.suppressed).make(values)
+        return Flat(root=tables.model.render.suppressed).make(values)
     return None
 
 
@@ -350,27 +285,15 @@ def _schema(model: PolicyModel, attributes: list[Attribute], render: Render) -> 
 # The schema of a released file, whether its original is at hand or not.
 
 
-PSEUDONYM = re.compile(r"[0-9a-f]{32}")
-
-
 def bound_release(released: Table, policy: Policy) -> Problem:
-    """`bind_release`; raises InputError with every finding."""
-    problem, findings = bind_release(released, policy)
-    if problem is None:
-        raise InputError.from_findings(findings)
-    return problem
-
-
-def bind_release(released: Table, policy: Policy) -> tuple[Problem | None, list[str]]:
-    """The problem of a released file whose original is not at hand, or every finding.
+    """The problem of a released file whose original is not at hand; raises InputError with every
+    finding.
 
     What only the original could tell stays open: a number without a declared domain has none, an
     order or hierarchy that follows the data is None. Where the policy names a reference, it tells
     the order of sensitive values, as it did when the stream was published.
     """
-    findings = check_columns(released.names, policy, released=True)
-    if findings:
-        return None, findings
+    InputError.raise_for(check_columns(released.names, policy.tables, released=True))
     declared = policy.model.attributes
     # sensitive values are published as they were, so they tell what follows them
     as_they_were = {name for name, a in declared.items() if a.role == "sensitive"}
@@ -381,29 +304,10 @@ def bind_release(released: Table, policy: Policy) -> tuple[Problem | None, list[
         if (reference := policy.reference_table) is not None and name in reference.names:
             shown = reference
         columns.append((name, shown.column(name) if name in as_they_were else None))
-    schema, findings = bind_attributes(columns, policy, frozenset(opaque))
-    return _problem(schema, policy), findings
-
-
-def unremoved_identifiers(released: Table, original: Table | None, policy: Policy) -> list[str]:
-    """Columns of a release that the policy removes, or names instead of giving pseudonyms.
-
-    A subject column is left out of account: releases that still hold it are counted in people.
-    """
-    kept = []
-    if policy.model.other == "drop":
-        kept = [name for name in released.names if name not in policy.model.attributes]
-    for name, attribute in policy.model.attributes.items():
-        if name not in released.names:
-            continue
-        if attribute.pseudonym is not None:
-            given = set(released.column(name).cells)
-            named = not all(PSEUDONYM.fullmatch(cell) for cell in given)
-            if named or (original is not None and given & set(original.column(name).cells)):
-                kept.append(name)
-        elif attribute.role in ("identifier", "drop", "time", "operation"):
-            kept.append(name)
-    return kept
+    problem, findings = bind_attributes(columns, policy, frozenset(opaque))
+    if problem is None:
+        raise InputError.from_findings(findings)
+    return problem
 
 
 # The schema of a stream, which must be known before its first record.
@@ -411,19 +315,19 @@ def unremoved_identifiers(released: Table, original: Table | None, policy: Polic
 
 def bind_stream(names: list[str], policy: Policy) -> tuple[Problem | None, list[str]]:
     """The problem of a stream with these columns, or every finding."""
-    findings = check_columns(names, policy)
+    findings = check_columns(names, policy.tables)
     if findings:
         return None, findings
-    open_questions = {name: _unknown_beforehand(name, policy) for name in names}
+    declared = policy.model.attributes
+    open_questions = {name: _unknown_beforehand(name, declared.get(name)) for name in names}
     known = [(name, None) for name, unknown in open_questions.items() if not unknown]
-    schema, wrong = bind_attributes(known, policy)
+    problem, wrong = bind_attributes(known, policy)
     findings = [finding for unknown in open_questions.values() for finding in unknown] + wrong
-    return (None if findings else _problem(schema, policy)), findings
+    return (None if findings else problem), findings
 
 
-def _unknown_beforehand(name: str, policy: Policy) -> list[str]:
+def _unknown_beforehand(name: str, declared: AttributePolicy | None) -> list[str]:
     """What only the end of the stream would tell: domains and hierarchies that follow the data."""
-    declared = policy.model.attributes.get(name)
     if declared is None or declared.role not in ("quasi", "sensitive"):
         return []
     before = f"attribute '{name}': a stream must know"

@@ -178,8 +178,7 @@ class FullDomain(Recoder):
             for j in range(matrix.attributes)
             if least[j] > most[j]
         ]
-        if crossed:
-            raise InputError.from_findings(crossed)
+        InputError.raise_for(crossed)
         return least, most
 
 
