@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from shoal.cli.options import grouped, option
+from shoal.data.option import Request, option
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -13,10 +13,7 @@ if TYPE_CHECKING:
     from shoal.attacks.run.request import AttackRequest
     from shoal.policy.policy import Policy
 
-OthersFile = Annotated[
-    str | None,
-    option("--others FILE", "A file (YAML) that lists other releases of the same people."),
-]
+OTHERS = option("--others FILE", "A file (YAML) that lists other releases of the same people.")
 
 
 def others_in(path: str | None) -> Others | None:
@@ -29,25 +26,19 @@ def others_in(path: str | None) -> Others | None:
 
 
 @dataclass(frozen=True)
-class Attacks:
+class Attacks(Request):
     """What attacks are tried on a release, and what they are given."""
 
-    attack: Annotated[
-        list[str] | None,
-        option("--attack all|NAME,...", "Try these attacks; an audit needs --original."),
-    ] = None
-    control: Annotated[
-        str | None,
-        option("--control FILE", "People who are not in the release, for comparison."),
-    ] = None
-    external: Annotated[
-        str | None,
-        option("--external FILE", "A list of people that an attacker may hold."),
-    ] = None
-    folds: Annotated[
-        int | None,
-        option("--folds", "How often other people are left out as the control; 1.", min=1, max=5),
-    ] = None
+    attack: list[str] | None = option(
+        "--attack all|NAME,...", "Try these attacks; an audit needs --original."
+    )
+    control: str | None = option(
+        "--control FILE", "People who are not in the release, for comparison."
+    )
+    external: str | None = option("--external FILE", "A list of people that an attacker may hold.")
+    folds: int | None = option(
+        "--folds", "How often other people are left out as the control; 1.", low=1, high=5
+    )
 
     @property
     def files(self) -> list[str]:
@@ -87,5 +78,3 @@ class Attacks:
 
 
 NO_ATTACKS = Attacks()
-with_attacks = grouped("attacks", Attacks)
-"""A command with these options in place of its parameter `attacks`."""

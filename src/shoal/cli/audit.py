@@ -7,18 +7,19 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.attacks import NO_ATTACKS, Attacks, OthersFile, others_in, with_attacks
-from shoal.cli.key import Sign, opened
-from shoal.cli.options import argument, grouped, option, with_engine, with_memory, with_threads
+from shoal.cli.attacks import NO_ATTACKS, OTHERS, Attacks, others_in
+from shoal.cli.key import SIGN, opened
 from shoal.cli.progress import show_warnings, shown
+from shoal.data.option import option
 from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import history_summary, summary
+from shoal.tables.request import TOGETHER
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.others import Others
@@ -27,69 +28,52 @@ if TYPE_CHECKING:
     from shoal.policy.policy import Policy
 
 
-@with_threads
-@with_memory
-@with_engine
-@with_attacks
-@grouped("columns", options.ReleasedColumns)
 def audit(
-    released: Annotated[
-        str | None,
-        argument(
-            "RELEASED",
-            "The released table, ours or not; else --ledger (or the table in a database that"
-            " the ledger writes, with --ledger) or --transcript.",
-        ),
-    ] = None,
-    policy: Annotated[
-        Path | None,
-        option("-p, --policy", "The policy (YAML, JSON or TOML); a ledger has its own."),
-    ] = None,
-    ledger: Annotated[
-        Path | None,
-        option("--ledger DIR", "Audit all releases of a ledger, alone and together."),
-    ] = None,
-    original: Annotated[
-        str | None,
-        option("--original", "What it was made of: with --trace, counts people, checks cells."),
-    ] = None,
-    trace: Annotated[
-        str | None,
-        option("--trace", "Whose row is whose, as its --trace wrote it; needs --original."),
-    ] = None,
-    reference: Annotated[
-        str | None,
-        option("--reference TABLE", "Of a stream: the table that t-closeness was declared to."),
-    ] = None,
-    record_lines: Annotated[
-        int | None,
-        option("--record-lines", "Of a stream: what its --record-lines was; 100 if none.", min=1),
-    ] = None,
-    downstream: Annotated[
-        bool,
-        option(
-            "--downstream", "Train on the release, test on --original; random counts. Extra: ml."
-        ),
-    ] = False,
-    k: options.K = None,
+    released: str | None = option(
+        "RELEASED",
+        "The released table, ours or not; else --ledger (or the table in a database that"
+        " the ledger writes, with --ledger) or --transcript.",
+    ),
+    policy: Path | None = option(
+        "-p, --policy", "The policy (YAML, JSON or TOML); a ledger has its own."
+    ),
+    ledger: Path | None = option(
+        "--ledger DIR", "Audit all releases of a ledger, alone and together."
+    ),
+    original: str | None = option(
+        "--original", "What it was made of: with --trace, counts people, checks cells."
+    ),
+    trace: str | None = option(
+        "--trace", "Whose row is whose, as its --trace wrote it; needs --original."
+    ),
+    reference: str | None = option(
+        "--reference TABLE", "Of a stream: the table that t-closeness was declared to."
+    ),
+    record_lines: int | None = option(
+        "--record-lines", "Of a stream: what its --record-lines was; 100 if none.", low=1
+    ),
+    downstream: bool = option(
+        "--downstream", "Train on the release, test on --original; random counts. Extra: ml.", False
+    ),
+    k: int | None = options.K,
     columns: options.ReleasedColumns = options.NO_COLUMNS,
-    read: options.Read = None,
-    write: options.Write = None,
-    output: Annotated[
-        str | None, option("-o, --output", "Write the certificate to this file.")
-    ] = None,
-    transcript: Annotated[
-        Path | None,
-        option("--transcript DIR", "Prove that a fusion's messages say no more than its table."),
-    ] = None,
-    require_together: options.RequireTogether = False,
+    read: list[str] | None = options.READ,
+    write: list[str] | None = options.WRITE,
+    output: str | None = option("-o, --output", "Write the certificate to this file."),
+    transcript: Path | None = option(
+        "--transcript DIR", "Prove that a fusion's messages say no more than its table."
+    ),
+    require_together: bool = TOGETHER,
     attacks: Attacks = NO_ATTACKS,
-    others: OthersFile = None,
-    sign: Sign = None,
-    as_json: options.Json = False,
-    report: options.Report = None,
-    about: options.About = None,
-    quiet: options.Quiet = False,
+    others: str | None = OTHERS,
+    sign: Path | None = SIGN,
+    as_json: bool = options.JSON,
+    report: Path | None = options.REPORT,
+    about: Path | None = options.ABOUT,
+    quiet: bool = options.QUIET,
+    engine: str | None = options.ENGINE,
+    memory: str | None = options.MEMORY,
+    threads: int | None = options.THREADS,
 ) -> None:
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
     from shoal.attacks.beside.others import OtherRelease

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.options import argument, grouped, option
 from shoal.cli.progress import shown
+from shoal.data.option import Request, option
 from shoal.data.printable import printable
 from shoal.errors import InfeasibleError, InputError
 
@@ -21,48 +20,33 @@ METHODS = (
 
 
 @dataclass(frozen=True)
-class Points:
+class Points(Request):
     """Which methods are compared at which k."""
 
-    methods: Annotated[str | None, option("--methods NAME[:PARAM=VALUE],...", METHODS)] = None
-    ks: Annotated[
-        str | None,
-        option("--ks K,K,...", "Values of k; 5, 10, 25, 50 and the policy's when left out."),
-    ] = None
-    skip: Annotated[
-        list[str] | None,
-        option("--skip K:METHOD", "A point that is measured already; repeatable."),
-    ] = None
+    methods: str | None = option("--methods NAME[:PARAM=VALUE],...", METHODS)
+    ks: str | None = option(
+        "--ks K,K,...", "Values of k; 5, 10, 25, 50 and the policy's when left out."
+    )
+    skip: list[str] | None = option(
+        "--skip K:METHOD", "A point that is measured already; repeatable."
+    )
 
 
 EVERY_POINT = Points()
 
 
-@grouped("points", Points)
 def compare(
-    input_path: Annotated[str, argument("INPUT", "The table; '-' reads CSV from standard input.")],
-    policy: options.PolicyFile,
+    input_path: str = option("INPUT", "The table; '-' reads CSV from standard input.", ...),
+    policy: Path = options.POLICY,
     points: Points = EVERY_POINT,
-    output: Annotated[
-        str | None, option("-o, --output", "The rows as JSON; '-' prints them.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None, option("--set", "Not here: see --methods.", hidden=True)
-    ] = None,
-    seed: options.Seed = None,
-    read: options.Read = None,
-    attack: Annotated[
-        bool,
-        option("--attack", "Also try attacks on each release, beside its loss."),
-    ] = False,
-    as_json: Annotated[
-        bool, option("--json", "Print the rows as JSON instead of the table.")
-    ] = False,
-    report: Annotated[
-        Path | None,
-        option("--report FILE.html", "Write the table and its curves as a page."),
-    ] = None,
-    quiet: Annotated[bool, option("-q, --quiet", "No progress.")] = False,
+    output: str | None = option("-o, --output", "The rows as JSON; '-' prints them."),
+    settings: list[str] | None = option("--set", "Not here: see --methods.", is_hidden=True),
+    seed: int | None = options.SEED,
+    read: list[str] | None = options.READ,
+    attack: bool = option("--attack", "Also try attacks on each release, beside its loss.", False),
+    as_json: bool = option("--json", "Print the rows as JSON instead of the table.", False),
+    report: Path | None = option("--report FILE.html", "Write the table and its curves as a page."),
+    quiet: bool = option("-q, --quiet", "No progress.", False),
 ) -> None:
     """Compare methods and values of k on one table: loss, risk, time and every promise, measured;
     recommends one of them. Publishes nothing.

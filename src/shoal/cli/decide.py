@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated
+from pathlib import Path
 
 from shoal.cli import options
-from shoal.cli.options import argument, option
 from shoal.cli.progress import answer, shown
+from shoal.data.option import option
 from shoal.errors import InputError
 
 # shoal estimate
 
 
 def estimate(
-    records: Annotated[int, option("--records N", "Records of the table.")],
-    quasi: Annotated[int, option("--quasi N", "Its quasi-identifiers.")],
-    k: Annotated[int, option("--k N", "How many must look alike.")] = 10,
-    other: Annotated[int, option("--other N", "Columns that are published as they are.")] = 1,
-    values: Annotated[
-        int | None,
-        option(
-            "--values N",
-            "Distinct values of each quasi-identifier; default few, as a census has them.",
-        ),
-    ] = None,
-    cores: Annotated[
-        int | None,
-        option("--cores N", "Estimate the time on N cores, too; default: yours."),
-    ] = None,
-    as_json: Annotated[bool, option("--json", "Print the figures as JSON.")] = False,
-    quiet: Annotated[bool, option("-q, --quiet", "No progress.")] = False,
+    records: int = option("--records N", "Records of the table.", ...),
+    quasi: int = option("--quasi N", "Its quasi-identifiers.", ...),
+    k: int = option("--k N", "How many must look alike.", 10),
+    other: int = option("--other N", "Columns that are published as they are.", 1),
+    values: int | None = option(
+        "--values N", "Distinct values of each quasi-identifier; default few, as a census has them."
+    ),
+    cores: int | None = option("--cores N", "Estimate the time on N cores, too; default: yours."),
+    as_json: bool = option("--json", "Print the figures as JSON.", False),
+    quiet: bool = option("-q, --quiet", "No progress.", False),
 ) -> None:
     """Tell what publishing a large table would take on this machine: seconds, memory and disk.
     Publishes an invented table to measure it, and reads none of yours.
@@ -49,20 +42,19 @@ def estimate(
 
 
 def attacker_view(
-    released: Annotated[str, argument("RELEASED", "The released table.")],
-    policy: options.PolicyFile,
-    original: Annotated[str, option("--original FILE", "The table it was made from.")],
-    row: Annotated[
-        str,
-        option("--row N", "A row of the original from 1, 'most-exposed' or 'most-distorted'."),
-    ] = "most-exposed",
-    trace: Annotated[
-        str | None, option("--trace", "Whose row is whose, as its --trace wrote it.")
-    ] = None,
-    read: options.Read = None,
-    write: options.Write = None,
-    as_json: Annotated[bool, option("--json", "Print it as JSON.")] = False,
-    quiet: Annotated[bool, option("-q, --quiet", "No progress.")] = False,
+    released: str = option("RELEASED", "The released table.", ...),
+    policy: Path = options.POLICY,
+    original: str = option("--original FILE", "The table it was made from.", ...),
+    row: str = option(
+        "--row N",
+        "A row of the original from 1, 'most-exposed' or 'most-distorted'.",
+        "most-exposed",
+    ),
+    trace: str | None = option("--trace", "Whose row is whose, as its --trace wrote it."),
+    read: list[str] | None = options.READ,
+    write: list[str] | None = options.WRITE,
+    as_json: bool = option("--json", "Print it as JSON.", False),
+    quiet: bool = option("-q, --quiet", "No progress.", False),
 ) -> None:
     """Show what an attacker who knows one person's quasi-identifiers sees of them in a release. It
     prints values of the table: on your own screen only.
@@ -84,20 +76,16 @@ LONG = 10
 """Digits that no level has."""
 
 
-@options.with_overrides
 def levels(
-    input_path: Annotated[str, argument("INPUT", "The table; '-' reads CSV from standard input.")],
-    policy: options.PolicyFile,
-    at: Annotated[
-        list[str] | None,
-        option(
-            "--at COLUMN:LEVEL",
-            "The level of a column, repeatable; columns that are not named are at level 0.",
-        ),
-    ] = None,
+    input_path: str = option("INPUT", "The table; '-' reads CSV from standard input.", ...),
+    policy: Path = options.POLICY,
+    at: list[str] | None = option(
+        "--at COLUMN:LEVEL",
+        "The level of a column, repeatable; columns that are not named are at level 0.",
+    ),
     overrides: options.Overrides = options.NO_OVERRIDES,
-    as_json: Annotated[bool, option("--json", "Print the figures as JSON.")] = False,
-    quiet: Annotated[bool, option("-q, --quiet", "No progress.")] = False,
+    as_json: bool = option("--json", "Print the figures as JSON.", False),
+    quiet: bool = option("-q, --quiet", "No progress.", False),
 ) -> None:
     """Measure the loss and safety of levels of a global recoding, and of those one step coarser or
     finer. Publishes nothing.
@@ -129,13 +117,12 @@ def _named(text: str) -> tuple[str, int]:
     return name, int(level)
 
 
-@options.with_overrides
 def marginal(
-    input_path: Annotated[str, argument("INPUT", "The table; '-' reads CSV from standard input.")],
-    policy: options.PolicyFile,
+    input_path: str = option("INPUT", "The table; '-' reads CSV from standard input.", ...),
+    policy: Path = options.POLICY,
     overrides: options.Overrides = options.NO_OVERRIDES,
-    as_json: Annotated[bool, option("--json", "Print the figures as JSON.")] = False,
-    quiet: Annotated[bool, option("-q, --quiet", "No progress.")] = False,
+    as_json: bool = option("--json", "Print the figures as JSON.", False),
+    quiet: bool = option("-q, --quiet", "No progress.", False),
 ) -> None:
     """Measure what each quasi-identifier costs: its own loss, and what the other columns would lose
     in a release without it. Publishes in memory, once for each; writes nothing.

@@ -4,95 +4,68 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from shoal.cli import options
 from shoal.cli.key import opened
-from shoal.cli.options import argument, grouped, option, policy_of_release
+from shoal.cli.options import policy_of_release
 from shoal.cli.progress import shown
+from shoal.data.option import Request, option
 from shoal.errors import InputError
 
 
 @dataclass(frozen=True)
-class ContextForms:
+class ContextForms(Request):
     """What is printed of a context file, instead of a dossier."""
 
-    template: Annotated[bool, option("--template", "Print an empty context file, and end.")] = False
-    schema: Annotated[
-        bool,
-        option("--schema", "Print the JSON Schema of a context file, and end."),
-    ] = False
+    template: bool = option("--template", "Print an empty context file, and end.", False)
+    schema: bool = option("--schema", "Print the JSON Schema of a context file, and end.", False)
 
 
 @dataclass(frozen=True)
-class Signatures:
+class Signatures(Request):
     """Who must have signed the release, and who signs its dossier."""
 
-    trust: Annotated[
-        list[str] | None,
-        option(
-            "--trust PUB.pem",
-            "A public key, or a folder of *.pub.pem: one of them must have signed the"
-            " release; repeatable. Extra: sign.",
-        ),
-    ] = None
-    sign: Annotated[
-        Path | None,
-        option("--sign KEY", "Sign D.json with this private key. Extra: sign."),
-    ] = None
+    trust: list[str] | None = option(
+        "--trust PUB.pem",
+        "A public key, or a folder of *.pub.pem: one of them must have signed the"
+        " release; repeatable. Extra: sign.",
+    )
+    sign: Path | None = option("--sign KEY", "Sign D.json with this private key. Extra: sign.")
 
 
 NO_FORMS = ContextForms()
 NO_SIGNATURES = Signatures()
 
 
-@options.with_overrides
-@grouped("signatures", Signatures)
-@grouped("forms", ContextForms)
 def dossier(
-    released: Annotated[str | None, argument("RELEASED", "The released table.")] = None,
-    certificate: Annotated[
-        Path | None,
-        argument("[CERT]", "Its certificate; else RELEASED.certificate.json."),
-    ] = None,
-    context: Annotated[
-        Path | None,
-        option("--context", "What no certificate can know: who, why, under which controls."),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        option("-o, --output D.html", "The page; D.json is written beside it."),
-    ] = None,
-    policy: Annotated[
-        Path | None,
-        option("-p, --policy", "The policy (of a fusion: its agreement): measures again."),
-    ] = None,
+    released: str | None = option("RELEASED", "The released table."),
+    certificate: Path | None = option("[CERT]", "Its certificate; else RELEASED.certificate.json."),
+    context: Path | None = option(
+        "--context", "What no certificate can know: who, why, under which controls."
+    ),
+    output: Path | None = option("-o, --output D.html", "The page; D.json is written beside it."),
+    policy: Path | None = option(
+        "-p, --policy", "The policy (of a fusion: its agreement): measures again."
+    ),
     overrides: options.Overrides = options.NO_OVERRIDES,
-    original: Annotated[
-        str | None,
-        option("--original", "The table it was made of: tells the initial risk."),
-    ] = None,
-    trace: Annotated[
-        str | None,
-        option("--trace", "Whose row is whose, as its --trace wrote it: counts people."),
-    ] = None,
-    profile: Annotated[
-        list[str] | None,
-        option(
-            "--profile NAME",
-            "Whose clauses are listed; repeatable. By default gdpr. Others: appi, ehds, ema-hc,"
-            " gbt-42460, hipaa-expert, ico-2025, ipc-ontario-2025, iso-27559, korea-2026,"
-            " owasp-aisvs, tc260-2025.",
-        ),
-    ] = None,
-    complete: Annotated[
-        bool, option("--complete", "Exit status 1 while something is open.")
-    ] = False,
+    original: str | None = option(
+        "--original", "The table it was made of: tells the initial risk."
+    ),
+    trace: str | None = option(
+        "--trace", "Whose row is whose, as its --trace wrote it: counts people."
+    ),
+    profile: list[str] | None = option(
+        "--profile NAME",
+        "Whose clauses are listed; repeatable. By default gdpr. Others: appi, ehds, ema-hc,"
+        " gbt-42460, hipaa-expert, ico-2025, ipc-ontario-2025, iso-27559, korea-2026,"
+        " owasp-aisvs, tc260-2025.",
+    ),
+    complete: bool = option("--complete", "Exit status 1 while something is open.", False),
     forms: ContextForms = NO_FORMS,
     signatures: Signatures = NO_SIGNATURES,
-    quiet: options.Quiet = False,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Write the dossier of a release: what was measured, what its owner answers, what is open."""
     from shoal.auditor.dossier.context import json_schema

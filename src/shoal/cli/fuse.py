@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from shoal.cli import options
-from shoal.cli.key import Sign, opened
-from shoal.cli.options import argument, option
+from shoal.cli.key import SIGN, opened
 from shoal.cli.progress import listed, show_warnings, shown
+from shoal.data.option import option
 from shoal.errors import InputError
 from shoal.reports.text import fusion_summary
+from shoal.tables.request import TOGETHER
 
 # shoal party init, show, run
 
 
-Keys = Annotated[Path, option("--keys DIR", "The folder with NAME.key and NAME.crt.")]
+KEYS = option("--keys DIR", "The folder with NAME.key and NAME.crt.", Path())
 
 
 class _RunByDefault(TyperGroup):
@@ -50,9 +51,9 @@ app = typer.Typer(
 
 @app.command("init")
 def init(
-    name: Annotated[str, argument("NAME", "This party's name.")],
-    keys: Keys = Path(),
-    quiet: options.Quiet = False,
+    name: str = option("NAME", "This party's name.", ...),
+    keys: Path = KEYS,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Make a party's private key, and the certificate that the others need."""
     from shoal.connectors.party.tls import fingerprint_of
@@ -75,7 +76,7 @@ def init(
 
 @app.command("show")
 def show(
-    parties: Annotated[str, argument("PARTIES.yaml", "The agreement.")],
+    parties: str = option("PARTIES.yaml", "The agreement.", ...),
 ) -> None:
     """Print the agreement's hash, which every party signs off."""
     from shoal.policy.agreement import Agreement
@@ -85,33 +86,23 @@ def show(
 
 @app.command("run")
 def run(
-    name: Annotated[str, argument("NAME", "Which of the parties this is.")],
-    parties: Annotated[str, argument("PARTIES.yaml", "The agreement.")],
-    output: Annotated[
-        str | None, option("-o, --output", "The release; a helper writes none.")
-    ] = None,
-    keys: Keys = Path(),
-    folder: Annotated[
-        Path | None,
-        option("--folder DIR", "Where the journal is kept; by default NAME.journal."),
-    ] = None,
-    agreed: Annotated[
-        str | None,
-        option("--agreed HASH", "The agreement's hash that was signed off."),
-    ] = None,
-    transcript: Annotated[
-        Path | None,
-        option("--transcript DIR", "Keep every message for 'shoal audit --transcript'."),
-    ] = None,
-    ledger: Annotated[
-        Path,
-        option("--ledger DIR", "The folder of NAME.ledger, where the agreement says 'before'."),
-    ] = Path(),
-    patience: Annotated[
-        float, option("--patience", "Seconds to wait for the other parties.", min=1)
-    ] = 600.0,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    name: str = option("NAME", "Which of the parties this is.", ...),
+    parties: str = option("PARTIES.yaml", "The agreement.", ...),
+    output: str | None = option("-o, --output", "The release; a helper writes none."),
+    keys: Path = KEYS,
+    folder: Path | None = option(
+        "--folder DIR", "Where the journal is kept; by default NAME.journal."
+    ),
+    agreed: str | None = option("--agreed HASH", "The agreement's hash that was signed off."),
+    transcript: Path | None = option(
+        "--transcript DIR", "Keep every message for 'shoal audit --transcript'."
+    ),
+    ledger: Path = option(
+        "--ledger DIR", "The folder of NAME.ledger, where the agreement says 'before'.", Path()
+    ),
+    patience: float = option("--patience", "Seconds to wait for the other parties.", 600.0, low=1),
+    as_json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Run one party of a fusion on this machine; the others run the same command on theirs."""
     from shoal.fusion.party import take_part
@@ -142,21 +133,20 @@ def run(
 
 
 def fuse(
-    parties: Annotated[str, argument("PARTIES.yaml", "The agreement of all parties.")],
-    output: Annotated[str, option("-o, --output", "The fused release.")],
-    transcript: Annotated[
-        Path | None,
-        option("--transcript DIR", "Keep every message for 'shoal audit --transcript'."),
-    ] = None,
-    k: options.K = None,
-    method: options.Method = None,
-    settings: options.Settings = None,
-    seed: options.Seed = None,
-    require_together: options.RequireTogether = False,
-    sign: Sign = None,
-    as_json: options.Json = False,
-    report: options.Report = None,
-    quiet: options.Quiet = False,
+    parties: str = option("PARTIES.yaml", "The agreement of all parties.", ...),
+    output: str = option("-o, --output", "The fused release.", ...),
+    transcript: Path | None = option(
+        "--transcript DIR", "Keep every message for 'shoal audit --transcript'."
+    ),
+    k: int | None = options.K,
+    method: str | None = options.METHOD,
+    settings: list[str] | None = options.SETTINGS,
+    seed: int | None = options.SEED,
+    require_together: bool = TOGETHER,
+    sign: Path | None = SIGN,
+    as_json: bool = options.JSON,
+    report: Path | None = options.REPORT,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Fuse several owners' tables into one k-anonymous table, with all parties on this machine."""
     from shoal.fusion.fuse import fuse_file

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.options import argument, option
 from shoal.cli.progress import shown
+from shoal.data.option import option
 from shoal.data.printable import printable
 from shoal.errors import InputError
 
@@ -22,14 +22,12 @@ app = typer.Typer(help="Match hierarchy tables to columns, and edit them.", no_a
 
 @app.command("match")
 def match(
-    data: Annotated[str, argument("DATA", "The table.")],
-    folder: Annotated[Path, argument("DIR", "A folder of hierarchy tables.")],
-    policy: Annotated[
-        Path | None, option("-p, --policy", "Match the columns of its roles alone.")
-    ] = None,
-    read: options.Read = None,
-    as_json: Annotated[bool, option("--json", "Print it as JSON.")] = False,
-    quiet: options.Quiet = False,
+    data: str = option("DATA", "The table.", ...),
+    folder: Path = option("DIR", "A folder of hierarchy tables.", ...),
+    policy: Path | None = option("-p, --policy", "Match the columns of its roles alone."),
+    read: list[str] | None = options.READ,
+    as_json: bool = option("--json", "Print it as JSON.", False),
+    quiet: bool = options.QUIET,
 ) -> None:
     """Say which table of a folder fits which column, by the values that both have, how many rows
     it covers, and what is wrong with it. Shows no value.
@@ -51,17 +49,14 @@ def match(
 
 @app.command("edit")
 def edit(
-    table: Annotated[Path, argument("FILE", "The hierarchy table.")],
-    edits: Annotated[
-        list[str],
-        argument("EDIT...", "Edits in their order, such as '{put: Malta, under: Europe}'."),
-    ],
-    output: Annotated[str, option("-o, --output", "The edited table; '-' prints it.")] = "-",
-    data: Annotated[
-        str | None, option("--data", "For 'rare': the table whose rows are counted.")
-    ] = None,
-    column: Annotated[str | None, option("--column", "For 'rare': the column of --data.")] = None,
-    read: options.Read = None,
+    table: Path = option("FILE", "The hierarchy table.", ...),
+    edits: list[str] = option(
+        "EDIT...", "Edits in their order, such as '{put: Malta, under: Europe}'.", ...
+    ),
+    output: str = option("-o, --output", "The edited table; '-' prints it.", "-"),
+    data: str | None = option("--data", "For 'rare': the table whose rows are counted."),
+    column: str | None = option("--column", "For 'rare': the column of --data."),
+    read: list[str] | None = options.READ,
 ) -> None:
     """Edit a hierarchy: put a value under a node, make a new group or step, rename, move, take a
     value out, group what is rare. FILE stays as it is.

@@ -6,11 +6,11 @@ import getpass
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from shoal.cli.options import argument, option
+from shoal.data.option import option
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,20 +19,17 @@ if TYPE_CHECKING:
 PASSPHRASE = "SHOAL_KEY_PASSPHRASE"
 LEAST_CHARACTERS = 12  # of a passphrase that is accepted without a word
 
-Sign = Annotated[
-    Path | None,
-    option("--sign KEY", "Sign the certificate with this private key. Extra: sign."),
-]
+SIGN = option("--sign KEY", "Sign the certificate with this private key. Extra: sign.")
 
 app = typer.Typer(help="Make keys to sign certificates with.", no_args_is_help=True)
 
 
 @app.command("new")
 def new(
-    name: Annotated[str, argument("NAME", "Writes NAME.pem, private, and NAME.pub.pem.")],
-    unprotected: Annotated[
-        bool, option("--unprotected", "No passphrase: whoever has the file can sign.")
-    ] = False,
+    name: str = option("NAME", "Writes NAME.pem, private, and NAME.pub.pem.", ...),
+    unprotected: bool = option(
+        "--unprotected", "No passphrase: whoever has the file can sign.", False
+    ),
 ) -> None:
     """Make an Ed25519 key pair and print its fingerprint. The passphrase is asked for twice, or
     read from SHOAL_KEY_PASSPHRASE.
@@ -46,8 +43,8 @@ def new(
 
 
 def sign(
-    released: Annotated[str, argument("FILE", "The release; signs FILE.certificate.json.")],
-    key: Annotated[Path, option("--key KEY", "The private key, in PEM. Extra: sign.")],
+    released: str = option("FILE", "The release; signs FILE.certificate.json.", ...),
+    key: Path = option("--key KEY", "The private key, in PEM. Extra: sign.", ...),
 ) -> None:
     """Sign the certificate of a release: writes FILE.certificate.json.sig, 64 bytes.
     Refused where a promise does not hold."""

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.options import Quiet, argument, option
 from shoal.cli.progress import listed
 
 # shoal sweep
+from shoal.data.option import option
 
 
 def sweep(
-    outputs: Annotated[
-        list[str],
-        argument("OUTPUT...", "Outputs of publish, or folders that hold some.", min=1),
-    ],
-    quiet: options.Quiet = False,
+    outputs: list[str] = option(
+        "OUTPUT...", "Outputs of publish, or folders that hold some.", ..., low=1
+    ),
+    quiet: bool = options.QUIET,
 ) -> None:
     """Delete the drafts that killed runs left beside outputs; never a release, nor one at work."""
     from shoal.connectors.sweeping import Swept, sweep_output
@@ -41,18 +40,13 @@ def _counted(drafts: int) -> str:
 
 
 def warmup(
-    verbs: Annotated[
-        list[str] | None,
-        option(
-            "--verb VERB",
-            "Only what this verb needs: publish, stream, republish or fuse; repeatable.",
-        ),
-    ] = None,
-    every_method: Annotated[
-        bool,
-        option("--all", "Every method, not only those that run where none is named."),
-    ] = False,
-    quiet: Quiet = False,
+    verbs: list[str] | None = option(
+        "--verb VERB", "Only what this verb needs: publish, stream, republish or fuse; repeatable."
+    ),
+    every_method: bool = option(
+        "--all", "Every method, not only those that run where none is named.", False
+    ),
+    quiet: bool = options.QUIET,
 ) -> None:
     """Compile for this machine what Shoal would compile on its first use, so that no run waits."""
     from shoal.advise.warmup import warm_up
@@ -69,14 +63,11 @@ def warmup(
 
 
 def sample(
-    name: Annotated[
-        str,
-        argument("NAME", "Which generator: bank, patients, purchases or wearables."),
-    ],
-    output: Annotated[str, option("-o, --output", "Where to write the table.")],
-    n: Annotated[int, option("-n", "How many records.", min=1)] = 1000,
-    seed: Annotated[int, option("--seed", "The same seed gives the same table.", min=0)] = 0,
-    quiet: Annotated[bool, option("-q, --quiet", "Say nothing.")] = False,
+    name: str = option("NAME", "Which generator: bank, patients, purchases or wearables.", ...),
+    output: str = option("-o, --output", "Where to write the table.", ...),
+    n: int = option("-n", "How many records.", 1000, low=1),
+    seed: int = option("--seed", "The same seed gives the same table.", 0, low=0),
+    quiet: bool = option("-q, --quiet", "Say nothing.", False),
 ) -> None:
     """Write a table of invented people, with a policy that fits it beside it."""
     from shoal.samples import write_sample
@@ -87,11 +78,8 @@ def sample(
 
 
 def methods(
-    as_json: Annotated[bool, option("--json", "Print everything as JSON.")] = False,
-    every: Annotated[
-        bool,
-        option("--all", "The papers' comparators, too, where they are installed."),
-    ] = False,
+    as_json: bool = option("--json", "Print everything as JSON.", False),
+    every: bool = option("--all", "The papers' comparators, too, where they are installed.", False),
 ) -> None:
     """List the methods to choose from: verb, paper, parameters with defaults and ranges, and every
     promise they can keep.

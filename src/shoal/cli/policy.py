@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.options import argument, option
 from shoal.cli.progress import shown
+from shoal.data.option import option
 from shoal.data.printable import printable
 from shoal.errors import InputError
 
@@ -23,21 +23,15 @@ app = typer.Typer(help="Propose, validate and describe policies.", no_args_is_he
 
 @app.command("init")
 def init(
-    data: Annotated[str, argument("DATA", "The table to write a policy for.")],
-    output: Annotated[str, option("-o, --output", "The policy file; '-' prints it.")] = "-",
-    k: Annotated[int, option("--k", "The k to promise.", min=2)] = 10,
-    hierarchies: Annotated[
-        Path | None,
-        option(
-            "--hierarchies DIR",
-            "A folder of hierarchy tables, matched to columns by names and values.",
-        ),
-    ] = None,
-    explain: Annotated[
-        bool, option("--explain", "Say why each role, and who is alone with what.")
-    ] = False,
-    read: options.Read = None,
-    quiet: options.Quiet = False,
+    data: str = option("DATA", "The table to write a policy for.", ...),
+    output: str = option("-o, --output", "The policy file; '-' prints it.", "-"),
+    k: int = option("--k", "The k to promise.", 10, low=2),
+    hierarchies: Path | None = option(
+        "--hierarchies DIR", "A folder of hierarchy tables, matched to columns by names and values."
+    ),
+    explain: bool = option("--explain", "Say why each role, and who is alone with what.", False),
+    read: list[str] | None = options.READ,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Propose a policy for a table: a draft with a reason for every role and a question where only
     a person can decide, to be read before it is used.
@@ -82,13 +76,12 @@ def _write(text: str, output: str) -> None:
 
 @app.command("check")
 def check(
-    policy: Annotated[Path, argument("POLICY", "The policy file.")],
-    data: Annotated[str | None, argument("DATA", "The table it is for.")] = None,
-    show_values: Annotated[
-        bool,
-        option("--show-values", "Print the values that are at fault: on your own screen only."),
-    ] = False,
-    read: options.Read = None,
+    policy: Path = option("POLICY", "The policy file.", ...),
+    data: str | None = option("DATA", "The table it is for."),
+    show_values: bool = option(
+        "--show-values", "Print the values that are at fault: on your own screen only.", False
+    ),
+    read: list[str] | None = options.READ,
 ) -> None:
     """Validate a policy and, with its data, every hierarchy: lists all findings; exit status 2 if
     there are any.

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from shoal.cli import options
-from shoal.cli.options import argument, option
 from shoal.cli.progress import answer, shown
 
 # shoal risk
+from shoal.data.option import option
 
 
 def risk(
-    input_path: Annotated[str, argument("INPUT", "The table; '-' reads CSV from standard input.")],
-    policy: options.PolicyFile,
-    k: options.K = None,
-    read: options.Read = None,
-    as_json: Annotated[bool, option("--json", "Print the figures as JSON.")] = False,
-    quiet: Annotated[bool, option("-q, --quiet", "No progress.")] = False,
+    input_path: str = option("INPUT", "The table; '-' reads CSV from standard input.", ...),
+    policy: Path = options.POLICY,
+    k: int | None = options.K,
+    read: list[str] | None = options.READ,
+    as_json: bool = option("--json", "Print the figures as JSON.", False),
+    quiet: bool = option("-q, --quiet", "No progress.", False),
 ) -> None:
     """Count how many people of a table are alone by what others could know, what each column gives
     away, and who hides among how many already. Publishes nothing, shows no cell.
@@ -33,19 +32,17 @@ def risk(
 
 
 def profile(
-    input_path: Annotated[str, argument("INPUT", "The table; '-' reads CSV from standard input.")],
-    policy: Annotated[
-        Path | None,
-        option("-p, --policy", "A policy: what follows if rows are taken for people."),
-    ] = None,
-    qi: Annotated[
-        list[str] | None,
-        option("--qi A,B", "Instead of a policy: columns that others could know."),
-    ] = None,
-    k: Annotated[int, option("--k", "With --qi: the k to try.", min=2)] = 10,
-    read: options.Read = None,
-    as_json: Annotated[bool, option("--json", "Print the figures as JSON.")] = False,
-    quiet: Annotated[bool, option("-q, --quiet", "No progress.")] = False,
+    input_path: str = option("INPUT", "The table; '-' reads CSV from standard input.", ...),
+    policy: Path | None = option(
+        "-p, --policy", "A policy: what follows if rows are taken for people."
+    ),
+    qi: list[str] | None = option(
+        "--qi A,B", "Instead of a policy: columns that others could know."
+    ),
+    k: int = option("--k", "With --qi: the k to try.", 10, low=2),
+    read: list[str] | None = options.READ,
+    as_json: bool = option("--json", "Print the figures as JSON.", False),
+    quiet: bool = option("-q, --quiet", "No progress.", False),
 ) -> None:
     """Count what every column of a table holds, and who may be one person in it. Shows no cell."""
     from shoal.advise.profile import profile as profiled

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from pathlib import Path
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.attacks import NO_ATTACKS, Attacks, OthersFile, others_in, with_attacks
-from shoal.cli.key import Sign, opened
-from shoal.cli.options import argument, grouped, option, with_engine, with_memory, with_threads
+from shoal.cli.attacks import NO_ATTACKS, OTHERS, Attacks, others_in
+from shoal.cli.key import SIGN, opened
 from shoal.cli.progress import listed, published_already, show_warnings, shown
+from shoal.data.option import option
 from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import summary
@@ -20,41 +20,31 @@ from shoal.tables.request import PublishOptions, PublishRequest
 NO_OPTIONS = PublishOptions()
 
 
-@with_threads
-@with_memory
-@with_engine
-@with_attacks
-@options.with_overrides
-@grouped("given", PublishOptions)
 def publish(
-    input_path: Annotated[
-        str,
-        argument("INPUT", "The table: a file, a folder, one in a database; '-' reads CSV."),
-    ],
-    policy: options.PolicyFile,
-    output: Annotated[
-        str,
-        option(
-            "-o, --output",
-            "The release: a file, 'out/' for a folder of Parquet, a table in a database, '-'.",
-        ),
-    ],
+    input_path: str = option(
+        "INPUT", "The table: a file, a folder, one in a database; '-' reads CSV.", ...
+    ),
+    policy: Path = options.POLICY,
+    output: str = option(
+        "-o, --output",
+        "The release: a file, 'out/' for a folder of Parquet, a table in a database, '-'.",
+        ...,
+    ),
     overrides: options.Overrides = options.NO_OVERRIDES,
     given: PublishOptions = NO_OPTIONS,
-    metadata: Annotated[
-        str | None,
-        option(
-            "--metadata KIND,...",
-            "Describes the release: datapackage, croissant.",
-        ),
-    ] = None,
+    metadata: str | None = option(
+        "--metadata KIND,...", "Describes the release: datapackage, croissant."
+    ),
     attacks: Attacks = NO_ATTACKS,
-    others: OthersFile = None,
-    sign: Sign = None,
-    as_json: options.Json = False,
-    report: options.Report = None,
-    about: options.About = None,
-    quiet: options.Quiet = False,
+    others: str | None = OTHERS,
+    sign: Path | None = SIGN,
+    as_json: bool = options.JSON,
+    report: Path | None = options.REPORT,
+    about: Path | None = options.ABOUT,
+    quiet: bool = options.QUIET,
+    engine: str | None = options.ENGINE,
+    memory: str | None = options.MEMORY,
+    threads: int | None = options.THREADS,
 ) -> None:
     """Publish one table, once: writes OUTPUT and OUTPUT.certificate.json, or nothing if a promise
     fails.

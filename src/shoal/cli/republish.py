@@ -5,14 +5,14 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.key import Sign, opened
-from shoal.cli.options import argument, option
+from shoal.cli.key import SIGN, opened
 from shoal.cli.progress import listed, published_already, show_warnings, shown
+from shoal.data.option import option
 from shoal.errors import InputError
 from shoal.reports.text import prospect_text, rehearsal_text, summary
 
@@ -24,20 +24,13 @@ if TYPE_CHECKING:
 
 
 app = typer.Typer(help="Read and verify a ledger of releases.", no_args_is_help=True)
-Folder = Annotated[Path, argument("DIR", "The ledger.")]
 
 
 @app.command("verify")
 def verify(
-    ledger: Annotated[
-        str,
-        argument("DIR", "The ledger, or the table in a database that it writes."),
-    ],
-    noted: Annotated[
-        str | None,
-        option("--noted HASH", "A hash noted earlier: the chain must hold it."),
-    ] = None,
-    quiet: options.Quiet = False,
+    ledger: str = option("DIR", "The ledger, or the table in a database that it writes.", ...),
+    noted: str | None = option("--noted HASH", "A hash noted earlier: the chain must hold it."),
+    quiet: bool = options.QUIET,
 ) -> None:
     """Check the chain of hashes; name changed, missing or reordered releases (exit status 1)."""
     from shoal.auditor.ledger.export import unmarked, verify_ledger
@@ -59,13 +52,10 @@ def _whole_chain(releases: int, head: str) -> str:
 
 @app.command("export")
 def export(
-    ledger: Folder,
-    output: Annotated[str, option("-o, --output", "The table; '-' writes CSV to standard output.")],
-    release: Annotated[
-        int | None,
-        option("--release N", "As of this release; else the last."),
-    ] = None,
-    quiet: options.Quiet = False,
+    ledger: Path = option("DIR", "The ledger.", ...),
+    output: str = option("-o, --output", "The table; '-' writes CSV to standard output.", ...),
+    release: int | None = option("--release N", "As of this release; else the last."),
+    quiet: bool = options.QUIET,
 ) -> None:
     """Write the whole published table as of a release."""
     from shoal.auditor.ledger.export import export_table
@@ -78,46 +68,33 @@ def export(
         )
 
 
-@options.with_overrides
 def republish(
-    increment: Annotated[
-        str,
-        argument("INCREMENT", "The new records; '-' reads CSV from standard input."),
-    ],
-    policy: options.PolicyFile,
-    ledger: Annotated[Path, option("--ledger DIR", "The ledger; begun if it is not there.")],
-    output: Annotated[
-        str | None,
-        option(
-            "-o, --output TABLE",
-            "A table in a database that takes the releases, too: 'sqlite:///FILE?table=NAME' or"
-            " 'postgresql://...'. Each is committed with its certificate, once.",
-        ),
-    ] = None,
-    allow_leaks: Annotated[
-        bool,
-        option("--allow-leaks", "Publish although the history breaks; the certificate says so."),
-    ] = False,
-    what_if: Annotated[
-        bool,
-        option("--what-if", "Show what each method would do with it; publish nothing."),
-    ] = False,
-    earlier: Annotated[
-        list[str] | None,
-        option(
-            "--earlier FILE",
-            "With --what-if: an increment before this one, in order; repeatable. Shows how much"
-            " of all of them 'sticky' publishes of people who come again.",
-        ),
-    ] = None,
+    increment: str = option(
+        "INCREMENT", "The new records; '-' reads CSV from standard input.", ...
+    ),
+    policy: Path = options.POLICY,
+    ledger: Path = option("--ledger DIR", "The ledger; begun if it is not there.", ...),
+    output: str | None = option(
+        "-o, --output TABLE",
+        "A table in a database that takes the releases, too: 'sqlite:///FILE?table=NAME' or"
+        " 'postgresql://...'. Each is committed with its certificate, once.",
+    ),
+    allow_leaks: bool = option(
+        "--allow-leaks", "Publish although the history breaks; the certificate says so.", False
+    ),
+    what_if: bool = option(
+        "--what-if", "Show what each method would do with it; publish nothing.", False
+    ),
+    earlier: list[str] | None = option(
+        "--earlier FILE",
+        "With --what-if: an increment before this one, in order; repeatable. Shows how much"
+        " of all of them 'sticky' publishes of people who come again.",
+    ),
     overrides: options.Overrides = options.NO_OVERRIDES,
-    sign: Sign = None,
-    as_json: options.Json = False,
-    report: Annotated[
-        Path | None,
-        option("--report FILE.html", "Write a report over the whole history."),
-    ] = None,
-    quiet: options.Quiet = False,
+    sign: Path | None = SIGN,
+    as_json: bool = options.JSON,
+    report: Path | None = option("--report FILE.html", "Write a report over the whole history."),
+    quiet: bool = options.QUIET,
 ) -> None:
     """Append the next release of a growing table to a ledger, if safe beside all earlier ones.
 

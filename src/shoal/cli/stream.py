@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.options import argument, grouped, option, with_engine
 from shoal.cli.progress import listed, published_already, show_warnings, shown
+from shoal.data.option import option
 from shoal.data.warnings import MOSTLY_ASIDE
 from shoal.errors import InputError
 from shoal.reports.text import summary
@@ -21,8 +20,8 @@ from shoal.streams.options import StreamOptions
 
 
 def stream_status(
-    checkpoint: Annotated[Path, argument("DIR", "The stream's --checkpoint folder.")],
-    as_json: Annotated[bool, option("--json", "Print all of it as JSON.")] = False,
+    checkpoint: Path = option("DIR", "The stream's --checkpoint folder.", ...),
+    as_json: bool = option("--json", "Print all of it as JSON.", False),
 ) -> None:
     """Say how a running stream is doing, by its last commit: verdict, counts, loss, waits, and what
     to look at. Reads no record, and the stream does not notice. Exit status 1 where a release broke
@@ -50,16 +49,15 @@ def stream_status(
     raise typer.Exit(0 if good else 1)
 
 
-@with_engine
-@options.with_overrides
-@grouped("wanted", StreamOptions)
 def stream(
-    policy: options.PolicyFile,
+    *,
+    policy: Path = options.POLICY,
     wanted: StreamOptions,
     overrides: options.Overrides = options.NO_OVERRIDES,
-    as_json: options.Json = False,
-    report: options.Report = None,
-    quiet: options.Quiet = False,
+    as_json: bool = options.JSON,
+    report: Path | None = options.REPORT,
+    quiet: bool = options.QUIET,
+    engine: str | None = options.ENGINE,
 ) -> None:
     """Publish records as they arrive; with --checkpoint, resumes exactly where it stopped."""
     from shoal.streams.run import stream_file

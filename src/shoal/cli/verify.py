@@ -4,48 +4,34 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.options import argument, option, policy_of_release, with_memory
+from shoal.cli.options import policy_of_release
 from shoal.cli.progress import shown
+from shoal.data.option import option
 
 
-@with_memory
-@options.with_overrides
 def verify(
-    released: Annotated[str, argument("FILE", "The released table.")],
-    certificate: Annotated[
-        Path | None,
-        argument("[CERT]", "Its certificate; else FILE.certificate.json."),
-    ] = None,
-    policy: Annotated[
-        Path | None,
-        option("-p, --policy", "The policy (of a fusion: its agreement): measures again."),
-    ] = None,
+    released: str = option("FILE", "The released table.", ...),
+    certificate: Path | None = option("[CERT]", "Its certificate; else FILE.certificate.json."),
+    policy: Path | None = option(
+        "-p, --policy", "The policy (of a fusion: its agreement): measures again."
+    ),
     overrides: options.Overrides = options.NO_OVERRIDES,
-    original: Annotated[
-        str | None,
-        option("--original", "The table it was made of: compares its hash."),
-    ] = None,
-    trace: Annotated[
-        str | None,
-        option("--trace", "Whose row is whose, as its --trace wrote it: counts people."),
-    ] = None,
-    trust: Annotated[
-        list[str] | None,
-        option(
-            "--trust PUB.pem",
-            "A public key, or a folder of *.pub.pem: one of them must have signed;"
-            " repeatable. Extra: sign.",
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, option("--json", "Print the checks as JSON instead of lines.")
-    ] = False,
-    quiet: options.Quiet = False,
+    original: str | None = option("--original", "The table it was made of: compares its hash."),
+    trace: str | None = option(
+        "--trace", "Whose row is whose, as its --trace wrote it: counts people."
+    ),
+    trust: list[str] | None = option(
+        "--trust PUB.pem",
+        "A public key, or a folder of *.pub.pem: one of them must have signed;"
+        " repeatable. Extra: sign.",
+    ),
+    as_json: bool = option("--json", "Print the checks as JSON instead of lines.", False),
+    quiet: bool = options.QUIET,
+    memory: str | None = options.MEMORY,
 ) -> None:
     """Check a released file against its certificate, one line per check; exit status 1 if one
     fails.
