@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ import typer
 from typer.core import TyperGroup
 
 from shoal.cli import options
-from shoal.cli.key import SIGN, opened
+from shoal.cli.key import opened
 from shoal.cli.progress import listed, show_warnings, shown
-from shoal.data.option import option
+from shoal.data.option import Request, option
 from shoal.errors import InputError
+from shoal.policy.options import METHOD, SEED, SETTINGS, K, parsed
 from shoal.reports.text import fusion_summary
 from shoal.tables.request import TOGETHER
 
@@ -84,30 +86,33 @@ def show(
     typer.echo(f"sha256:{Agreement.load(parties).hash.hex()}")
 
 
-@app.command("run")
-def run(
-    name: str = option("NAME", "Which of the parties this is.", ...),
-    parties: str = option("PARTIES.yaml", "The agreement.", ...),
-    output: str | None = option("-o, --output", "The release; a helper writes none."),
-    keys: Path = KEYS,
+@dataclass(frozen=True)
+class PartyRequest(Request):
+    """What one party of a fusion is asked."""
+
+    name: str = option("NAME", "Which of the parties this is.", ...)
+    parties: str = option("PARTIES.yaml", "The agreement.", ...)
+    output: str | None = option("-o, --output", "The release; a helper writes none.")
+    keys: Path = KEYS
     folder: Path | None = option(
         "--folder DIR", "Where the journal is kept; by default NAME.journal."
-    ),
-    agreed: str | None = option("--agreed HASH", "The agreement's hash that was signed off."),
+    )
+    agreed: str | None = option("--agreed HASH", "The agreement's hash that was signed off.")
     transcript: Path | None = option(
         "--transcript DIR", "Keep every message for 'shoal audit --transcript'."
-    ),
+    )
     ledger: Path = option(
         "--ledger DIR", "The folder of NAME.ledger, where the agreement says 'before'.", Path()
-    ),
-    patience: float = option("--patience", "Seconds to wait for the other parties.", 600.0, low=1),
-    as_json: bool = options.JSON,
-    quiet: bool = options.QUIET,
-) -> None:
+    )
+    patience: float = option("--patience", "Seconds to wait for the other parties.", 600.0, low=1)
+
+
+@app.command("run")
+def run(asked: PartyRequest, as_json: bool = options.JSON, quiet: bool = options.QUIET) -> None:
     """Run one party of a fusion on this machine; the others run the same command on theirs."""
     from shoal.fusion.party import take_part
 
-    if output == "-":
+    if asked.output == "-":
         raise InputError("-o -: the release goes to a file; name one")
 
     def progress(stage: str) -> None:
@@ -115,35 +120,45 @@ def run(
             print(f"progress: {stage}", file=sys.stderr, flush=True)
 
     certificate = take_part(
-        name,
-        parties,
-        output,
-        keys=keys,
-        folder=folder or Path(f"{name}.journal"),
-        agreed=agreed,
-        transcript=transcript,
-        ledger=ledger,
-        patience=patience,
+        asked.name,
+        asked.parties,
+        asked.output,
+        keys=asked.keys,
+        folder=asked.folder or Path(f"{asked.name}.journal"),
+        agreed=asked.agreed,
+        transcript=asked.transcript,
+        ledger=asked.ledger,
+        patience=asked.patience,
         progress=progress,
     )
     if certificate is not None and as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif certificate is not None and not quiet:
-        typer.echo(fusion_summary(certificate, f"{output} and {output}.certificate.json"), err=True)
+        typer.echo(
+            fusion_summary(certificate, f"{asked.output} and {asked.output}.certificate.json"),
+            err=True,
+        )
+
+
+@dataclass(frozen=True)
+class FuseRequest(Request):
+    """What a fusion of all parties is asked."""
+
+    parties: str = option("PARTIES.yaml", "The agreement of all parties.", ...)
+    output: str = option("-o, --output", "The fused release.", ...)
+    transcript: Path | None = option(
+        "--transcript DIR", "Keep every message for 'shoal audit --transcript'."
+    )
+    k: int | None = K
+    method: str | None = METHOD
+    settings: list[str] | None = SETTINGS
+    seed: int | None = SEED
+    require_together: bool = TOGETHER
 
 
 def fuse(
-    parties: str = option("PARTIES.yaml", "The agreement of all parties.", ...),
-    output: str = option("-o, --output", "The fused release.", ...),
-    transcript: Path | None = option(
-        "--transcript DIR", "Keep every message for 'shoal audit --transcript'."
-    ),
-    k: int | None = options.K,
-    method: str | None = options.METHOD,
-    settings: list[str] | None = options.SETTINGS,
-    seed: int | None = options.SEED,
-    require_together: bool = TOGETHER,
-    sign: Path | None = SIGN,
+    asked: FuseRequest,
+    sign: Path | None = options.SIGN,
     as_json: bool = options.JSON,
     report: Path | None = options.REPORT,
     quiet: bool = options.QUIET,
@@ -152,21 +167,21 @@ def fuse(
     from shoal.fusion.fuse import fuse_file
     from shoal.policy.agreement import Agreement
 
-    if output == "-":
+    if asked.output == "-":
         raise InputError("-o -: each party writes a file of its own; name a file")
     signer = opened(sign)
-    options.check_outputs(report=report, inputs=[parties, output])
-    agreement = Agreement.load(parties).with_overrides(
-        method, options.parsed(settings or []), k, seed
+    options.check_outputs(report=report, inputs=[asked.parties, asked.output])
+    agreement = Agreement.load(asked.parties).with_overrides(
+        asked.method, parsed(asked.settings or []), asked.k, asked.seed
     )
     try:
         with shown(quiet) as progress:
             certificate = fuse_file(
                 agreement,
-                output,
-                transcript=transcript,
+                asked.output,
+                transcript=asked.transcript,
                 beside=[] if report is None else [report],
-                require_together=require_together,
+                require_together=asked.require_together,
                 progress=progress,
                 notice=_say,
             )
@@ -176,8 +191,8 @@ def fuse(
                 from shoal.reports.release import write_report
 
                 progress("drawing the report")
-                audited = audit_file(output, agreement.policy)
-                write_report(audited, agreement.policy, report, Heading.of(output, None))
+                audited = audit_file(asked.output, agreement.policy)
+                write_report(audited, agreement.policy, report, Heading.of(asked.output, None))
     except KeyboardInterrupt:
         typer.echo(
             "shoal: interrupted; nothing was published, run the same command again to resume",
@@ -185,13 +200,13 @@ def fuse(
         )
         raise SystemExit(130) from None
     if signer is not None:
-        signer.sign(f"{output}.certificate.json")
+        signer.sign(f"{asked.output}.certificate.json")
     show_warnings(certificate)
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet:
         drawn = [str(report)] if report else []
-        written = listed([output, f"{output}.certificate.json", *drawn])
+        written = listed([asked.output, f"{asked.output}.certificate.json", *drawn])
         typer.echo(fusion_summary(certificate, written), err=True)
 
 

@@ -13,6 +13,7 @@ from shoal.cli.progress import shown
 from shoal.data.option import option
 from shoal.data.printable import printable
 from shoal.errors import InputError
+from shoal.policy.options import READ, files_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +26,7 @@ def match(
     data: str = option("DATA", "The table.", ...),
     folder: Path = option("DIR", "A folder of hierarchy tables.", ...),
     policy: Path | None = option("-p, --policy", "Match the columns of its roles alone."),
-    read: list[str] | None = options.READ,
+    read: list[str] | None = READ,
     as_json: bool = option("--json", "Print it as JSON.", False),
     quiet: bool = options.QUIET,
 ) -> None:
@@ -37,7 +38,7 @@ def match(
 
     with shown(quiet) as progress:
         found = match_hierarchies(
-            data, folder, policy, read=options.files_options(read)[0], progress=progress
+            data, folder, policy, read=files_options(read)[0], progress=progress
         )
     if as_json:
         content = {"schema": SCHEMA, "files": [one.to_dict() for one in found]}
@@ -56,7 +57,7 @@ def edit(
     output: str = option("-o, --output", "The edited table; '-' prints it.", "-"),
     data: str | None = option("--data", "For 'rare': the table whose rows are counted."),
     column: str | None = option("--column", "For 'rare': the column of --data."),
-    read: list[str] | None = options.READ,
+    read: list[str] | None = READ,
 ) -> None:
     """Edit a hierarchy: put a value under a node, make a new group or step, rename, move, take a
     value out, group what is rare. FILE stays as it is.
@@ -68,7 +69,7 @@ def edit(
     options.check_outputs(None if output == "-" else output, inputs=inputs)
     hierarchy = read_hierarchy(table)
     if any("rare" in one for one in asked):
-        counts = _counts(data, column, options.files_options(read)[0])
+        counts = _counts(data, column, files_options(read)[0])
         asked = [{**one, "counts": counts} if "rare" in one else one for one in asked]
     hierarchy = hierarchy.edited(asked)
     if output == "-":

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 PASSPHRASE = "SHOAL_KEY_PASSPHRASE"
 LEAST_CHARACTERS = 12  # of a passphrase that is accepted without a word
 
-SIGN = option("--sign KEY", "Sign the certificate with this private key. Extra: sign.")
-
 app = typer.Typer(help="Make keys to sign certificates with.", no_args_is_help=True)
 
 

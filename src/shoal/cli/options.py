@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from functools import wraps
 from importlib import import_module
@@ -20,7 +20,6 @@ from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from shoal.auditor.dossier.context import Heading
-    from shoal.policy.policy import Policy
 
 # How a command is made of what its function is asked.
 
@@ -42,6 +41,7 @@ def command(asked: Callable[..., None]) -> Callable[..., None]:
             for name, _, one in reversed(options):
                 if one.within is not None:
                     around.enter_context(import_module(one.within).using(given[name]))
+            _check_together(asked.__name__, {name: one for name, _, one in options}, given)
             _filled(asked, given)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -87,6 +87,32 @@ def _is_argument(parameter: inspect.Parameter) -> bool:
     return isinstance(parameter.annotation.__metadata__[0], ArgumentInfo)
 
 
+def _check_together(verb: str, options: Mapping[str, Option], given: Mapping[str, Any]) -> None:
+    """Raises InputError for options that do not go together."""
+    asked = {name: one for name, one in options.items() if given[name] not in (one.default, [])}
+    for one in asked.values():
+        beside = [asked[name].flag for name in one.takes_no if name in asked]
+        if beside:
+            raise takes_no(f"{verb} {one.flag}", beside)
+    for one in asked.values():
+        needed = [name for name in one.needs if name in options]
+        if needed and not any(name in asked for name in needed):
+            lone = [other.flag for other in asked.values() if other.needs == one.needs]
+            raise (
+                InputError(one.why)
+                if one.why
+                else takes_no(f"{verb} without {options[needed[0]].flag}", lone)
+            )
+
+
+def takes_no(what: str, beside: Sequence[str]) -> InputError:
+    """That options are not for what is asked of a verb."""
+    return InputError(
+        f"{what}: takes no {' and no '.join(beside)}; leave out what belongs to another"
+        f" {what.split()[0]}"
+    )
+
+
 def _filled(owner: Any, given: Mapping[str, Any]) -> Any:
     """The request of what is given, or what the function returns for it; raises InputError for a
     value that is none of an option's choices.
@@ -123,37 +149,52 @@ ENGINE = option(
     "Who works on the files of a folder: Spark's executors. Extra: spark.",
     within="shoal.connectors.engines",
 )
-POLICY = option("-p, --policy", "The policy (YAML, JSON or TOML).", ...)
-K = option("--k", "Overrides the policy's k.")
-METHOD = option("--method", "Overrides the policy's method; see 'shoal methods'.")
-SETTINGS = option("--set PARAM=VALUE", "Sets a parameter of the method; repeatable.")
-READ = option(
-    "--read KEY=VALUE", "How the input is written, such as encoding=cp1252, decimal=,; repeatable."
-)
-WRITE = option(
-    "--write KEY=VALUE",
-    "How the release is written, such as encoding=utf-8, delimiter=;; repeatable.",
-)
-SEED = option("--seed", "Overrides the policy's seed.")
 JSON = option("--json", "Print the certificate on standard output.", False)
 REPORT = option("--report FILE.html", "Write a report to hand on.")
-ABOUT = option("--context FILE", "A context of 'shoal dossier': the report shows who and why.")
 QUIET = option("-q, --quiet", "No progress, no summary.", False)
 
+SIGN = option("--sign KEY", "Sign the certificate with this private key. Extra: sign.")
+
+
+@dataclass(frozen=True)
+class Handed(Request):
+    """What comes with the certificate of a table."""
+
+    sign: Path | None = option(
+        SIGN.form,
+        SIGN.help,
+        needs=("output",),
+        why="audit --sign: signs the certificate; name a file for it with --output",
+    )
+    as_json: bool = JSON
+    report: Path | None = REPORT
+    about: Path | None = option(
+        "--context FILE",
+        "A context of 'shoal dossier': the report shows who and why.",
+        needs=("report",),
+        why="--context: a report shows it; name one with --report",
+    )
+    quiet: bool = QUIET
+
+    def heading(self, released: str) -> Heading | None:
+        """What a report is of, if there is one; raises InputError where a context can't be read."""
+        if self.report is None:
+            return None
+        from shoal.auditor.dossier.context import Heading
+
+        return Heading.of(released, self.about)
+
+
+@dataclass(frozen=True)
+class Machine(Request):
+    """What works on a table, and with how much."""
+
+    engine: str | None = ENGINE
+    memory: str | None = MEMORY
+    threads: int | None = THREADS
+
+
 PAGES = (".html", ".htm")
-
-
-def heading_of(released: str, about: Path | None, report: Path | None) -> Heading | None:
-    """What a report is of, if there is one; raises InputError where nothing shows the context, or
-    it can't be read.
-    """
-    if report is None:
-        if about is not None:
-            raise InputError("--context: a report shows it; name one with --report")
-        return None
-    from shoal.auditor.dossier.context import Heading
-
-    return Heading.of(released, about)
 
 
 def check_outputs(
@@ -184,172 +225,3 @@ def check_outputs(
             raise InputError(
                 f"output '{path}': is also another file of this command; name a file of its own"
             )
-
-
-@dataclass(frozen=True)
-class Overrides(Request):
-    """What a command changes in a policy."""
-
-    k: int | None = K
-    method: str | None = METHOD
-    settings: list[str] | None = SETTINGS
-    seed: int | None = SEED
-    read: list[str] | None = READ
-    write: list[str] | None = WRITE
-
-    def policy(
-        self, path: Path, verb: str = "publish", default_method: str | None = None
-    ) -> Policy:
-        """The policy in the file with these changes; raises InputError.
-
-        verb: that the method must serve. default_method: the verb's own, where neither the command
-        nor the policy names one.
-        """
-        from shoal.policy.policy import Policy
-
-        policy = Policy.load(path).with_files(*files_options(self.read, self.write))
-        if self.k is not None:
-            policy = policy.with_k(self.k)
-        is_default = self.method is None and policy.model.method is None
-        method = default_method if is_default else self.method
-        if method is not None or self.settings:
-            policy = policy.with_method(method, parsed(self.settings or []))
-        if is_default and self.settings:
-            policy.require_fit(verb)
-        return policy if self.seed is None else policy.with_seed(self.seed)
-
-    def refuse_without_policy(self) -> None:
-        """Raises InputError where something is changed and there is no policy to change."""
-        if any(value not in (None, []) for value in vars(self).values()):
-            raise InputError(
-                "--k, --method, --set, --seed, --read and --write: change a policy; name it with"
-                " --policy"
-            )
-
-
-NO_OVERRIDES = Overrides()
-
-
-@dataclass(frozen=True)
-class ReleasedColumns(Request):
-    """What an audit without a policy is asked."""
-
-    qi: list[str] | None = option(
-        "--qi A,B", "Without a policy: columns that an attacker could know."
-    )
-    subject: str | None = option("--subject", "With --qi: the column that names the person.")
-    sensitive: list[str] | None = option("--sensitive C,D", "With --qi: sensitive columns.")
-    l: int | None = option("--l", "With --sensitive: least number of distinct values.")
-    t: float | None = option("--t", "With --sensitive: the bound of t-closeness.")
-
-    def given(self) -> dict[str, object]:
-        """What is given, by option."""
-        return {
-            "--qi": self.qi,
-            "--subject": self.subject,
-            "--sensitive": self.sensitive,
-            "--l": self.l,
-            "--t": self.t,
-        }
-
-    def policy(self, changes: Overrides) -> Policy:
-        """The policy that the options say; raises InputError.
-
-        changes: k, and how files are written.
-        """
-        from shoal.auditor.without_policy import policy_of_columns
-
-        if changes.k is None:
-            raise InputError("audit --qi: needs --k; say how many people must look alike")
-        policy = policy_of_columns(
-            names(self.qi),
-            changes.k,
-            subject=self.subject,
-            sensitive=names(self.sensitive),
-            l=self.l,
-            t=self.t,
-        )
-        read, write = files_options(changes.read, changes.write)
-        _refuse_meaningless(read, write)
-        return policy.with_files(read, write)
-
-
-def _refuse_meaningless(read: Iterable[str], write: Iterable[str]) -> None:
-    """Raises InputError with what an audit without a policy would pass over."""
-    findings = [
-        f"{option} {key}: says what cells mean, and without a policy they are compared as text;"
-        " leave it out, or give --policy"
-        for option, keys in (("--read", read), ("--write", write))
-        for key in keys
-        if key not in _OF_TEXT[option]
-    ]
-    InputError.raise_for(findings)
-
-
-_OF_TEXT = {
-    "--read": ("encoding", "delimiter", "sheet", "header", "unpacked"),
-    "--write": ("encoding", "delimiter", "formulas"),
-}
-"""What an audit without a policy can follow: how text is written, not what it means."""
-
-NO_COLUMNS = ReleasedColumns()
-
-
-def names(texts: list[str] | None) -> list[str]:
-    """Names that commas part, over all times that the option is given."""
-    return [name.strip() for text in texts or [] for name in text.split(",") if name.strip()]
-
-
-def files_options(
-    read: Sequence[str] | None, write: Sequence[str] | None = None
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """KEY=VALUE texts of --read and --write; raises InputError with every one that is none."""
-    from shoal.policy.loading import keys_and_values
-
-    reading, findings = keys_and_values("--read", list(read or []))
-    writing, more = keys_and_values("--write", list(write or []))
-    if findings or more:
-        raise InputError.from_findings([*findings, *more])
-    return reading, writing
-
-
-def parsed(settings: list[str]) -> dict[str, str]:
-    """PARAM=VALUE texts as a mapping; raises InputError with every one that is not."""
-    findings = [
-        f"--set '{text}': is not PARAM=VALUE; write for instance --set preset=paper"
-        for text in settings
-        if "=" not in text
-    ]
-    pairs = [[part.strip() for part in text.partition("=")] for text in settings]
-    findings += [
-        f"--set '{name}': the method takes no such parameter; write --{name} {value}"
-        for name, _, value in pairs
-        if name in ("k", "method", "seed")  # every method has these from the policy
-    ]
-    InputError.raise_for(findings)
-    return {name: value for name, _, value in pairs}
-
-
-# The policy that a reader of a certificate gives, as the release was made by it.
-
-
-def policy_of_release(
-    released: str, certificate: Path | None, given: Path | None, overrides: Overrides
-) -> Policy | None:
-    """The policy that is given, with the options that it was published with; where a fusion's
-    agreement is given, that of the agreement.
-    """
-    if given is None:
-        overrides.refuse_without_policy()
-        return None
-    # what reads certificates and agreements is loaded only where a policy is given
-    from shoal.connectors.location import Location
-    from shoal.data.certificate import Certificate
-
-    proof = certificate or Path(Location(released).certificate)
-    if proof.exists() and Certificate.load(proof)["verb"] == "fuse":
-        from shoal.policy.agreement import Agreement
-
-        with suppress(InputError):  # then it is a policy, or nothing that can be read
-            return Agreement.load(given).policy
-    return overrides.policy(given)

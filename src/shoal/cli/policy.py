@@ -14,6 +14,7 @@ from shoal.cli.progress import shown
 from shoal.data.option import option
 from shoal.data.printable import printable
 from shoal.errors import InputError
+from shoal.policy.options import READ, Overrides, files_options
 
 if TYPE_CHECKING:
     from shoal.policy.policy import Policy
@@ -30,7 +31,7 @@ def init(
         "--hierarchies DIR", "A folder of hierarchy tables, matched to columns by names and values."
     ),
     explain: bool = option("--explain", "Say why each role, and who is alone with what.", False),
-    read: list[str] | None = options.READ,
+    read: list[str] | None = READ,
     quiet: bool = options.QUIET,
 ) -> None:
     """Propose a policy for a table: a draft with a reason for every role and a question where only
@@ -47,7 +48,7 @@ def init(
         proposal = propose_policy(
             data,
             k,
-            read=options.files_options(read)[0],
+            read=files_options(read)[0],
             hierarchies=hierarchies,
             base="." if output == "-" else Path(output).parent,
             explain=explain,
@@ -81,14 +82,14 @@ def check(
     show_values: bool = option(
         "--show-values", "Print the values that are at fault: on your own screen only.", False
     ),
-    read: list[str] | None = options.READ,
+    read: list[str] | None = READ,
 ) -> None:
     """Validate a policy and, with its data, every hierarchy: lists all findings; exit status 2 if
     there are any.
     """
     from shoal.advise.check import check_files, remarks
 
-    findings = check_files(policy, data, options.files_options(read)[0])
+    findings = check_files(policy, data, files_options(read)[0])
     for finding in findings:
         typer.echo(f"shoal: {printable(finding.message)}", err=True)
         if show_values:
@@ -98,7 +99,7 @@ def check(
         raise typer.Exit(2)
 
     def known() -> Policy:
-        return options.Overrides(read=read).policy(policy)
+        return Overrides(read=read).policy(policy)
 
     # standard input was read already
     for remark in [] if data in (None, "-") else remarks(known(), str(data)):

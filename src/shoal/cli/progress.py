@@ -8,13 +8,15 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import typer
 
 from shoal.data.certificate import Certificate
+from shoal.data.option import Request, option
 from shoal.data.printable import printable
-from shoal.data.progress import watched_compiler
+from shoal.data.progress import Progress, watched_compiler
 from shoal.data.warnings import GRAVE
 from shoal.errors import InputError, ShoalError
 
@@ -122,6 +124,22 @@ def answer(
         return
     for line in in_words(found):
         typer.echo(printable(line))
+
+
+@dataclass(frozen=True)
+class Figures(Request):
+    """How a command shows what it counts."""
+
+    as_json: bool = option("--json", "Print the figures as JSON.", False)
+    quiet: bool = option("-q, --quiet", "No progress.", False)
+
+    def show(
+        self, find: Callable[[Progress], Answer], in_words: Callable[[Answer], Iterable[str]]
+    ) -> None:
+        """Shows what is found, once it is."""
+        with shown(self.quiet) as progress:
+            found = find(progress)
+        answer(found, in_words, self.as_json)
 
 
 @contextmanager

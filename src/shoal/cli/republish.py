@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.key import SIGN, opened
+from shoal.cli.key import opened
 from shoal.cli.progress import listed, published_already, show_warnings, shown
-from shoal.data.option import option
+from shoal.data.option import Request, option
 from shoal.errors import InputError
+from shoal.policy.options import NO_OVERRIDES, POLICY, Overrides
 from shoal.reports.text import prospect_text, rehearsal_text, summary
 
 if TYPE_CHECKING:
@@ -68,30 +70,37 @@ def export(
         )
 
 
-def republish(
-    increment: str = option(
-        "INCREMENT", "The new records; '-' reads CSV from standard input.", ...
-    ),
-    policy: Path = options.POLICY,
-    ledger: Path = option("--ledger DIR", "The ledger; begun if it is not there.", ...),
+@dataclass(frozen=True)
+class RepublishRequest(Request):
+    """What a republication is asked."""
+
+    increment: str = option("INCREMENT", "The new records; '-' reads CSV from standard input.", ...)
+    policy: Path = POLICY
+    ledger: Path = option("--ledger DIR", "The ledger; begun if it is not there.", ...)
     output: str | None = option(
         "-o, --output TABLE",
         "A table in a database that takes the releases, too: 'sqlite:///FILE?table=NAME' or"
         " 'postgresql://...'. Each is committed with its certificate, once.",
-    ),
+    )
     allow_leaks: bool = option(
         "--allow-leaks", "Publish although the history breaks; the certificate says so.", False
-    ),
+    )
     what_if: bool = option(
         "--what-if", "Show what each method would do with it; publish nothing.", False
-    ),
+    )
     earlier: list[str] | None = option(
         "--earlier FILE",
         "With --what-if: an increment before this one, in order; repeatable. Shows how much"
         " of all of them 'sticky' publishes of people who come again.",
-    ),
-    overrides: options.Overrides = options.NO_OVERRIDES,
-    sign: Path | None = SIGN,
+        needs=("what_if",),
+        why="--earlier: belongs to --what-if; add that, or leave this out",
+    )
+    overrides: Overrides = NO_OVERRIDES
+
+
+def republish(
+    asked: RepublishRequest,
+    sign: Path | None = options.SIGN,
     as_json: bool = options.JSON,
     report: Path | None = option("--report FILE.html", "Write a report over the whole history."),
     quiet: bool = options.QUIET,
@@ -103,35 +112,38 @@ def republish(
     from shoal.auditor.ledger.export import check_outside
     from shoal.ledgers.republish import republish_file
 
-    check_outside(ledger, report)
+    check_outside(asked.ledger, report)
     signer = opened(sign)
-    asked = overrides.policy(policy, "republish", "crp")
-    options.check_outputs(report=report, inputs=[increment, str(policy), *asked.files])
-    if earlier and not what_if:
-        raise InputError("--earlier: belongs to --what-if; add that, or leave this out")
-    if earlier:
-        _show_rehearsals([*earlier, increment], asked, as_json, quiet)
+    policy = asked.overrides.policy(asked.policy, "republish", "crp")
+    options.check_outputs(report=report, inputs=[asked.increment, str(asked.policy), *policy.files])
+    if asked.earlier:
+        _show_rehearsals([*asked.earlier, asked.increment], policy, as_json, quiet)
         return
-    if what_if and output is not None:
+    if asked.what_if and asked.output is not None:
         raise InputError("--what-if: writes nothing; leave out --output")
-    if what_if:
-        _show_prospects(increment, asked, ledger, as_json, quiet)
+    if asked.what_if:
+        _show_prospects(asked.increment, policy, asked.ledger, as_json, quiet)
         return
     with shown(quiet) as progress:
         done = republish_file(
-            increment, asked, ledger, output=output, allow_leaks=allow_leaks, progress=progress
+            asked.increment,
+            policy,
+            asked.ledger,
+            output=asked.output,
+            allow_leaks=asked.allow_leaks,
+            progress=progress,
         )
         out = None if done.release is None else f"release {done.release:04d}"
         with published_already(out):
             if signer is not None and done.release is not None:
                 # an increment that was published before, too: a signature may be interrupted
-                signer.sign(ledger / f"{done.release:04d}" / "certificate.json")
+                signer.sign(asked.ledger / f"{done.release:04d}" / "certificate.json")
             if report is not None:
                 from shoal.auditor.ledger.history import audit_releases
                 from shoal.reports.history import write_history_report
 
                 progress("drawing the report")
-                write_history_report(audit_releases(ledger), report)
+                write_history_report(audit_releases(asked.ledger), report)
     if done.unfinished:  # also under --quiet: somebody has to make room
         print(f"shoal: {done.unfinished}", file=sys.stderr)
     if done.certificate is not None and not done.repeated:
@@ -152,9 +164,9 @@ def republish(
             print(f"shoal: reason: {reason}", file=sys.stderr)
     elif done.certificate is not None and not as_json:
         drawn = [str(report)] if report else []
-        written = listed([str(ledger / f"{done.release:04d}"), *drawn])
+        written = listed([str(asked.ledger / f"{done.release:04d}"), *drawn])
         typer.echo(summary(done.certificate, written), err=True)
-        if output is not None:
+        if asked.output is not None:
             print("the same rows are in the table", file=sys.stderr)
         for finding in done.certificate["history"]["findings"]:
             if finding["breaks"]:
@@ -173,7 +185,7 @@ def republish(
     if done.head:
         print(
             "note in another place: shoal ledger verify"
-            f" {shlex.quote(str(ledger))} --noted {done.head}",
+            f" {shlex.quote(str(asked.ledger))} --noted {done.head}",
             file=sys.stderr,
         )
     if done.returning:

@@ -13,6 +13,7 @@ from shoal.cli.progress import listed, published_already, show_warnings, shown
 from shoal.data.option import option
 from shoal.data.warnings import MOSTLY_ASIDE
 from shoal.errors import InputError
+from shoal.policy.options import NO_OVERRIDES, POLICY, Overrides
 from shoal.reports.text import summary
 from shoal.streams.options import StreamOptions
 
@@ -51,9 +52,9 @@ def stream_status(
 
 def stream(
     *,
-    policy: Path = options.POLICY,
+    policy: Path = POLICY,
     wanted: StreamOptions,
-    overrides: options.Overrides = options.NO_OVERRIDES,
+    overrides: Overrides = NO_OVERRIDES,
     as_json: bool = options.JSON,
     report: Path | None = options.REPORT,
     quiet: bool = options.QUIET,

@@ -56,15 +56,9 @@ _BESIDE = {
     "stream_status": "stream",
     "ledger": "republish",
     "party": "fuse",
-    "risk": "profile",
-    "marginal": "decide",
-    "levels": "decide",
-    "attacker_view": "decide",
-    "estimate": "decide",
-    "methods": "machine",
-    "sample": "machine",
-    "sweep": "machine",
-    "warmup": "machine",
+    **dict.fromkeys(("profile", "risk", "compare", "marginal", "levels"), "decide"),
+    **dict.fromkeys(("estimate", "attacker_view"), "decide"),
+    **dict.fromkeys(("methods", "sample", "sweep", "warmup"), "machine"),
 }
 """Verbs that stand in the file of another."""
 

@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.options import policy_of_release
 from shoal.cli.progress import shown
-from shoal.data.option import option
+from shoal.data.option import Request, option
+from shoal.policy.options import NO_OVERRIDES, Overrides
 
 
-def verify(
-    released: str = option("FILE", "The released table.", ...),
-    certificate: Path | None = option("[CERT]", "Its certificate; else FILE.certificate.json."),
+@dataclass(frozen=True)
+class VerifyRequest(Request):
+    """What a verification is asked."""
+
+    released: str = option("FILE", "The released table.", ...)
+    certificate: Path | None = option("[CERT]", "Its certificate; else FILE.certificate.json.")
     policy: Path | None = option(
         "-p, --policy", "The policy (of a fusion: its agreement): measures again."
-    ),
-    overrides: options.Overrides = options.NO_OVERRIDES,
-    original: str | None = option("--original", "The table it was made of: compares its hash."),
+    )
+    overrides: Overrides = NO_OVERRIDES
+    original: str | None = option("--original", "The table it was made of: compares its hash.")
     trace: str | None = option(
         "--trace", "Whose row is whose, as its --trace wrote it: counts people."
-    ),
+    )
     trust: list[str] | None = option(
         "--trust PUB.pem",
         "A public key, or a folder of *.pub.pem: one of them must have signed;"
         " repeatable. Extra: sign.",
-    ),
+    )
+
+
+def verify(
+    asked: VerifyRequest,
     as_json: bool = option("--json", "Print the checks as JSON instead of lines.", False),
     quiet: bool = options.QUIET,
     memory: str | None = options.MEMORY,
@@ -42,14 +50,14 @@ def verify(
     from shoal.reports.attacks import found_much
 
     with shown(quiet) as progress:
-        asked = policy_of_release(released, certificate, policy, overrides)
+        policy = asked.overrides.of_release(asked.released, asked.certificate, asked.policy)
         checks = run(
-            released,
-            certificate,
-            asked,
-            original=original,
-            trace=trace,
-            trust=trust or (),
+            asked.released,
+            asked.certificate,
+            policy,
+            original=asked.original,
+            trace=asked.trace,
+            trust=asked.trust or (),
             progress=progress,
         )
     is_broken = any(check.ok is False for check in checks)
@@ -60,6 +68,8 @@ def verify(
             typer.echo(str(check))
         if last := despite_grave(checks):
             typer.echo(last)
-        if not is_broken and (much := found_much(Proof.of(released, certificate).certificate)):
+        if not is_broken and (
+            much := found_much(Proof.of(asked.released, asked.certificate).certificate)
+        ):
             typer.echo(f"attacks found much, {len(much)} times; a dossier says what is accepted")
     raise typer.Exit(1 if is_broken else 0)

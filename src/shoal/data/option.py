@@ -16,7 +16,8 @@ class Option:
     """form: as the manual shows it, such as `-o, --output FILE`, or `SOURCE` for an argument. help:
     what it does. default: `...` where it must be given. low, high: the bounds of a number. choices:
     all that it takes. is_hidden: whether the help passes over it. within: the module whose `using`
-    holds for the whole command.
+    holds for the whole command. needs: options of which one must be given with it, as far as the
+    command has any. why: what is said where none is. takes_no: options that do not go with it.
     """
 
     form: str
@@ -27,6 +28,14 @@ class Option:
     choices: tuple[str, ...] = ()
     is_hidden: bool = False
     within: str | None = None
+    needs: tuple[str, ...] = ()
+    why: str = ""
+    takes_no: tuple[str, ...] = ()
+
+    @property
+    def flag(self) -> str:
+        """What it is called in a message, such as `--output`."""
+        return next((word for word in self.form.split() if word.startswith("--")), self.form)
 
 
 def option(form: str, help: str, default: Any = None, **more: Any) -> Any:

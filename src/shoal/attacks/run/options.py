@@ -1,8 +1,9 @@
-"""Options that publish and audit share: which attacks are tried, and other releases."""
+"""Which attacks publish and audit are asked to try, and beside which other releases."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shoal.data.option import Request, option
@@ -13,24 +14,17 @@ if TYPE_CHECKING:
     from shoal.attacks.run.request import AttackRequest
     from shoal.policy.policy import Policy
 
-OTHERS = option("--others FILE", "A file (YAML) that lists other releases of the same people.")
-
-
-def others_in(path: str | None) -> Others | None:
-    """The other releases that a file lists; raises InputError with every finding."""
-    if path is None:
-        return None
-    from shoal.attacks.beside.others import Others
-
-    return Others.of(path)
-
 
 @dataclass(frozen=True)
 class Attacks(Request):
-    """What attacks are tried on a release, and what they are given."""
+    """What attacks are tried on a release, what they are given, and other releases."""
 
     attack: list[str] | None = option(
-        "--attack all|NAME,...", "Try these attacks; an audit needs --original."
+        "--attack all|NAME,...",
+        "Try these attacks; an audit needs --original.",
+        needs=("original", "ledger"),
+        why="--attack: is tried by whoever has the original, on the people in it; give it with"
+        " --original",
     )
     control: str | None = option(
         "--control FILE", "People who are not in the release, for comparison."
@@ -39,11 +33,28 @@ class Attacks(Request):
     folds: int | None = option(
         "--folds", "How often other people are left out as the control; 1.", low=1, high=5
     )
+    others: str | None = option(
+        "--others FILE",
+        "A file (YAML) that lists other releases of the same people.",
+        needs=("original", "ledger"),
+        why="audit --others: finds people again by the original; give it with --original",
+    )
+
+    @cached_property
+    def beside(self) -> Others | None:
+        """The other releases that a file lists; raises InputError with every finding."""
+        if self.others is None:
+            return None
+        from shoal.attacks.beside.others import Others
+
+        return Others.of(self.others)
 
     @property
     def files(self) -> list[str]:
         """All files that are read."""
-        return [name for name in (self.control, self.external) if name is not None]
+        named = [self.control, self.external, self.others]
+        named += [] if self.beside is None else self.beside.files
+        return [name for name in named if name is not None]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -52,21 +63,13 @@ class Attacks(Request):
 
         return attack_names(self.attack) if self.attack else ()
 
-    def given(self) -> dict[str, object]:
-        """What attacks on one table are given besides, by option; None where it isn't."""
-        return {
-            "--control": self.control,
-            "--external": self.external,
-            "--folds": self.folds,
-        }
-
     def request(self, policy: Policy) -> AttackRequest:
         """What is asked, with its tables; raises InputError."""
         from shoal.attacks.run.request import AttackRequest
         from shoal.policy.binding.files import read_beside
 
-        given = self.files or ([] if self.folds is None else ["--folds"])
-        if not self.attack and given and not policy.model.accept:
+        is_given = (self.control, self.external, self.folds) != (None, None, None)
+        if not self.attack and is_given and not policy.model.accept:
             raise InputError(
                 "--control, --external and --folds: belong to attacks; name them with --attack"
             )
