@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.key import opened
-from shoal.cli.progress import show_warnings, shown
+from shoal.cli.progress import say, show_warnings, shown
 from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import history_summary, summary
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from shoal.data.certificate import Certificate
 
 
-def audit(asked: AuditRequest, handed: options.Handed, machine: options.Machine) -> None:
+def audit(asked: AuditRequest, run: options.Run) -> None:
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
     from shoal.attacks.beside.others import OtherRelease
     from shoal.auditor.verdict import is_below
@@ -33,19 +32,21 @@ def audit(asked: AuditRequest, handed: options.Handed, machine: options.Machine)
     from shoal.tables.attack import attack_file
 
     beside = asked.attacks.beside
-    if asked.ledger is not None or asked.transcript is not None:
-        _refuse_memory()
+    if run.memory is not None and (asked.ledger or asked.transcript) is not None:
+        raise InputError(
+            "--memory: is kept for one table; leave it out with --ledger, --transcript"
+        )
     if asked.ledger is not None:
-        raise typer.Exit(_audit_ledger(asked, handed))
+        raise typer.Exit(_audit_ledger(asked, run))
     if asked.transcript is not None:
-        raise typer.Exit(_audit_transcript(asked.transcript, handed.as_json, handed.quiet))
+        raise typer.Exit(_audit_transcript(asked.transcript, run.as_json, run.quiet))
     released, original, qi = asked.released, asked.original, asked.columns.qi
     if released is None or (asked.policy is None and qi is None):
         raise InputError(
             "audit: needs RELEASED and --policy or --qi, or --ledger or --transcript; see 'shoal"
             " audit --help'"
         )
-    signer = opened(handed.sign)
+    signer = opened(run.sign)
     is_stream = asked.trace is not None and is_of_stream(asked.trace)
     policy = asked.policy_asked(is_stream)
     if asked.downstream and (original is None or is_stream):
@@ -54,16 +55,12 @@ def audit(asked: AuditRequest, handed: options.Handed, machine: options.Machine)
         )
     if asked.record_lines is not None and not is_stream:
         raise InputError("--record-lines: is how a stream read its source; give it with --trace")
-    heading = handed.heading(released)
+    heading = run.heading(released)
     inputs = [released, original, str(asked.policy or "-"), *policy.files, *asked.attacks.files]
-    options.check_outputs(asked.output, report=handed.report, inputs=inputs)
-    others_asked = {
-        "--trace": is_stream,
-        "--report": handed.report,
-        "--others": asked.attacks.others,
-    }
-    refuse_whole({**others_asked, "--downstream": asked.downstream}, released, original)
-    with shown(handed.quiet) as progress:
+    options.check_outputs(asked.output, report=run.report, inputs=inputs)
+    whole = {"--trace": is_stream, "--report": run.report, "--others": asked.attacks.others}
+    refuse_whole({**whole, "--downstream": asked.downstream}, released, original)
+    with shown(run.quiet) as progress:
         own = OtherRelease(
             release=released,
             policy=policy,
@@ -81,40 +78,30 @@ def audit(asked: AuditRequest, handed: options.Handed, machine: options.Machine)
         )
         if signer is not None and asked.output is not None and result.certificate.holds:
             signer.sign(asked.output)
-        if handed.report is not None:
+        if run.report is not None:
             from shoal.reports.release import write_report
 
             progress("drawing the report")
-            write_report(result, policy, handed.report, heading)
+            write_report(result, policy, run.report, heading)
     certificate = result.certificate
     show_warnings(certificate)
     for caveat in _caveats(result, original, is_stream):
-        print(f"shoal: {printable(caveat)}", file=sys.stderr)
-    if handed.as_json:
+        say(f"shoal: {printable(caveat)}")
+    if run.as_json:
         typer.echo(certificate.to_json(), nl=False)
-    elif not handed.quiet:
-        typer.echo(summary(certificate), err=True)
+    elif not run.quiet:
+        say(summary(certificate))
         if "attacks" in certificate:
             _print_attacks(certificate)
         _print_beside(certificate.get("beside"))
         if asked.downstream:
             from shoal.reports.text import downstream_sentences
 
-            print(printable_lines(downstream_sentences(certificate["downstream"])), file=sys.stderr)
+            say(printable_lines(downstream_sentences(certificate["downstream"])))
     if signer is not None and not certificate.holds:
-        print("shoal: the certificate is not signed: not everything holds", file=sys.stderr)
+        say("shoal: the certificate is not signed: not everything holds")
     fails = not certificate.holds or (asked.require_together and is_below(certificate))
     raise typer.Exit(1 if fails else 0)
-
-
-def _refuse_memory() -> None:
-    """Raises InputError where there is a limit, which only an audit of one table keeps."""
-    from shoal.data import room
-
-    if room.limit() is not None:
-        raise InputError(
-            "--memory: is kept for one table; leave it out with --ledger, --transcript"
-        )
 
 
 def _caveats(result: AuditResult, original: str | None, is_stream: bool) -> Iterator[str]:
@@ -133,7 +120,8 @@ def _caveats(result: AuditResult, original: str | None, is_stream: bool) -> Iter
         is_input = result.problem.schema.render.order == "input"
         remedy = f"; give {'--original' if is_input else '--original and --trace'} to count people"
         yield f"the release names no subjects, so rows were counted, not people{remedy}"
-    if any(row["holds"] is None for row in _accepted(result)):
+    accepted = result.certificate.get("attacks", {}).get("accept", [])
+    if any(row["holds"] is None for row in accepted):
         yield "what the policy accepts of attacks is not judged; give --original"
     if is_stream and any(
         p["model"] == "t-closeness" and "to" not in p for p in result.certificate["promises"]
@@ -144,24 +132,20 @@ def _caveats(result: AuditResult, original: str | None, is_stream: bool) -> Iter
         )
 
 
-def _accepted(result: AuditResult) -> list[dict[str, Any]]:
-    return list(result.certificate.get("attacks", {}).get("accept", []))
-
-
-def _audit_ledger(asked: AuditRequest, handed: options.Handed) -> int:
+def _audit_ledger(asked: AuditRequest, run: options.Run) -> int:
     """Audits a whole ledger; the exit status."""
     from shoal.attacks.run.ledger import audit_ledger
     from shoal.auditor.ledger.export import check_outside
     from shoal.auditor.ledger.history import write_audit
     from shoal.connectors.location import Location
 
-    ledger, output, report = asked.ledger, asked.output, handed.report
+    ledger, output, report = asked.ledger, asked.output, run.report
     assert ledger is not None
     if asked.released is not None and not Location(asked.released).is_table:
         raise options.takes_no("audit --ledger", ["RELEASED"])
     check_outside(ledger, report, output)
     options.check_outputs(output, report=report, inputs=[])
-    with shown(handed.quiet) as progress:
+    with shown(run.quiet) as progress:
         result = audit_ledger(
             ledger, k=asked.k, attack=asked.attacks.names, table=asked.released, progress=progress
         )
@@ -178,10 +162,10 @@ def _audit_ledger(asked: AuditRequest, handed: options.Handed) -> int:
             write_history_report(result, report)
     if output is not None:
         write_audit(result, output)
-    if handed.as_json:
+    if run.as_json:
         typer.echo(json.dumps(result.report(), indent=2))
-    elif not handed.quiet:
-        typer.echo(history_summary(result), err=True)
+    elif not run.quiet:
+        say(history_summary(result))
         if result.attacked is not None:
             _print_attacks(result.attacked)
         _print_beside(result.beside)
@@ -191,14 +175,14 @@ def _audit_ledger(asked: AuditRequest, handed: options.Handed) -> int:
 def _print_attacks(certificate: Certificate) -> None:
     from shoal.reports.attacks import attack_lines
 
-    print(printable_lines(attack_lines(certificate)), file=sys.stderr)
+    say(printable_lines(attack_lines(certificate)))
 
 
 def _print_beside(found: Mapping[str, Any] | None) -> None:
     from shoal.reports.text import beside_lines
 
     if found:
-        print(printable_lines(beside_lines(found)), file=sys.stderr)
+        say(printable_lines(beside_lines(found)))
 
 
 def _audit_transcript(folder: Path, as_json: bool, quiet: bool) -> int:
@@ -209,31 +193,20 @@ def _audit_transcript(folder: Path, as_json: bool, quiet: bool) -> int:
         progress("reading the messages")
         result = check_transcript(folder)
     if as_json:
-        summary = {
-            "messages": result.messages,
-            "bytes": result.bytes,
-            "facts": result.facts,
-            "vetoed": result.vetoed,
-            "wrong": result.wrong,
-        }
-        typer.echo(json.dumps(summary | {"holds": result.holds}, indent=2))
+        names = ("messages", "bytes", "facts", "vetoed", "wrong", "holds")
+        typer.echo(json.dumps({name: getattr(result, name) for name in names}, indent=2))
     elif not quiet:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(result.messages.items()))
         count = sum(result.messages.values())
-        print(
-            f"{count} messages ({kinds}), {result.facts} facts about people",
-            file=sys.stderr,
-        )
+        say(f"{count} messages ({kinds}), {result.facts} facts about people")
         if result.vetoed:
-            print(
+            say(
                 f"vetoed: {result.vetoed} facts about people that the table does not show were"
-                " seen by the owner who refused them, as agreed",
-                file=sys.stderr,
+                " seen by the owner who refused them, as agreed"
             )
         for wrong in result.wrong:
-            print(f"{wrong}: DOES NOT HOLD", file=sys.stderr)
-        if result.holds and result.vetoed:
-            print("no other message says more than the published table: holds", file=sys.stderr)
-        elif result.holds:
-            print("no message says more than the published table: holds", file=sys.stderr)
+            say(f"{wrong}: DOES NOT HOLD")
+        if result.holds:
+            other = "other " if result.vetoed else ""
+            say(f"no {other}message says more than the published table: holds")
     return 0 if result.holds else 1

@@ -11,22 +11,13 @@ from typing import Any
 
 import typer
 
-from shoal.cli import options
-from shoal.cli.progress import Figures, answer, shown
+from shoal.cli.options import check_outputs
+from shoal.cli.progress import Figures, answer, say, shown
 from shoal.data.option import Request, option
 from shoal.data.printable import printable
 from shoal.data.progress import Progress
 from shoal.errors import InfeasibleError, InputError
-from shoal.policy.options import (
-    POLICY,
-    READ,
-    SEED,
-    WRITE,
-    K,
-    Overrides,
-    files_options,
-    names,
-)
+from shoal.policy import options
 
 INPUT = option("INPUT", "The table; '-' reads CSV from standard input.", ...)
 NO_PROGRESS = option("-q, --quiet", "No progress.", False)
@@ -35,9 +26,9 @@ NO_PROGRESS = option("-q, --quiet", "No progress.", False)
 def risk(
     *,
     input_path: str = INPUT,
-    policy: Path = POLICY,
-    k: int | None = K,
-    read: list[str] | None = READ,
+    policy: Path = options.POLICY,
+    k: int | None = options.K,
+    read: list[str] | None = options.READ,
     figures: Figures,
 ) -> None:
     """Count how many people of a table are alone by what others could know, what each column gives
@@ -46,7 +37,7 @@ def risk(
     from shoal.advise.risk import risk as measured
     from shoal.reports.advice_in_words import risk_lines
 
-    asked = Overrides(k=k, read=read).policy(policy)
+    asked = options.Overrides(k=k, read=read).policy(policy)
     figures.show(lambda progress: measured(input_path, asked, progress=progress), risk_lines)
 
 
@@ -60,14 +51,14 @@ def profile(
         "--qi A,B", "Instead of a policy: columns that others could know."
     ),
     k: int = option("--k", "With --qi: the k to try.", 10, low=2),
-    read: list[str] | None = READ,
+    read: list[str] | None = options.READ,
     figures: Figures,
 ) -> None:
     """Count what every column of a table holds, and who may be one person in it. Shows no cell."""
     from shoal.advise.profile import profile as profiled
     from shoal.reports.advice_in_words import profile_lines
 
-    read_as, quasi = files_options(read)[0], names(qi)
+    read_as, quasi = options.files_options(read)[0], options.names(qi)
     figures.show(
         lambda progress: profiled(
             input_path, read=read_as, policy=policy, quasi=quasi, k=k, progress=progress
@@ -110,7 +101,7 @@ class ViewRequest(Request):
     """Whom an attacker looks for, in which release."""
 
     released: str = option("RELEASED", "The released table.", ...)
-    policy: Path = POLICY
+    policy: Path = options.POLICY
     original: str = option("--original FILE", "The table it was made from.", ...)
     row: str = option(
         "--row N",
@@ -118,8 +109,8 @@ class ViewRequest(Request):
         "most-exposed",
     )
     trace: str | None = option("--trace", "Whose row is whose, as its --trace wrote it.")
-    read: list[str] | None = READ
-    write: list[str] | None = WRITE
+    read: list[str] | None = options.READ
+    write: list[str] | None = options.WRITE
 
 
 def attacker_view(
@@ -133,7 +124,7 @@ def attacker_view(
     from shoal.advise.attacker_view import attacker_view as viewed
     from shoal.reports.advice_in_words import attacker_lines
 
-    policy = Overrides(read=asked.read, write=asked.write).policy(asked.policy)
+    policy = options.Overrides(read=asked.read, write=asked.write).policy(asked.policy)
     row = int(asked.row) if _is_number(asked.row, 16) else asked.row
     with shown(quiet) as progress:
         view = viewed(
@@ -148,12 +139,12 @@ def attacker_view(
 def levels(
     *,
     input_path: str = INPUT,
-    policy: Path = POLICY,
+    policy: Path = options.POLICY,
     at: list[str] | None = option(
         "--at COLUMN:LEVEL",
         "The level of a column, repeatable; columns that are not named are at level 0.",
     ),
-    overrides: Overrides,
+    overrides: options.Overrides,
     figures: Figures,
 ) -> None:
     """Measure the loss and safety of levels of a global recoding, and of those one step coarser or
@@ -190,7 +181,11 @@ def _is_number(text: str, digits: int = 10) -> bool:
 
 
 def marginal(
-    *, input_path: str = INPUT, policy: Path = POLICY, overrides: Overrides, figures: Figures
+    *,
+    input_path: str = INPUT,
+    policy: Path = options.POLICY,
+    overrides: options.Overrides,
+    figures: Figures,
 ) -> None:
     """Measure what each quasi-identifier costs: its own loss, and what the other columns would lose
     in a release without it. Publishes in memory, once for each; writes nothing.
@@ -210,7 +205,7 @@ class CompareRequest(Request):
     """Which methods are compared at which k, and how."""
 
     input_path: str = INPUT
-    policy: Path = POLICY
+    policy: Path = options.POLICY
     methods: str | None = option(
         "--methods NAME[:PARAM=VALUE],...",
         "Methods parted by commas, each with parameters of its own if need be:"
@@ -225,8 +220,8 @@ class CompareRequest(Request):
     )
     output: str | None = option("-o, --output", "The rows as JSON; '-' prints them.")
     settings: list[str] | None = option("--set", "Not here: see --methods.", is_hidden=True)
-    seed: int | None = SEED
-    read: list[str] | None = READ
+    seed: int | None = options.SEED
+    read: list[str] | None = options.READ
     attack: bool = option("--attack", "Also try attacks on each release, beside its loss.", False)
 
 
@@ -251,10 +246,10 @@ def compare(
         )
     output = None if asked.output == "-" else asked.output
     as_json = as_json or asked.output == "-"
-    policy = Overrides(seed=asked.seed, read=asked.read).policy(asked.policy)
+    policy = options.Overrides(seed=asked.seed, read=asked.read).policy(asked.policy)
     inputs = [asked.input_path, str(asked.policy), *policy.files]
-    options.check_outputs(output, report=report, inputs=inputs)
-    options.check_outputs(report=report, inputs=[output])
+    check_outputs(output, report=report, inputs=inputs)
+    check_outputs(report=report, inputs=[output])
     with shown(quiet) as progress:
         comparison = compared(
             asked.input_path,
@@ -274,7 +269,7 @@ def compare(
             progress("drawing the report")
             write_comparison(comparison, report)
     for question in policy.open_questions():
-        typer.echo(f"shoal: {printable(str(question))}", err=True)
+        say(f"shoal: {printable(str(question))}")
     typer.echo(comparison.to_json() if as_json else as_text(comparison), nl=False)
     if comparison.rows and not comparison.releases:
         # the table has its reasons below it

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typer.core import TyperGroup
 
 from shoal.cli import options
 from shoal.cli.key import opened
-from shoal.cli.progress import listed, show_warnings, shown
+from shoal.cli.progress import listed, say, show_warnings, shown
 from shoal.data.option import Request, option
 from shoal.errors import InputError
 from shoal.policy.options import METHOD, SEED, SETTINGS, K, parsed
@@ -23,6 +22,7 @@ from shoal.tables.request import TOGETHER
 
 
 KEYS = option("--keys DIR", "The folder with NAME.key and NAME.crt.", Path())
+TRANSCRIPT = option("--transcript DIR", "Keep every message for 'shoal audit --transcript'.")
 
 
 class _RunByDefault(TyperGroup):
@@ -64,15 +64,12 @@ def init(
     made = PartyKeys.of(name, keys)
     made.make(name)
     if not quiet:
-        typer.echo(
-            f"wrote {made.key} (keep it to yourself) and {made.certificate} (give it to the"
-            " others)",
-            err=True,
+        say(
+            f"wrote {made.key} (keep it to yourself) and {made.certificate} (give it to the others)"
         )
-        typer.echo(
+        say(
             f"certificate {fingerprint_of(made.certificate.read_bytes())}; read it to the others on"
-            " the phone",
-            err=True,
+            " the phone"
         )
 
 
@@ -98,9 +95,7 @@ class PartyRequest(Request):
         "--folder DIR", "Where the journal is kept; by default NAME.journal."
     )
     agreed: str | None = option("--agreed HASH", "The agreement's hash that was signed off.")
-    transcript: Path | None = option(
-        "--transcript DIR", "Keep every message for 'shoal audit --transcript'."
-    )
+    transcript: Path | None = TRANSCRIPT
     ledger: Path = option(
         "--ledger DIR", "The folder of NAME.ledger, where the agreement says 'before'.", Path()
     )
@@ -117,7 +112,7 @@ def run(asked: PartyRequest, as_json: bool = options.JSON, quiet: bool = options
 
     def progress(stage: str) -> None:
         if not quiet:
-            print(f"progress: {stage}", file=sys.stderr, flush=True)
+            say(f"progress: {stage}")
 
     certificate = take_part(
         asked.name,
@@ -134,10 +129,7 @@ def run(asked: PartyRequest, as_json: bool = options.JSON, quiet: bool = options
     if certificate is not None and as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif certificate is not None and not quiet:
-        typer.echo(
-            fusion_summary(certificate, f"{asked.output} and {asked.output}.certificate.json"),
-            err=True,
-        )
+        say(fusion_summary(certificate, f"{asked.output} and {asked.output}.certificate.json"))
 
 
 @dataclass(frozen=True)
@@ -146,9 +138,7 @@ class FuseRequest(Request):
 
     parties: str = option("PARTIES.yaml", "The agreement of all parties.", ...)
     output: str = option("-o, --output", "The fused release.", ...)
-    transcript: Path | None = option(
-        "--transcript DIR", "Keep every message for 'shoal audit --transcript'."
-    )
+    transcript: Path | None = TRANSCRIPT
     k: int | None = K
     method: str | None = METHOD
     settings: list[str] | None = SETTINGS
@@ -183,7 +173,7 @@ def fuse(
                 beside=[] if report is None else [report],
                 require_together=asked.require_together,
                 progress=progress,
-                notice=_say,
+                notice=lambda line: say(f"shoal: {line}"),
             )
             if report is not None:
                 from shoal.auditor.audit import audit_file
@@ -194,10 +184,7 @@ def fuse(
                 audited = audit_file(asked.output, agreement.policy)
                 write_report(audited, agreement.policy, report, Heading.of(asked.output, None))
     except KeyboardInterrupt:
-        typer.echo(
-            "shoal: interrupted; nothing was published, run the same command again to resume",
-            err=True,
-        )
+        say("shoal: interrupted; nothing was published, run the same command again to resume")
         raise SystemExit(130) from None
     if signer is not None:
         signer.sign(f"{asked.output}.certificate.json")
@@ -205,11 +192,5 @@ def fuse(
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet:
-        drawn = [str(report)] if report else []
-        written = listed([asked.output, f"{asked.output}.certificate.json", *drawn])
-        typer.echo(fusion_summary(certificate, written), err=True)
-
-
-def _say(line: str) -> None:
-    """A line other than progress: shown under --quiet, too."""
-    print(f"shoal: {line}", file=sys.stderr, flush=True)
+        written = listed([asked.output, f"{asked.output}.certificate.json", report])
+        say(fusion_summary(certificate, written))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shoal.cli import options
-from shoal.cli.progress import shown
+from shoal.cli.progress import say, shown
 from shoal.data.option import option
 from shoal.data.printable import printable
 from shoal.errors import InputError
@@ -77,9 +77,7 @@ def edit(
     else:
         write_hierarchy(hierarchy, output)
     if any("no_value" in one for one in asked):
-        typer.echo(
-            "shoal: name the texts for no value under 'missing_values' in the policy", err=True
-        )
+        say("shoal: name the texts for no value under 'missing_values' in the policy")
 
 
 def _edit(text: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from shoal.cli.progress import say
 from shoal.data.option import option
 from shoal.errors import InputError
 
@@ -36,7 +37,7 @@ def new(
 
     check_new(name)
     fingerprint = new_key(name, None if unprotected else _new_passphrase(name))
-    typer.echo(f"wrote {name}.pem, to keep private, and {name}.pub.pem, to hand out", err=True)
+    say(f"wrote {name}.pem, to keep private, and {name}.pub.pem, to hand out")
     typer.echo(fingerprint)
 
 
@@ -50,7 +51,7 @@ def sign(
     from shoal.auditor.verify import sign_file
 
     signer = open_key(key, passphrase_of)
-    typer.echo(f"wrote {sign_file(released, signer)}, by {signer.fingerprint}", err=True)
+    say(f"wrote {sign_file(released, signer)}, by {signer.fingerprint}")
 
 
 def opened(key: Path | None) -> Signer | None:
@@ -84,9 +85,8 @@ def _new_passphrase(name: str) -> str:
     if not known.strip():
         raise InputError(f"key '{name}': the passphrase is empty; type one, or say --unprotected")
     if len(known) < LEAST_CHARACTERS:
-        print(
+        say(
             f"shoal: key '{name}': the passphrase has fewer than {LEAST_CHARACTERS} characters, so"
-            " whoever gets the file can guess it; make a key with a longer one",
-            file=sys.stderr,
+            " whoever gets the file can guess it; make a key with a longer one"
         )
     return known

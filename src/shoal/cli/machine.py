@@ -8,10 +8,10 @@ from typing import Any
 import typer
 
 from shoal.cli import options
-from shoal.cli.progress import listed
+from shoal.cli.progress import listed, say, shown
+from shoal.data.option import option
 
 # shoal sweep
-from shoal.data.option import option
 
 
 def sweep(
@@ -29,7 +29,7 @@ def sweep(
         found = Swept(found.deleted + swept.deleted, found.kept + swept.kept)
     if not quiet:
         kept = f"; {found.kept} kept: at work, or another's" if found.kept else ""
-        typer.echo(f"deleted {_counted(found.deleted)}{kept}", err=True)
+        say(f"deleted {_counted(found.deleted)}{kept}")
 
 
 def _counted(drafts: int) -> str:
@@ -50,13 +50,12 @@ def warmup(
 ) -> None:
     """Compile for this machine what Shoal would compile on its first use, so that no run waits."""
     from shoal.advise.warmup import warm_up
-    from shoal.cli.progress import shown
 
     with shown(quiet) as progress:
         compiled = warm_up(verbs or (), every_method, progress)
     if not quiet:
         done = f"compiled {compiled} functions" if compiled else "everything was compiled already"
-        typer.echo(f"shoal: {done}", err=True)
+        say(f"shoal: {done}")
 
 
 # shoal sample
@@ -74,7 +73,7 @@ def sample(
 
     written = write_sample(name, n, seed, output)
     if not quiet:
-        typer.echo(f"wrote {listed(written)}", err=True)
+        say(f"wrote {listed(written)}")
 
 
 def methods(

@@ -157,8 +157,8 @@ SIGN = option("--sign KEY", "Sign the certificate with this private key. Extra: 
 
 
 @dataclass(frozen=True)
-class Handed(Request):
-    """What comes with the certificate of a table."""
+class Run(Request):
+    """What is handed on with the certificate of a table, and what works on it."""
 
     sign: Path | None = option(
         SIGN.form,
@@ -175,6 +175,9 @@ class Handed(Request):
         why="--context: a report shows it; name one with --report",
     )
     quiet: bool = QUIET
+    engine: str | None = ENGINE
+    memory: str | None = MEMORY
+    threads: int | None = THREADS
 
     def heading(self, released: str) -> Heading | None:
         """What a report is of, if there is one; raises InputError where a context can't be read."""
@@ -183,15 +186,6 @@ class Handed(Request):
         from shoal.auditor.dossier.context import Heading
 
         return Heading.of(released, self.about)
-
-
-@dataclass(frozen=True)
-class Machine(Request):
-    """What works on a table, and with how much."""
-
-    engine: str | None = ENGINE
-    memory: str | None = MEMORY
-    threads: int | None = THREADS
 
 
 PAGES = (".html", ".htm")

@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.progress import shown
+from shoal.cli.progress import say, shown
 from shoal.data.option import option
 from shoal.data.printable import printable
 from shoal.errors import InputError
 from shoal.policy.options import READ, Overrides, files_options
-
-if TYPE_CHECKING:
-    from shoal.policy.policy import Policy
 
 app = typer.Typer(help="Propose, validate and describe policies.", no_args_is_help=True)
 
@@ -62,7 +58,7 @@ def init(
             said.append(f"wrote {output}; read it, correct the roles, then: {check}")
         said += question_lines(proposal)
     for line in said:
-        typer.echo(line, err=True)
+        say(line)
 
 
 def _write(text: str, output: str) -> None:
@@ -91,20 +87,17 @@ def check(
 
     findings = check_files(policy, data, files_options(read)[0])
     for finding in findings:
-        typer.echo(f"shoal: {printable(finding.message)}", err=True)
+        say(f"shoal: {printable(finding.message)}")
         if show_values:
             for value in finding.values:
                 typer.echo(f"    {value!r}")
     if findings:
         raise typer.Exit(2)
 
-    def known() -> Policy:
-        return Overrides(read=read).policy(policy)
-
-    # standard input was read already
-    for remark in [] if data in (None, "-") else remarks(known(), str(data)):
-        typer.echo(f"shoal: {printable(remark)}", err=True)
-    typer.echo("the policy is sound" + ("" if data is None else " and fits the data"), err=True)
+    if data not in (None, "-"):  # standard input was read already
+        for remark in remarks(Overrides(read=read).policy(policy), str(data)):
+            say(f"shoal: {printable(remark)}")
+    say("the policy is sound" + ("" if data is None else " and fits the data"))
 
 
 @app.command("schema")

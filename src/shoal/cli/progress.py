@@ -6,9 +6,10 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import typer
@@ -92,14 +93,15 @@ class _Watcher(threading.Thread):
         is_new = doing not in (self._told, self._told.removesuffix(f"; {COMPILING}"))
         if is_new or now - self._told_at >= REPEAT:
             self._told, self._told_at = doing, now
-            print(
-                f"shoal: {doing} ({now - self._since:.0f} s)",
-                file=sys.stderr,
-                flush=True,
-            )
+            say(f"shoal: {doing} ({now - self._since:.0f} s)")
 
 
-# What commands answer: what was counted, as sentences or JSON, and which files were written.
+# What commands say and answer: what was counted, as sentences or JSON, and what was written.
+
+
+def say(line: str) -> None:
+    """A line, or several, on standard error."""
+    typer.echo(line, err=True)
 
 
 class Counted(Protocol):
@@ -160,8 +162,9 @@ def published_already(what: str | None) -> Iterator[None]:
         ) from None
 
 
-def listed(names: Sequence[str]) -> str:
-    """The names of files as a sentence has them."""
+def listed(files: Iterable[str | Path | None]) -> str:
+    """The names of files, as far as there are any, as a sentence has them."""
+    names = [str(name) for name in files if name is not None]
     return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
 
 
@@ -172,4 +175,4 @@ def show_warnings(certificate: Certificate) -> None:
     """A line each on standard error, the grave ones first."""
     for warning in sorted(certificate.warnings, key=lambda one: one.severity != GRAVE):
         grave = "grave: " if warning.severity == GRAVE else ""
-        print(f"shoal: {grave}{printable(warning.text)}", file=sys.stderr)
+        say(f"shoal: {grave}{printable(warning.text)}")

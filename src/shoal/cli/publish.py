@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-
 import typer
 
 from shoal.cli import options
 from shoal.cli.key import opened
-from shoal.cli.progress import listed, published_already, show_warnings, shown
+from shoal.cli.progress import listed, published_already, say, show_warnings, shown
 from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import summary
 from shoal.tables.request import PublishCommand
 
 
-def publish(asked: PublishCommand, handed: options.Handed, machine: options.Machine) -> None:
+def publish(asked: PublishCommand, run: options.Run) -> None:
     """Publish one table, once: writes OUTPUT and OUTPUT.certificate.json, or nothing if a promise
     fails.
     """
@@ -31,20 +29,20 @@ def publish(asked: PublishCommand, handed: options.Handed, machine: options.Mach
     )
     from shoal.tables.publish import publish_file
 
-    output, given, report = asked.output, asked.given, handed.report
-    if output == "-" and handed.as_json:
+    output, given, report = asked.output, asked.given, run.report
+    if output == "-" and run.as_json:
         raise InputError("--json and -o -: both want standard output; write the release to a file")
-    if output == "-" and handed.sign is not None:
+    if output == "-" and run.sign is not None:
         raise InputError("--sign and -o -: there is no certificate file; write the release to one")
-    if handed.sign is not None and Location(output).is_table:
+    if run.sign is not None and Location(output).is_table:
         raise InputError(
             "--sign: signs a certificate in a file; write one with 'shoal audit ... -o FILE --sign"
             " KEY'"
         )
     kinds = kinds_of(asked.metadata)
     check_kinds(kinds, output)
-    heading = handed.heading(output)
-    signer = opened(handed.sign)
+    heading = run.heading(output)
+    signer = opened(run.sign)
     policy = asked.overrides.policy(asked.policy)
     if kinds:
         policy.refuse_two_tables("--metadata")
@@ -64,7 +62,7 @@ def publish(asked: PublishCommand, handed: options.Handed, machine: options.Mach
     options.check_outputs(*described_in, report=report, inputs=inputs)
     options.check_outputs(given.trace, inputs=[*inputs, str(report)])
     refuse_whole({"--report": report}, asked.input_path)
-    with shown(handed.quiet) as progress:
+    with shown(run.quiet) as progress:
         request = asked.request(policy, progress)
         outcome = publish_file(asked.input_path, policy, output, request)
         with published_already("the release" if output == "-" else f"'{output}'"):
@@ -77,27 +75,25 @@ def publish(asked: PublishCommand, handed: options.Handed, machine: options.Mach
                 write_report(outcome, policy, report, heading)
     show_warnings(outcome.certificate)
     for sentence in outdated_metadata(output, kinds):
-        print(f"shoal: {printable(sentence)}", file=sys.stderr)
-    if handed.as_json:
+        say(f"shoal: {printable(sentence)}")
+    if run.as_json:
         typer.echo(outcome.certificate.to_json(), nl=False)
-    elif not handed.quiet:
-        saved = [given.plan] if given.plan and outcome.draft.plan is not None else []
-        drawn = [str(report)] if report else []
-        second = [sensitive_path(output)] if policy.is_in_two_tables else []
-        released = [] if output == "-" else [output, *second, Location(output).certificate]
-        traced = [given.trace] if given.trace else []
-        written = [*released, *signed, *saved, *traced, *described, *drawn]
-        typer.echo(summary(outcome.certificate, listed(written) or None), err=True)
+    elif not run.quiet:
+        saved = None if outcome.draft.plan is None else given.plan
+        second = sensitive_path(output) if policy.is_in_two_tables else None
+        released = [] if output == "-" else [output, second, Location(output).certificate]
+        written = [*released, *signed, saved, given.trace, *described, report]
+        say(summary(outcome.certificate, listed(written) or None))
         if "attacks" in outcome.certificate:
             from shoal.reports.attacks import attack_lines
 
-            print(printable_lines(attack_lines(outcome.certificate)), file=sys.stderr)
+            say(printable_lines(attack_lines(outcome.certificate)))
         if "beside" in outcome.certificate:
             from shoal.reports.text import guard_lines
 
-            print(printable_lines(guard_lines(outcome.certificate["beside"])), file=sys.stderr)
-    if given.explain and not handed.as_json:
+            say(printable_lines(guard_lines(outcome.certificate["beside"])))
+    if given.explain and not run.as_json:
         from shoal.reports.text import explanation_sentences
 
         for line in explanation_sentences(outcome.certificate["explanation"]):
-            print(printable(line), file=sys.stderr)
+            say(printable(line))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,10 +11,10 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.key import opened
-from shoal.cli.progress import listed, published_already, show_warnings, shown
+from shoal.cli.progress import listed, published_already, say, show_warnings, shown
 from shoal.data.option import Request, option
 from shoal.errors import InputError
-from shoal.policy.options import NO_OVERRIDES, POLICY, Overrides
+from shoal.policy.options import POLICY, Overrides
 from shoal.reports.text import prospect_text, rehearsal_text, summary
 
 if TYPE_CHECKING:
@@ -39,9 +38,9 @@ def verify(
 
     releases, head = verify_ledger(ledger, noted=noted)
     if not quiet:
-        print(_whole_chain(releases, head), file=sys.stderr)
+        say(_whole_chain(releases, head))
         for note in unmarked(ledger):
-            print(f"shoal: {note}", file=sys.stderr)
+            say(f"shoal: {note}")
 
 
 def _whole_chain(releases: int, head: str) -> str:
@@ -64,13 +63,10 @@ def export(
 
     records, number = export_table(ledger, output, release)
     if not quiet:
-        print(
-            f"wrote {records} record{'' if records == 1 else 's'} as of release {number:04d}",
-            file=sys.stderr,
-        )
+        say(f"wrote {records} record{'' if records == 1 else 's'} as of release {number:04d}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RepublishRequest(Request):
     """What a republication is asked."""
 
@@ -95,7 +91,7 @@ class RepublishRequest(Request):
         needs=("what_if",),
         why="--earlier: belongs to --what-if; add that, or leave this out",
     )
-    overrides: Overrides = NO_OVERRIDES
+    overrides: Overrides
 
 
 def republish(
@@ -116,14 +112,10 @@ def republish(
     signer = opened(sign)
     policy = asked.overrides.policy(asked.policy, "republish", "crp")
     options.check_outputs(report=report, inputs=[asked.increment, str(asked.policy), *policy.files])
-    if asked.earlier:
-        _show_rehearsals([*asked.earlier, asked.increment], policy, as_json, quiet)
-        return
-    if asked.what_if and asked.output is not None:
+    if asked.what_if and asked.output is not None and not asked.earlier:
         raise InputError("--what-if: writes nothing; leave out --output")
     if asked.what_if:
-        _show_prospects(asked.increment, policy, asked.ledger, as_json, quiet)
-        return
+        return _show_what_if(asked, policy, as_json, quiet)
     with shown(quiet) as progress:
         done = republish_file(
             asked.increment,
@@ -145,7 +137,7 @@ def republish(
                 progress("drawing the report")
                 write_history_report(audit_releases(asked.ledger), report)
     if done.unfinished:  # also under --quiet: somebody has to make room
-        print(f"shoal: {done.unfinished}", file=sys.stderr)
+        say(f"shoal: {done.unfinished}")
     if done.certificate is not None and not done.repeated:
         show_warnings(done.certificate)
     if as_json and done.certificate is not None:
@@ -153,47 +145,36 @@ def republish(
     if quiet:
         return
     if done.caught_up:
-        print(f"shoal: {_caught_up(done.caught_up)}", file=sys.stderr)
+        say(f"shoal: {_caught_up(done.caught_up)}")
     if done.repeated:
         known = "was accepted" if done.release is None else f"is release {done.release:04d}"
         rest = "" if done.caught_up else "; nothing was done"
-        print(f"shoal: this increment {known} already{rest}", file=sys.stderr)
+        say(f"shoal: this increment {known} already{rest}")
     elif done.release is None:
-        print(f"shoal: no release yet: {_waiting(done.waiting)}", file=sys.stderr)
+        say(f"shoal: no release yet: {_waiting(done.waiting)}")
         for reason in done.reasons:
-            print(f"shoal: reason: {reason}", file=sys.stderr)
+            say(f"shoal: reason: {reason}")
     elif done.certificate is not None and not as_json:
-        drawn = [str(report)] if report else []
-        written = listed([str(asked.ledger / f"{done.release:04d}"), *drawn])
-        typer.echo(summary(done.certificate, written), err=True)
+        written = listed([asked.ledger / f"{done.release:04d}", report])
+        say(summary(done.certificate, written))
         if asked.output is not None:
-            print("the same rows are in the table", file=sys.stderr)
+            say("the same rows are in the table")
         for finding in done.certificate["history"]["findings"]:
             if finding["breaks"]:
-                print(
-                    f"history, {finding['check']}: DOES NOT HOLD, published by --allow-leaks",
-                    file=sys.stderr,
-                )
+                say(f"history, {finding['check']}: DOES NOT HOLD, published by --allow-leaks")
         if done.waiting:
-            print(_waiting(done.waiting), file=sys.stderr)
+            say(_waiting(done.waiting))
     if done.left_out:
         what = "1 record" if done.left_out == 1 else f"{done.left_out} records"
-        print(
-            f"shoal: {what} waited to the deadline and can't be published: left out",
-            file=sys.stderr,
-        )
+        say(f"shoal: {what} waited to the deadline and can't be published: left out")
     if done.head:
-        print(
+        say(
             "note in another place: shoal ledger verify"
-            f" {shlex.quote(str(asked.ledger))} --noted {done.head}",
-            file=sys.stderr,
+            f" {shlex.quote(str(asked.ledger))} --noted {done.head}"
         )
     if done.returning:
         people = "1 person" if done.returning == 1 else f"{done.returning} people"
-        print(
-            f"shoal: {people} who waited returned: each now has several records, and counts once",
-            file=sys.stderr,
-        )
+        say(f"shoal: {people} who waited returned: each now has several records, and counts once")
 
 
 def _caught_up(releases: int) -> str:
@@ -206,25 +187,20 @@ def _waiting(records: int) -> str:
     return f"{what} for the next increment"
 
 
-def _show_prospects(
-    increment: str, asked: Policy, ledger: Path, as_json: bool, quiet: bool
-) -> None:
+def _show_what_if(asked: RepublishRequest, policy: Policy, as_json: bool, quiet: bool) -> None:
+    """What would become of the increment, or of all in a row."""
     from shoal.ledgers import what_if
     from shoal.ledgers.republish import read_increment
 
     with shown(quiet) as progress:
         progress("reading the increment")
-        source = read_increment(increment, asked)
-        prospects = what_if.prospects(source, asked, ledger, progress)
-    text = what_if.as_json(prospects) if as_json else prospect_text(prospects)
+        *earlier, source = [
+            read_increment(path, policy) for path in (*(asked.earlier or ()), asked.increment)
+        ]
+        if earlier:
+            rehearsals = what_if.rehearsals([*earlier, source], policy, progress)
+            text = what_if.as_json(rehearsals) if as_json else rehearsal_text(rehearsals)
+        else:
+            prospects = what_if.prospects(source, policy, asked.ledger, progress)
+            text = what_if.as_json(prospects) if as_json else prospect_text(prospects)
     typer.echo(text, nl=False)
-
-
-def _show_rehearsals(increments: list[str], asked: Policy, as_json: bool, quiet: bool) -> None:
-    from shoal.ledgers import what_if
-    from shoal.ledgers.republish import read_increment
-
-    with shown(quiet) as progress:
-        sources = [read_increment(path, asked) for path in increments]
-        found = what_if.rehearsals(sources, asked, progress)
-    typer.echo(what_if.as_json(found) if as_json else rehearsal_text(found), nl=False)

@@ -9,11 +9,11 @@ from pathlib import Path
 import typer
 
 from shoal.cli import options
-from shoal.cli.progress import listed, published_already, show_warnings, shown
+from shoal.cli.progress import listed, published_already, say, show_warnings, shown
 from shoal.data.option import option
 from shoal.data.warnings import MOSTLY_ASIDE
 from shoal.errors import InputError
-from shoal.policy.options import NO_OVERRIDES, POLICY, Overrides
+from shoal.policy.options import POLICY, Overrides
 from shoal.reports.text import summary
 from shoal.streams.options import StreamOptions
 
@@ -54,7 +54,7 @@ def stream(
     *,
     policy: Path = POLICY,
     wanted: StreamOptions,
-    overrides: Overrides = NO_OVERRIDES,
+    overrides: Overrides,
     as_json: bool = options.JSON,
     report: Path | None = options.REPORT,
     quiet: bool = options.QUIET,
@@ -81,21 +81,20 @@ def stream(
     except KeyboardInterrupt:
         if wanted.checkpoint is None:
             raise
-        typer.echo("shoal: stopped; the same command resumes from there", err=True)
+        say("shoal: stopped; the same command resumes from there")
         raise SystemExit(130) from None
     show_warnings(certificate)
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet and wanted.sink != "-":
-        drawn = [str(report)] if report else []
-        written = listed([wanted.sink, wanted.certificate_path, *drawn])
-        typer.echo(summary(certificate, written), err=True)
+        written = listed([wanted.sink, wanted.certificate_path, report])
+        say(summary(certificate, written))
     bad = certificate["records"]["rejected"]
     if bad:  # lost input is no progress
         were = "record was" if bad == 1 else "records were"
         aside = wanted.bad_records
         if "partitions" in certificate["stream"]:
             aside = aside.parent / "partition-*" / aside.name
-        typer.echo(f"shoal: {bad} bad {were} set aside; {aside} says which and why", err=True)
+        say(f"shoal: {bad} bad {were} set aside; {aside} says which and why")
     is_lost = any(warning.code == MOSTLY_ASIDE for warning in certificate.warnings)
     raise typer.Exit(0 if certificate.holds and not is_lost else 1)

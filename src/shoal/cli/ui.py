@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-import typer
-
+from shoal.cli.progress import say
 from shoal.data.option import option
 from shoal.errors import InputError, MissingExtraError
 
@@ -34,7 +33,7 @@ def ui(
     serve(
         folder,
         tables,
-        lambda line: typer.echo(line, err=True),
+        lambda line: say(line),
         (lambda path: None) if no_browser else _show,
     )
 

@@ -53,6 +53,7 @@ GROUPS = ("party", "policy", "hierarchies", "ledger", "key")
 
 _BESIDE = {
     "sign": "key",
+    "dossier": "verify",
     "stream_status": "stream",
     "ledger": "republish",
     "party": "fuse",

@@ -86,9 +86,6 @@ class Overrides(Request):
         return self.policy(given)
 
 
-NO_OVERRIDES = Overrides()
-
-
 def names(texts: list[str] | None) -> list[str]:
     """Names that commas part, over all times that the option is given."""
     return [name.strip() for text in texts or [] for name in text.split(",") if name.strip()]

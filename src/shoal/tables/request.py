@@ -6,20 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.attacks.run.options import NO_ATTACKS, Attacks
+from shoal.attacks.run.options import Attacks
 from shoal.data.option import Request, option
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
-from shoal.policy.options import (
-    NO_OVERRIDES,
-    POLICY,
-    READ,
-    WRITE,
-    K,
-    Overrides,
-    files_options,
-    names,
-)
+from shoal.policy import options
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.others import OthersLike
@@ -61,28 +52,28 @@ class PublishRequest(PublishOptions):
     progress: Progress = no_progress
 
 
-NO_OPTIONS, NOTHING_ELSE = PublishOptions(), PublishRequest()
+NOTHING_ELSE = PublishRequest()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PublishCommand(Request):
     """What the command is asked, up to what comes with the certificate."""
 
     input_path: str = option(
         "INPUT", "The table: a file, a folder, one in a database; '-' reads CSV.", ...
     )
-    policy: Path = POLICY
+    policy: Path = options.POLICY
     output: str = option(
         "-o, --output",
         "The release: a file, 'out/' for a folder of Parquet, a table in a database, '-'.",
         ...,
     )
-    overrides: Overrides = NO_OVERRIDES
-    given: PublishOptions = NO_OPTIONS
+    overrides: options.Overrides
+    given: PublishOptions
     metadata: str | None = option(
         "--metadata KIND,...", "Describes the release: datapackage, croissant."
     )
-    attacks: Attacks = NO_ATTACKS
+    attacks: Attacks
 
     def request(self, policy: Policy, progress: Progress) -> PublishRequest:
         """All that is asked of a release by a policy; raises InputError."""
@@ -120,7 +111,7 @@ class ReleasedColumns(Request):
     )
     t: float | None = option("--t", "With --sensitive: the bound of t-closeness.", needs=("qi",))
 
-    def policy(self, changes: Overrides) -> Policy:
+    def policy(self, changes: options.Overrides) -> Policy:
         """The policy that the options say; raises InputError.
 
         changes: k, and how files are written.
@@ -130,14 +121,14 @@ class ReleasedColumns(Request):
         if changes.k is None:
             raise InputError("audit --qi: needs --k; say how many people must look alike")
         policy = policy_of_columns(
-            names(self.qi),
+            options.names(self.qi),
             changes.k,
             subject=self.subject,
-            sensitive=names(self.sensitive),
+            sensitive=options.names(self.sensitive),
             l=self.l,
             t=self.t,
         )
-        read, write = files_options(changes.read, changes.write)
+        read, write = options.files_options(changes.read, changes.write)
         findings = [
             f"{option} {key}: says what cells mean, and without a policy they are compared as text;"
             " leave it out, or give --policy"
@@ -155,10 +146,8 @@ _OF_TEXT = {
 }
 """What an audit without a policy can follow: how text is written, not what it means."""
 
-NO_COLUMNS = ReleasedColumns()
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AuditRequest(Request):
     """What an audit is asked: of one table, of a ledger or of a fusion's messages."""
 
@@ -193,10 +182,10 @@ class AuditRequest(Request):
     downstream: bool = option(
         "--downstream", "Train on the release, test on --original; random counts. Extra: ml.", False
     )
-    k: int | None = K
-    columns: ReleasedColumns = NO_COLUMNS
-    read: list[str] | None = READ
-    write: list[str] | None = WRITE
+    k: int | None = options.K
+    columns: ReleasedColumns
+    read: list[str] | None = options.READ
+    write: list[str] | None = options.WRITE
     output: str | None = option("-o, --output", "Write the certificate to this file.")
     transcript: Path | None = option(
         "--transcript DIR",
@@ -204,11 +193,11 @@ class AuditRequest(Request):
         takes_no=("released", *_OF_ONE_TABLE, "attack", "others", "k", "output", "report"),
     )
     require_together: bool = TOGETHER
-    attacks: Attacks = NO_ATTACKS
+    attacks: Attacks
 
     def policy_asked(self, is_stream: bool) -> Policy:
         """The policy that is given, or that the columns say; raises InputError."""
-        changes = Overrides(k=self.k, read=self.read, write=self.write)
+        changes = options.Overrides(k=self.k, read=self.read, write=self.write)
         if self.policy is None:
             return self.columns.policy(changes)
         verb = ("stream", "fads") if is_stream else ()

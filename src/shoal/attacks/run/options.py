@@ -78,6 +78,3 @@ class Attacks(Request):
             for name in (self.control, self.external)
         )
         return AttackRequest(self.names, control, external, folds=self.folds or 1)
-
-
-NO_ATTACKS = Attacks()
