@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +11,12 @@ from typer.core import TyperGroup
 from shoal.cli import options
 from shoal.cli.key import opened
 from shoal.cli.progress import listed, say, show_warnings, shown
-from shoal.data.option import Request, option
+from shoal.data.option import option
 from shoal.errors import InputError
-from shoal.policy.options import METHOD, SEED, SETTINGS, K, parsed
+from shoal.fusion.request import KEYS, FuseRequest, PartyRequest
 from shoal.reports.text import fusion_summary
-from shoal.tables.request import TOGETHER
 
 # shoal party init, show, run
-
-
-KEYS = option("--keys DIR", "The folder with NAME.key and NAME.crt.", Path())
-TRANSCRIPT = option("--transcript DIR", "Keep every message for 'shoal audit --transcript'.")
 
 
 class _RunByDefault(TyperGroup):
@@ -83,25 +77,6 @@ def show(
     typer.echo(f"sha256:{Agreement.load(parties).hash.hex()}")
 
 
-@dataclass(frozen=True)
-class PartyRequest(Request):
-    """What one party of a fusion is asked."""
-
-    name: str = option("NAME", "Which of the parties this is.", ...)
-    parties: str = option("PARTIES.yaml", "The agreement.", ...)
-    output: str | None = option("-o, --output", "The release; a helper writes none.")
-    keys: Path = KEYS
-    folder: Path | None = option(
-        "--folder DIR", "Where the journal is kept; by default NAME.journal."
-    )
-    agreed: str | None = option("--agreed HASH", "The agreement's hash that was signed off.")
-    transcript: Path | None = TRANSCRIPT
-    ledger: Path = option(
-        "--ledger DIR", "The folder of NAME.ledger, where the agreement says 'before'.", Path()
-    )
-    patience: float = option("--patience", "Seconds to wait for the other parties.", 600.0, low=1)
-
-
 @app.command("run")
 def run(asked: PartyRequest, as_json: bool = options.JSON, quiet: bool = options.QUIET) -> None:
     """Run one party of a fusion on this machine; the others run the same command on theirs."""
@@ -114,36 +89,11 @@ def run(asked: PartyRequest, as_json: bool = options.JSON, quiet: bool = options
         if not quiet:
             say(f"progress: {stage}")
 
-    certificate = take_part(
-        asked.name,
-        asked.parties,
-        asked.output,
-        keys=asked.keys,
-        folder=asked.folder or Path(f"{asked.name}.journal"),
-        agreed=asked.agreed,
-        transcript=asked.transcript,
-        ledger=asked.ledger,
-        patience=asked.patience,
-        progress=progress,
-    )
+    certificate = take_part(asked, progress)
     if certificate is not None and as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif certificate is not None and not quiet:
         say(fusion_summary(certificate, f"{asked.output} and {asked.output}.certificate.json"))
-
-
-@dataclass(frozen=True)
-class FuseRequest(Request):
-    """What a fusion of all parties is asked."""
-
-    parties: str = option("PARTIES.yaml", "The agreement of all parties.", ...)
-    output: str = option("-o, --output", "The fused release.", ...)
-    transcript: Path | None = TRANSCRIPT
-    k: int | None = K
-    method: str | None = METHOD
-    settings: list[str] | None = SETTINGS
-    seed: int | None = SEED
-    require_together: bool = TOGETHER
 
 
 def fuse(
@@ -155,15 +105,12 @@ def fuse(
 ) -> None:
     """Fuse several owners' tables into one k-anonymous table, with all parties on this machine."""
     from shoal.fusion.fuse import fuse_file
-    from shoal.policy.agreement import Agreement
 
     if asked.output == "-":
         raise InputError("-o -: each party writes a file of its own; name a file")
     signer = opened(sign)
     options.check_outputs(report=report, inputs=[asked.parties, asked.output])
-    agreement = Agreement.load(asked.parties).with_overrides(
-        asked.method, parsed(asked.settings or []), asked.k, asked.seed
-    )
+    agreement = asked.agreement()
     try:
         with shown(quiet) as progress:
             certificate = fuse_file(

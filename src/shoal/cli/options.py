@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
@@ -207,15 +206,11 @@ def check_outputs(
     for output in (report, *outputs):
         if output is None:
             continue
-        path = Path(output)
-        if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        from shoal.connectors.files import check_writable
+
+        check_writable(str(output))
+        read = [Path(name).resolve() for name in inputs if name not in (None, "-")]
+        if Path(output).resolve() in read:
             raise InputError(
-                f"output '{path}': can't be written; name a file in a folder that exists and is"
-                " writable"
-            )
-        if any(
-            path.resolve() == Path(name).resolve() for name in inputs if name not in (None, "-")
-        ):
-            raise InputError(
-                f"output '{path}': is also another file of this command; name a file of its own"
+                f"output '{output}': is also another file of this command; name a file of its own"
             )

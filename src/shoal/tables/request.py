@@ -17,12 +17,6 @@ if TYPE_CHECKING:
     from shoal.attacks.run.request import AttackRequest
     from shoal.policy.policy import Policy
 
-TOGETHER = option(
-    "--require-together",
-    "Fails unless the largest k holds over all quasi-identifiers together.",
-    False,
-)
-
 
 @dataclass(frozen=True)
 class PublishOptions(Request):
@@ -34,7 +28,7 @@ class PublishOptions(Request):
     explain: bool = option(
         "--explain", "Says why records and columns were given up, and what would be cheaper.", False
     )
-    require_together: bool = TOGETHER
+    require_together: bool = options.TOGETHER
     trace: str | None = option(
         "--trace FILE", "Whose row is whose (JSON lines); private. Audits count with it."
     )
@@ -192,7 +186,7 @@ class AuditRequest(Request):
         "Prove that a fusion's messages say no more than its table.",
         takes_no=("released", *_OF_ONE_TABLE, "attack", "others", "k", "output", "report"),
     )
-    require_together: bool = TOGETHER
+    require_together: bool = options.TOGETHER
     attacks: Attacks
 
     def policy_asked(self, is_stream: bool) -> Policy:
