@@ -5,7 +5,6 @@ estimate.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +95,6 @@ def estimate(
 # shoal attacker-view
 
 
-@dataclass(frozen=True)
 class ViewRequest(Request):
     """Whom an attacker looks for, in which release."""
 
@@ -200,7 +198,6 @@ def marginal(
 # shoal compare
 
 
-@dataclass(frozen=True)
 class CompareRequest(Request):
     """Which methods are compared at which k, and how."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
@@ -155,7 +155,6 @@ QUIET = option("-q, --quiet", "No progress, no summary.", False)
 SIGN = option("--sign KEY", "Sign the certificate with this private key. Extra: sign.")
 
 
-@dataclass(frozen=True)
 class Run(Request):
     """What is handed on with the certificate of a table, and what works on it."""
 

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -128,7 +127,6 @@ def answer(
         typer.echo(printable(line))
 
 
-@dataclass(frozen=True)
 class Figures(Request):
     """How a command shows what it counts."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,8 +65,7 @@ def export(
         say(f"wrote {records} record{'' if records == 1 else 's'} as of release {number:04d}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class RepublishRequest(Request):
+class RepublishRequest(Request, kw_only=True):
     """What a republication is asked."""
 
     increment: str = option("INCREMENT", "The new records; '-' reads CSV from standard input.", ...)

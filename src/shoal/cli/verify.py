@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -19,8 +18,7 @@ AGREED = option("-p, --policy", "The policy (of a fusion: its agreement): measur
 TRACE = option("--trace", "Whose row is whose, as its --trace wrote it: counts people.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class VerifyRequest(Request):
+class VerifyRequest(Request, kw_only=True):
     """What a verification is asked."""
 
     released: str = option("FILE", "The released table.", ...)
@@ -79,8 +77,7 @@ def verify(
 # shoal dossier
 
 
-@dataclass(frozen=True, kw_only=True)
-class DossierRequest(Request):
+class DossierRequest(Request, kw_only=True):
     """What a dossier is asked."""
 
     released: str | None = option("RELEASED", "The released table.")

@@ -7,8 +7,8 @@ for all of its fields.
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, field
-from typing import Any
+from dataclasses import MISSING, Field, dataclass, field
+from typing import Any, ClassVar, dataclass_transform
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,16 @@ def option(form: str, help: str, default: Any = None, **more: Any) -> Any:
     return Option(form, help, default, **more)
 
 
+@dataclass_transform(frozen_default=True)
 class Request:
-    """What a verb is asked; each class below it is a dataclass."""
+    """What a verb is asked; each class below it is made a frozen dataclass."""
 
-    def __init_subclass__(cls) -> None:
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def __init_subclass__(cls, kw_only: bool = False) -> None:
         """Gives every option's field the default that the option has."""
         for name, asked in list(vars(cls).items()):
             if isinstance(asked, Option):
                 default = MISSING if asked.default is ... else asked.default
                 setattr(cls, name, field(default=default, metadata={"option": asked}))
+        dataclass(frozen=True, kw_only=kw_only)(cls)

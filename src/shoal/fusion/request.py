@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,6 @@ KEYS = option("--keys DIR", "The folder with NAME.key and NAME.crt.", Path())
 TRANSCRIPT = option("--transcript DIR", "Keep every message for 'shoal audit --transcript'.")
 
 
-@dataclass(frozen=True)
 class PartyRequest(Request):
     """What one party of a fusion is asked."""
 
@@ -35,7 +33,6 @@ class PartyRequest(Request):
     patience: float = option("--patience", "Seconds to wait for the other parties.", 600.0, low=1)
 
 
-@dataclass(frozen=True)
 class FuseRequest(Request):
     """What a fusion of all parties is asked."""
 

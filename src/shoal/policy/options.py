@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +32,6 @@ TOGETHER = option(
 SEED = option("--seed", "Overrides the policy's seed.")
 
 
-@dataclass(frozen=True)
 class Overrides(Request):
     """What a command changes in a policy."""
 
@@ -104,8 +102,7 @@ def files_options(
 
     reading, findings = keys_and_values("--read", list(read or []))
     writing, more = keys_and_values("--write", list(write or []))
-    if findings or more:
-        raise InputError.from_findings([*findings, *more])
+    InputError.raise_for([*findings, *more])
     return reading, writing
 
 

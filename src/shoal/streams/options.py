@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 PARTITIONERS = ("murmur2", "crc32")
 
 
-@dataclass(frozen=True)
 class StreamOptions(Request):
     """What a run was asked for, as the command line takes it."""
 
@@ -130,8 +128,7 @@ class StreamOptions(Request):
             *self._contradictions(written),
             *(f"output '{path}': {_UNWRITABLE}" for path in written if not _is_writable(path)),
         ]
-        if findings:
-            raise InputError.from_findings(findings)
+        InputError.raise_for(findings)
         _ = self.format  # raises where no format has that suffix
 
     def _contradictions(self, written: list[Path]) -> list[str]:
@@ -206,8 +203,7 @@ def require_fit(options: StreamOptions, policy: Policy) -> None:
         *_unfit_options(options),
         *findings_of_parts(policy, "shards", "leave out --engine"),
     ]
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
 
 
 def _unfit_folders(options: StreamOptions) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from shoal.policy.policy import Policy
 
 
-@dataclass(frozen=True)
 class PublishOptions(Request):
     """What words and flags ask, as the command line takes them."""
 
@@ -37,7 +35,6 @@ class PublishOptions(Request):
     )
 
 
-@dataclass(frozen=True)
 class PublishRequest(PublishOptions):
     """All that is asked. attack: what is tried on it. others: as in `shoal.publish`."""
 
@@ -49,8 +46,7 @@ class PublishRequest(PublishOptions):
 NOTHING_ELSE = PublishRequest()
 
 
-@dataclass(frozen=True, kw_only=True)
-class PublishCommand(Request):
+class PublishCommand(Request, kw_only=True):
     """What the command is asked, up to what comes with the certificate."""
 
     input_path: str = option(
@@ -85,7 +81,6 @@ _OF_ONE_TABLE = (
 )
 
 
-@dataclass(frozen=True)
 class ReleasedColumns(Request):
     """What an audit without a policy is asked."""
 
@@ -141,8 +136,7 @@ _OF_TEXT = {
 """What an audit without a policy can follow: how text is written, not what it means."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AuditRequest(Request):
+class AuditRequest(Request, kw_only=True):
     """What an audit is asked: of one table, of a ledger or of a fusion's messages."""
 
     released: str | None = option(

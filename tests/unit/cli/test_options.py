@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from shoal.tables import request
 from shoal.tables.request import PublishCommand, PublishOptions
 
 
-@dataclass(frozen=True)
 class Drawn(Request):
     colour: str = option("--colour NAME", "In which colour.", "red", choices=("red", "blue"))
     width: int | None = option("--width N", "How wide.", low=1, needs=("output",), why="no output")
@@ -25,8 +23,9 @@ class Drawn(Request):
 
 
 def draw(
+    *,
     name: str = option("NAME", "What.", ...),
-    drawn: Drawn = Drawn(),
+    drawn: Drawn,
     output: Path | None = option("-o, --output FILE", "Where to."),
 ) -> None:
     """Draw."""
@@ -69,7 +68,6 @@ def test_options_that_do_not_go_together_are_refused(words, said):
 
 
 def test_an_option_of_publish_is_added_in_one_place(monkeypatch):
-    @dataclass(frozen=True)
     class WithOneMore(PublishOptions):
         colour: str = option("--colour NAME", "Its colour.", "red")
 

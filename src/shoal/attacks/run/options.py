@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from shoal.policy.policy import Policy
 
 
-@dataclass(frozen=True)
 class Attacks(Request):
     """What attacks are tried on a release, what they are given, and other releases."""
 
