@@ -96,12 +96,10 @@ def _check_together(verb: str, options: Mapping[str, Option], given: Mapping[str
     for one in asked.values():
         needed = [name for name in one.needs if name in options]
         if needed and not any(name in asked for name in needed):
+            if one.why:
+                raise InputError(one.why)
             lone = [other.flag for other in asked.values() if other.needs == one.needs]
-            raise (
-                InputError(one.why)
-                if one.why
-                else takes_no(f"{verb} without {options[needed[0]].flag}", lone)
-            )
+            raise takes_no(f"{verb} without {options[needed[0]].flag}", lone)
 
 
 def takes_no(what: str, beside: Sequence[str]) -> InputError:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from shoal.cli.options import command
+from shoal.cli.options import _options, command
+from shoal.cli.verbs import _BESIDE, GROUPS, VERBS
 from shoal.data.option import Request, option
 from shoal.errors import InputError
 from shoal.tables import request
@@ -65,6 +67,17 @@ def test_options_that_do_not_go_together_are_refused(words, said):
     refused = run(draw, "fish", *words).exception
     assert isinstance(refused, InputError)
     assert str(refused).startswith(said)
+
+
+def test_what_an_option_needs_or_does_not_take_are_options():
+    known, needed = set(), set()
+    for verb in (name.replace("-", "_") for name in VERBS if name not in GROUPS):
+        module = import_module(f"shoal.cli.{_BESIDE.get(verb, verb)}")
+        options = {name: one for name, _, one in _options(getattr(module, verb))}
+        assert all({*one.takes_no} <= options.keys() for one in options.values())
+        known |= options.keys()
+        needed |= {name for one in options.values() for name in one.needs}
+    assert needed <= known
 
 
 def test_an_option_of_publish_is_added_in_one_place(monkeypatch):
