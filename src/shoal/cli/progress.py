@@ -147,13 +147,11 @@ def published_already(what: str | None) -> Iterator[None]:
     """An error behind a publication says that it is out. what: is out; None: nothing is."""
     try:
         yield
-    except ShoalError as failed:
+    except (ShoalError, OSError) as failed:
         if what is None:
             raise
-        raise type(failed)(f"{what} is published; {failed.args[0]}", failed.findings) from None
-    except OSError as failed:
-        if what is None:
-            raise
+        if isinstance(failed, ShoalError):
+            raise type(failed)(f"{what} is published; {failed.args[0]}", failed.findings) from None
         raise InputError(
             f"{what} is published; what is written beside it failed ({failed.strerror}); free some"
             " space, or name another place"

@@ -280,8 +280,7 @@ def check_names(header: list[str], path: str, names_row: int = 3) -> list[str]:
             f"file '{path}': column {number} has no name; the first line must name every column;"
             " if another does, say which, such as --read header=2"
         )
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
     return header
 
 

@@ -76,8 +76,7 @@ def parts_of(path: str | Path) -> list[Part]:
         for part in parts
         if part.keys != parts[0].keys
     ]
-    if elsewhere:
-        raise InputError.from_findings(elsewhere)
+    InputError.raise_for(elsewhere)
     return parts
 
 
@@ -157,8 +156,7 @@ def check_alike(schemas: Sequence[Mapping[str, pl.DataType]], parts: list[Part])
         for part, schema in zip(parts, schemas, strict=True)
         if list(schema.items()) != list(first.items())
     ]
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
 
 
 def joined(frames: list[pl.DataFrame], parts: list[Part]) -> pl.DataFrame:
@@ -219,8 +217,7 @@ def check_named(folder: str | Path, parts: Sequence[Part], hashes: Sequence[str]
         )
         if which
     ]
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
 
 
 def _counted(files: int) -> str:

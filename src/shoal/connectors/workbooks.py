@@ -222,8 +222,7 @@ def _check_cells(path: str | Path, seen: _Sheet, rows: list[list[Any]], header: 
             " that only the first cell of each has a value; split and fill them"
             f"{hint if below > header + 1 else ''}"
         )
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
     records = enumerate(rows[header:], header + 1)
     return sum(number in seen.hidden and bool(_filled(row)) for number, row in records)
 
@@ -497,8 +496,7 @@ def _table(rows: list[list[Any]], path: str | Path, reading: Reading) -> pl.Data
                 " them as text"
             )
         columns[name] = pl.Series(name, [_text(c, reading) or None for c in cells], pl.String)
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
     return pl.DataFrame(columns)
 
 
@@ -599,5 +597,4 @@ def _check_size(frame: pl.DataFrame) -> None:
                 f"output: {cells} of '{name}' longer than the {CHARACTERS} characters a sheet's"
                 " cell holds; write .csv or .parquet"
             )
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)

@@ -220,8 +220,7 @@ class StreamCore:
                 )
             else:
                 columns.append(same)
-        if findings:
-            raise InputError.from_findings(findings)
+        InputError.raise_for(findings)
         return frame.with_columns(columns)
 
     def _read(self, frame: pl.DataFrame) -> tuple[np.ndarray, dict[int, str]]:

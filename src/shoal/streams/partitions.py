@@ -101,8 +101,7 @@ def _require_fit(options: StreamOptions, policy: Policy, partitions: int) -> Non
             " columns; join them in one with the role 'subject', and key messages by it"
         )
     findings += findings_of_parts(policy, "partitions", "stream one partition")
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
 
 
 def _shared_stream(

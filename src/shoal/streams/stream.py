@@ -84,8 +84,7 @@ class Stream:
         frame = table_given(batch, self.policy, allow_empty=True).frame
         core = self._begun(frame.columns)
         nameless = check_people(frame, self.policy)
-        if nameless:
-            raise InputError.from_findings(nameless)
+        InputError.raise_for(nameless)
         self._like = batch
         findings = core.unfit_records(frame)
         if findings:

@@ -136,8 +136,7 @@ class TableDraft:
     def write(self, frame: pl.DataFrame) -> None:
         """Puts all records, as text."""
         findings = column_findings(self.session, frame.columns)
-        if findings:
-            raise InputError.from_findings(findings)
+        InputError.raise_for(findings)
         create_release(self.session, self.unnamed, frame.columns)
         text = frame.select(pl.all().cast(pl.String))
         self.session.insert(self.unnamed, numbered(text))
