@@ -12,7 +12,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.key import opened
-from shoal.cli.progress import say, show_warnings, shown
+from shoal.cli.progress import say, show_attacks, show_warnings, shown
 from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import history_summary, summary
@@ -20,7 +20,6 @@ from shoal.tables.request import AuditRequest
 
 if TYPE_CHECKING:
     from shoal.auditor.audit import AuditResult
-    from shoal.data.certificate import Certificate
 
 
 def audit(asked: AuditRequest, run: options.Run) -> None:
@@ -31,7 +30,6 @@ def audit(asked: AuditRequest, run: options.Run) -> None:
     from shoal.policy.binding.past_memory import refuse_whole
     from shoal.tables.attack import attack_file
 
-    beside = asked.attacks.beside
     if run.memory is not None and (asked.ledger or asked.transcript) is not None:
         raise InputError(
             "--memory: is kept for one table; leave it out with --ledger, --transcript"
@@ -72,7 +70,7 @@ def audit(asked: AuditRequest, run: options.Run) -> None:
             own,
             asked.attacks.request(policy),
             progress,
-            others=beside,
+            others=asked.attacks.beside,
             output=asked.output,
             downstream=asked.downstream,
         )
@@ -92,7 +90,7 @@ def audit(asked: AuditRequest, run: options.Run) -> None:
     elif not run.quiet:
         say(summary(certificate))
         if "attacks" in certificate:
-            _print_attacks(certificate)
+            show_attacks(certificate)
         _print_beside(certificate.get("beside"))
         if asked.downstream:
             from shoal.reports.text import downstream_sentences
@@ -167,15 +165,9 @@ def _audit_ledger(asked: AuditRequest, run: options.Run) -> int:
     elif not run.quiet:
         say(history_summary(result))
         if result.attacked is not None:
-            _print_attacks(result.attacked)
+            show_attacks(result.attacked)
         _print_beside(result.beside)
     return 0 if result.holds else 1
-
-
-def _print_attacks(certificate: Certificate) -> None:
-    from shoal.reports.attacks import attack_lines
-
-    say(printable_lines(attack_lines(certificate)))
 
 
 def _print_beside(found: Mapping[str, Any] | None) -> None:

@@ -15,7 +15,7 @@ import typer
 
 from shoal.data.certificate import Certificate
 from shoal.data.option import Request, option
-from shoal.data.printable import printable
+from shoal.data.printable import printable, printable_lines
 from shoal.data.progress import Progress, watched_compiler
 from shoal.data.warnings import GRAVE
 from shoal.errors import InputError, ShoalError
@@ -164,7 +164,7 @@ def listed(files: Iterable[str | Path | None]) -> str:
     return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
 
 
-# Warnings of a certificate, for the person at the terminal; a quiet command shows them, too.
+# What a certificate says for the person at the terminal; a quiet command shows warnings, too.
 
 
 def show_warnings(certificate: Certificate) -> None:
@@ -172,3 +172,10 @@ def show_warnings(certificate: Certificate) -> None:
     for warning in sorted(certificate.warnings, key=lambda one: one.severity != GRAVE):
         grave = "grave: " if warning.severity == GRAVE else ""
         say(f"shoal: {grave}{printable(warning.text)}")
+
+
+def show_attacks(certificate: Certificate) -> None:
+    """What attacks found, on standard error."""
+    from shoal.reports.attacks import attack_lines
+
+    say(printable_lines(attack_lines(certificate)))

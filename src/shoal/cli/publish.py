@@ -6,7 +6,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.key import opened
-from shoal.cli.progress import listed, published_already, say, show_warnings, shown
+from shoal.cli.progress import listed, published_already, say, show_attacks, show_warnings, shown
 from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import summary
@@ -85,9 +85,7 @@ def publish(asked: PublishCommand, run: options.Run) -> None:
         written = [*released, *signed, saved, given.trace, *described, report]
         say(summary(outcome.certificate, listed(written) or None))
         if "attacks" in outcome.certificate:
-            from shoal.reports.attacks import attack_lines
-
-            say(printable_lines(attack_lines(outcome.certificate)))
+            show_attacks(outcome.certificate)
         if "beside" in outcome.certificate:
             from shoal.reports.text import guard_lines
 
