@@ -117,6 +117,7 @@ def _party(
     from shoal.errors import ShoalError
     from shoal.fusion import id_join
     from shoal.fusion.party import take_part
+    from shoal.fusion.request import PartyRequest
     from shoal.fusion.wire import session
 
     session.LAST_CALL, id_join.CHUNK = 2.0, 16  # several chunks of few people
@@ -139,13 +140,15 @@ def _party(
     place = Path(folder)
     try:
         take_part(
-            name,
-            agreement,
-            str(place / f"{name}.csv"),
-            keys=place,
-            folder=place / f"{name}.journal",
-            ledger=place,
-            patience=patience,
+            PartyRequest(
+                name,
+                agreement,
+                str(place / f"{name}.csv"),
+                keys=place,
+                folder=place / f"{name}.journal",
+                ledger=place,
+                patience=patience,
+            )
         )
     except ShoalError as error:
         (place / f"{name}.error").write_text(str(error))

@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from shoal.cli.options import argument, option
 from shoal.cli.progress import shown
+from shoal.data.option import option
 
 
 def reproduce(
-    name: Annotated[
-        str,
-        argument(
-            "NAME", "A paper, or 'all': crp, fads, fusion, joint, rounded-partition, tcloseness."
-        ),
-    ],
-    out: Annotated[Path, option("--out", "Folder; each paper gets a folder in it.")] = Path(
-        "reproduced"
+    name: str = option(
+        "NAME", "A paper, or 'all': crp, fads, fusion, joint, rounded-partition, tcloseness.", ...
     ),
-    quick: Annotated[
-        bool, option("--quick", "A small setting on made-up data, in seconds.")
-    ] = False,
-    data: Annotated[
-        Path | None,
-        option("--data DIR", "The data sets; else SHOAL_DATA or ../shared/data."),
-    ] = None,
-    fresh: Annotated[
-        bool, option("--fresh", "Measure everything anew, finished runs too.")
-    ] = False,
-    quiet: Annotated[bool, option("-q, --quiet", "No progress.")] = False,
+    out: Path = option("--out", "Folder; each paper gets a folder in it.", Path("reproduced")),
+    quick: bool = option("--quick", "A small setting on made-up data, in seconds.", False),
+    data: Path | None = option("--data DIR", "The data sets; else SHOAL_DATA or ../shared/data."),
+    fresh: bool = option("--fresh", "Measure everything anew, finished runs too.", False),
+    quiet: bool = option("-q, --quiet", "No progress.", False),
 ) -> None:
     """Repeat a paper's experiments: its tables and figures, and a verdict on each of its claims.
 

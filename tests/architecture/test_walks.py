@@ -15,6 +15,7 @@ import republish_cases
 from party_processes import bank_world
 from sample_policies import PATIENTS
 from shoal.fusion.party import take_part
+from shoal.fusion.request import PartyRequest
 from shoal.ledgers.republish import republish_file
 from shoal.policy.policy import Policy
 from shoal.samples import patients
@@ -48,7 +49,7 @@ def party(folder: Path) -> list[Step]:
     out, journal = str(folder / "out.csv"), folder / "journal"
     agreed = str(world.agreement)
     return Walk(N // 2).through(
-        lambda: take_part("bank", agreed, out, keys=folder, folder=journal, ledger=folder)
+        lambda: take_part(PartyRequest("bank", agreed, out, folder, journal, ledger=folder))
     )
 
 

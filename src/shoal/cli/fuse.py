@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from shoal.cli import options
-from shoal.cli.key import Sign, opened
-from shoal.cli.options import argument, option
-from shoal.cli.progress import listed, show_warnings, shown
+from shoal.cli.key import opened
+from shoal.cli.progress import listed, say, show_warnings, shown
+from shoal.data.option import option
 from shoal.errors import InputError
+from shoal.fusion.request import KEYS, FuseRequest, PartyRequest
 from shoal.reports.text import fusion_summary
 
 # shoal party init, show, run
-
-
-Keys = Annotated[Path, option("--keys DIR", "The folder with NAME.key and NAME.crt.")]
 
 
 class _RunByDefault(TyperGroup):
@@ -50,9 +47,9 @@ app = typer.Typer(
 
 @app.command("init")
 def init(
-    name: Annotated[str, argument("NAME", "This party's name.")],
-    keys: Keys = Path(),
-    quiet: options.Quiet = False,
+    name: str = option("NAME", "This party's name.", ...),
+    keys: Path = KEYS,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Make a party's private key, and the certificate that the others need."""
     from shoal.connectors.party.tls import fingerprint_of
@@ -61,21 +58,18 @@ def init(
     made = PartyKeys.of(name, keys)
     made.make(name)
     if not quiet:
-        typer.echo(
-            f"wrote {made.key} (keep it to yourself) and {made.certificate} (give it to the"
-            " others)",
-            err=True,
+        say(
+            f"wrote {made.key} (keep it to yourself) and {made.certificate} (give it to the others)"
         )
-        typer.echo(
+        say(
             f"certificate {fingerprint_of(made.certificate.read_bytes())}; read it to the others on"
-            " the phone",
-            err=True,
+            " the phone"
         )
 
 
 @app.command("show")
 def show(
-    parties: Annotated[str, argument("PARTIES.yaml", "The agreement.")],
+    parties: str = option("PARTIES.yaml", "The agreement.", ...),
 ) -> None:
     """Print the agreement's hash, which every party signs off."""
     from shoal.policy.agreement import Agreement
@@ -84,101 +78,49 @@ def show(
 
 
 @app.command("run")
-def run(
-    name: Annotated[str, argument("NAME", "Which of the parties this is.")],
-    parties: Annotated[str, argument("PARTIES.yaml", "The agreement.")],
-    output: Annotated[
-        str | None, option("-o, --output", "The release; a helper writes none.")
-    ] = None,
-    keys: Keys = Path(),
-    folder: Annotated[
-        Path | None,
-        option("--folder DIR", "Where the journal is kept; by default NAME.journal."),
-    ] = None,
-    agreed: Annotated[
-        str | None,
-        option("--agreed HASH", "The agreement's hash that was signed off."),
-    ] = None,
-    transcript: Annotated[
-        Path | None,
-        option("--transcript DIR", "Keep every message for 'shoal audit --transcript'."),
-    ] = None,
-    ledger: Annotated[
-        Path,
-        option("--ledger DIR", "The folder of NAME.ledger, where the agreement says 'before'."),
-    ] = Path(),
-    patience: Annotated[
-        float, option("--patience", "Seconds to wait for the other parties.", min=1)
-    ] = 600.0,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-) -> None:
+def run(asked: PartyRequest, as_json: bool = options.JSON, quiet: bool = options.QUIET) -> None:
     """Run one party of a fusion on this machine; the others run the same command on theirs."""
     from shoal.fusion.party import take_part
 
-    if output == "-":
+    if asked.output == "-":
         raise InputError("-o -: the release goes to a file; name one")
 
     def progress(stage: str) -> None:
         if not quiet:
-            print(f"progress: {stage}", file=sys.stderr, flush=True)
+            say(f"progress: {stage}")
 
-    certificate = take_part(
-        name,
-        parties,
-        output,
-        keys=keys,
-        folder=folder or Path(f"{name}.journal"),
-        agreed=agreed,
-        transcript=transcript,
-        ledger=ledger,
-        patience=patience,
-        progress=progress,
-    )
+    certificate = take_part(asked, progress)
     if certificate is not None and as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif certificate is not None and not quiet:
-        typer.echo(fusion_summary(certificate, f"{output} and {output}.certificate.json"), err=True)
+        say(fusion_summary(certificate, f"{asked.output} and {asked.output}.certificate.json"))
 
 
 def fuse(
-    parties: Annotated[str, argument("PARTIES.yaml", "The agreement of all parties.")],
-    output: Annotated[str, option("-o, --output", "The fused release.")],
-    transcript: Annotated[
-        Path | None,
-        option("--transcript DIR", "Keep every message for 'shoal audit --transcript'."),
-    ] = None,
-    k: options.K = None,
-    method: options.Method = None,
-    settings: options.Settings = None,
-    seed: options.Seed = None,
-    require_together: options.RequireTogether = False,
-    sign: Sign = None,
-    as_json: options.Json = False,
-    report: options.Report = None,
-    quiet: options.Quiet = False,
+    asked: FuseRequest,
+    sign: Path | None = options.SIGN,
+    as_json: bool = options.JSON,
+    report: Path | None = options.REPORT,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Fuse several owners' tables into one k-anonymous table, with all parties on this machine."""
     from shoal.fusion.fuse import fuse_file
-    from shoal.policy.agreement import Agreement
 
-    if output == "-":
+    if asked.output == "-":
         raise InputError("-o -: each party writes a file of its own; name a file")
     signer = opened(sign)
-    options.check_outputs(report=report, inputs=[parties, output])
-    agreement = Agreement.load(parties).with_overrides(
-        method, options.parsed(settings or []), k, seed
-    )
+    options.check_outputs(report=report, inputs=[asked.parties, asked.output])
+    agreement = asked.agreement()
     try:
         with shown(quiet) as progress:
             certificate = fuse_file(
                 agreement,
-                output,
-                transcript=transcript,
+                asked.output,
+                transcript=asked.transcript,
                 beside=[] if report is None else [report],
-                require_together=require_together,
+                require_together=asked.require_together,
                 progress=progress,
-                notice=_say,
+                notice=lambda line: say(f"shoal: {line}"),
             )
             if report is not None:
                 from shoal.auditor.audit import audit_file
@@ -186,25 +128,16 @@ def fuse(
                 from shoal.reports.release import write_report
 
                 progress("drawing the report")
-                audited = audit_file(output, agreement.policy)
-                write_report(audited, agreement.policy, report, Heading.of(output, None))
+                audited = audit_file(asked.output, agreement.policy)
+                write_report(audited, agreement.policy, report, Heading.of(asked.output, None))
     except KeyboardInterrupt:
-        typer.echo(
-            "shoal: interrupted; nothing was published, run the same command again to resume",
-            err=True,
-        )
+        say("shoal: interrupted; nothing was published, run the same command again to resume")
         raise SystemExit(130) from None
     if signer is not None:
-        signer.sign(f"{output}.certificate.json")
+        signer.sign(f"{asked.output}.certificate.json")
     show_warnings(certificate)
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet:
-        drawn = [str(report)] if report else []
-        written = listed([output, f"{output}.certificate.json", *drawn])
-        typer.echo(fusion_summary(certificate, written), err=True)
-
-
-def _say(line: str) -> None:
-    """A line other than progress: shown under --quiet, too."""
-    print(f"shoal: {line}", file=sys.stderr, flush=True)
+        written = listed([asked.output, f"{asked.output}.certificate.json", report])
+        say(fusion_summary(certificate, written))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.options import argument, option
-from shoal.cli.progress import shown
+from shoal.cli.progress import say, shown
+from shoal.data.option import option
 from shoal.data.printable import printable
 from shoal.errors import InputError
+from shoal.policy.options import READ, files_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,14 +23,12 @@ app = typer.Typer(help="Match hierarchy tables to columns, and edit them.", no_a
 
 @app.command("match")
 def match(
-    data: Annotated[str, argument("DATA", "The table.")],
-    folder: Annotated[Path, argument("DIR", "A folder of hierarchy tables.")],
-    policy: Annotated[
-        Path | None, option("-p, --policy", "Match the columns of its roles alone.")
-    ] = None,
-    read: options.Read = None,
-    as_json: Annotated[bool, option("--json", "Print it as JSON.")] = False,
-    quiet: options.Quiet = False,
+    data: str = option("DATA", "The table.", ...),
+    folder: Path = option("DIR", "A folder of hierarchy tables.", ...),
+    policy: Path | None = option("-p, --policy", "Match the columns of its roles alone."),
+    read: list[str] | None = READ,
+    as_json: bool = option("--json", "Print it as JSON.", False),
+    quiet: bool = options.QUIET,
 ) -> None:
     """Say which table of a folder fits which column, by the values that both have, how many rows
     it covers, and what is wrong with it. Shows no value.
@@ -39,7 +38,7 @@ def match(
 
     with shown(quiet) as progress:
         found = match_hierarchies(
-            data, folder, policy, read=options.files_options(read)[0], progress=progress
+            data, folder, policy, read=files_options(read)[0], progress=progress
         )
     if as_json:
         content = {"schema": SCHEMA, "files": [one.to_dict() for one in found]}
@@ -51,17 +50,14 @@ def match(
 
 @app.command("edit")
 def edit(
-    table: Annotated[Path, argument("FILE", "The hierarchy table.")],
-    edits: Annotated[
-        list[str],
-        argument("EDIT...", "Edits in their order, such as '{put: Malta, under: Europe}'."),
-    ],
-    output: Annotated[str, option("-o, --output", "The edited table; '-' prints it.")] = "-",
-    data: Annotated[
-        str | None, option("--data", "For 'rare': the table whose rows are counted.")
-    ] = None,
-    column: Annotated[str | None, option("--column", "For 'rare': the column of --data.")] = None,
-    read: options.Read = None,
+    table: Path = option("FILE", "The hierarchy table.", ...),
+    edits: list[str] = option(
+        "EDIT...", "Edits in their order, such as '{put: Malta, under: Europe}'.", ...
+    ),
+    output: str = option("-o, --output", "The edited table; '-' prints it.", "-"),
+    data: str | None = option("--data", "For 'rare': the table whose rows are counted."),
+    column: str | None = option("--column", "For 'rare': the column of --data."),
+    read: list[str] | None = READ,
 ) -> None:
     """Edit a hierarchy: put a value under a node, make a new group or step, rename, move, take a
     value out, group what is rare. FILE stays as it is.
@@ -73,7 +69,7 @@ def edit(
     options.check_outputs(None if output == "-" else output, inputs=inputs)
     hierarchy = read_hierarchy(table)
     if any("rare" in one for one in asked):
-        counts = _counts(data, column, options.files_options(read)[0])
+        counts = _counts(data, column, files_options(read)[0])
         asked = [{**one, "counts": counts} if "rare" in one else one for one in asked]
     hierarchy = hierarchy.edited(asked)
     if output == "-":
@@ -81,9 +77,7 @@ def edit(
     else:
         write_hierarchy(hierarchy, output)
     if any("no_value" in one for one in asked):
-        typer.echo(
-            "shoal: name the texts for no value under 'missing_values' in the policy", err=True
-        )
+        say("shoal: name the texts for no value under 'missing_values' in the policy")
 
 
 def _edit(text: str) -> dict[str, Any]:

@@ -6,11 +6,12 @@ import getpass
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from shoal.cli.options import argument, option
+from shoal.cli.progress import say
+from shoal.data.option import option
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,20 +20,15 @@ if TYPE_CHECKING:
 PASSPHRASE = "SHOAL_KEY_PASSPHRASE"
 LEAST_CHARACTERS = 12  # of a passphrase that is accepted without a word
 
-Sign = Annotated[
-    Path | None,
-    option("--sign KEY", "Sign the certificate with this private key. Extra: sign."),
-]
-
 app = typer.Typer(help="Make keys to sign certificates with.", no_args_is_help=True)
 
 
 @app.command("new")
 def new(
-    name: Annotated[str, argument("NAME", "Writes NAME.pem, private, and NAME.pub.pem.")],
-    unprotected: Annotated[
-        bool, option("--unprotected", "No passphrase: whoever has the file can sign.")
-    ] = False,
+    name: str = option("NAME", "Writes NAME.pem, private, and NAME.pub.pem.", ...),
+    unprotected: bool = option(
+        "--unprotected", "No passphrase: whoever has the file can sign.", False
+    ),
 ) -> None:
     """Make an Ed25519 key pair and print its fingerprint. The passphrase is asked for twice, or
     read from SHOAL_KEY_PASSPHRASE.
@@ -41,13 +37,13 @@ def new(
 
     check_new(name)
     fingerprint = new_key(name, None if unprotected else _new_passphrase(name))
-    typer.echo(f"wrote {name}.pem, to keep private, and {name}.pub.pem, to hand out", err=True)
+    say(f"wrote {name}.pem, to keep private, and {name}.pub.pem, to hand out")
     typer.echo(fingerprint)
 
 
 def sign(
-    released: Annotated[str, argument("FILE", "The release; signs FILE.certificate.json.")],
-    key: Annotated[Path, option("--key KEY", "The private key, in PEM. Extra: sign.")],
+    released: str = option("FILE", "The release; signs FILE.certificate.json.", ...),
+    key: Path = option("--key KEY", "The private key, in PEM. Extra: sign.", ...),
 ) -> None:
     """Sign the certificate of a release: writes FILE.certificate.json.sig, 64 bytes.
     Refused where a promise does not hold."""
@@ -55,7 +51,7 @@ def sign(
     from shoal.auditor.verify import sign_file
 
     signer = open_key(key, passphrase_of)
-    typer.echo(f"wrote {sign_file(released, signer)}, by {signer.fingerprint}", err=True)
+    say(f"wrote {sign_file(released, signer)}, by {signer.fingerprint}")
 
 
 def opened(key: Path | None) -> Signer | None:
@@ -89,9 +85,8 @@ def _new_passphrase(name: str) -> str:
     if not known.strip():
         raise InputError(f"key '{name}': the passphrase is empty; type one, or say --unprotected")
     if len(known) < LEAST_CHARACTERS:
-        print(
+        say(
             f"shoal: key '{name}': the passphrase has fewer than {LEAST_CHARACTERS} characters, so"
-            " whoever gets the file can guess it; make a key with a longer one",
-            file=sys.stderr,
+            " whoever gets the file can guess it; make a key with a longer one"
         )
     return known

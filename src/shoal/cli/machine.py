@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.options import Quiet, argument, option
-from shoal.cli.progress import listed
+from shoal.cli.progress import listed, say, shown
+from shoal.data.option import option
 
 # shoal sweep
 
 
 def sweep(
-    outputs: Annotated[
-        list[str],
-        argument("OUTPUT...", "Outputs of publish, or folders that hold some.", min=1),
-    ],
-    quiet: options.Quiet = False,
+    outputs: list[str] = option(
+        "OUTPUT...", "Outputs of publish, or folders that hold some.", ..., low=1
+    ),
+    quiet: bool = options.QUIET,
 ) -> None:
     """Delete the drafts that killed runs left beside outputs; never a release, nor one at work."""
     from shoal.connectors.sweeping import Swept, sweep_output
@@ -30,7 +29,7 @@ def sweep(
         found = Swept(found.deleted + swept.deleted, found.kept + swept.kept)
     if not quiet:
         kept = f"; {found.kept} kept: at work, or another's" if found.kept else ""
-        typer.echo(f"deleted {_counted(found.deleted)}{kept}", err=True)
+        say(f"deleted {_counted(found.deleted)}{kept}")
 
 
 def _counted(drafts: int) -> str:
@@ -41,57 +40,45 @@ def _counted(drafts: int) -> str:
 
 
 def warmup(
-    verbs: Annotated[
-        list[str] | None,
-        option(
-            "--verb VERB",
-            "Only what this verb needs: publish, stream, republish or fuse; repeatable.",
-        ),
-    ] = None,
-    every_method: Annotated[
-        bool,
-        option("--all", "Every method, not only those that run where none is named."),
-    ] = False,
-    quiet: Quiet = False,
+    verbs: list[str] | None = option(
+        "--verb VERB", "Only what this verb needs: publish, stream, republish or fuse; repeatable."
+    ),
+    every_method: bool = option(
+        "--all", "Every method, not only those that run where none is named.", False
+    ),
+    quiet: bool = options.QUIET,
 ) -> None:
     """Compile for this machine what Shoal would compile on its first use, so that no run waits."""
     from shoal.advise.warmup import warm_up
-    from shoal.cli.progress import shown
 
     with shown(quiet) as progress:
         compiled = warm_up(verbs or (), every_method, progress)
     if not quiet:
         done = f"compiled {compiled} functions" if compiled else "everything was compiled already"
-        typer.echo(f"shoal: {done}", err=True)
+        say(f"shoal: {done}")
 
 
 # shoal sample
 
 
 def sample(
-    name: Annotated[
-        str,
-        argument("NAME", "Which generator: bank, patients, purchases or wearables."),
-    ],
-    output: Annotated[str, option("-o, --output", "Where to write the table.")],
-    n: Annotated[int, option("-n", "How many records.", min=1)] = 1000,
-    seed: Annotated[int, option("--seed", "The same seed gives the same table.", min=0)] = 0,
-    quiet: Annotated[bool, option("-q, --quiet", "Say nothing.")] = False,
+    name: str = option("NAME", "Which generator: bank, patients, purchases or wearables.", ...),
+    output: str = option("-o, --output", "Where to write the table.", ...),
+    n: int = option("-n", "How many records.", 1000, low=1),
+    seed: int = option("--seed", "The same seed gives the same table.", 0, low=0),
+    quiet: bool = option("-q, --quiet", "Say nothing.", False),
 ) -> None:
     """Write a table of invented people, with a policy that fits it beside it."""
     from shoal.samples import write_sample
 
     written = write_sample(name, n, seed, output)
     if not quiet:
-        typer.echo(f"wrote {listed(written)}", err=True)
+        say(f"wrote {listed(written)}")
 
 
 def methods(
-    as_json: Annotated[bool, option("--json", "Print everything as JSON.")] = False,
-    every: Annotated[
-        bool,
-        option("--all", "The papers' comparators, too, where they are installed."),
-    ] = False,
+    as_json: bool = option("--json", "Print everything as JSON.", False),
+    every: bool = option("--all", "The papers' comparators, too, where they are installed.", False),
 ) -> None:
     """List the methods to choose from: verb, paper, parameters with defaults and ranges, and every
     promise they can keep.

@@ -98,13 +98,13 @@ def status_of(arguments: list[str]) -> int:
         arguments = [without_password(argument) for argument in arguments]
         status = int(app(arguments, standalone_mode=False) or 0)
         if status == INTERRUPTED:
-            _say("interrupted; nothing was written", ())
+            _say("interrupted; nothing was written")
         return status
     except ShoalError as error:
         _say(error.args[0], error.findings)
         return error.exit_status
     except (KeyboardInterrupt, typer.Abort):
-        _say("interrupted; nothing was written", ())
+        _say("interrupted; nothing was written")
         return INTERRUPTED
     except typer.Exit as stop:
         return stop.exit_code
@@ -113,30 +113,24 @@ def status_of(arguments: list[str]) -> int:
         if isinstance(stop.__context__, BrokenPipeError):
             if _only_lists(arguments):
                 return 0  # whoever closed it has seen enough, as `head` has
-            _say("standard output: was closed before all was shown; keep its reader open", ())
+            _say("standard output: was closed before all was shown; keep its reader open")
             return InputError.exit_status
         return stop.code if isinstance(stop.code, int) else INTERNAL_ERROR
     except typer.TyperException as usage:
         if not usage.format_message():  # the help was shown instead
             return 2
-        _say(usage_sentence(usage, arguments), ())
+        _say(usage_sentence(usage, arguments))
         return 2
     except MemoryError:
-        _say(
-            "memory: there is not enough of it for this; give less data, or see --memory",
-            (),
-        )
+        _say("memory: there is not enough of it for this; give less data, or see --memory")
         return InputError.exit_status
     except BaseException as bug:
         # compiled code gives a stop back in its own words, and Python 3.11 where a class is made
         if isinstance(bug.__cause__, KeyboardInterrupt):
-            _say("interrupted; nothing was written", ())
+            _say("interrupted; nothing was written")
             return INTERRUPTED
         if isinstance(bug, OSError) and bug.errno in NO_ROOM:
-            _say(
-                f"output: writing failed ({bug.strerror}); free some space or name another place",
-                (),
-            )
+            _say(f"output: writing failed ({bug.strerror}); free some space or name another place")
             return InputError.exit_status
         if os.environ.get("SHOAL_DEBUG") == "1":
             raise
@@ -146,15 +140,13 @@ def status_of(arguments: list[str]) -> int:
         if failed is not None:
             _say(
                 f"a file or folder: reading or writing failed ({failed}); check the names and"
-                " rights of all that the command reads and writes",
-                (),
+                " rights of all that the command reads and writes"
             )
             return InputError.exit_status
         # an exception's own text may hold cell values, so only its kind is shown
         _say(
             f"internal error ({type(bug).__name__}); run again with SHOAL_DEBUG=1 and report the"
-            " trace",
-            (),
+            " trace"
         )
         return INTERNAL_ERROR
 
@@ -168,7 +160,7 @@ def _only_lists(arguments: list[str]) -> bool:
     )
 
 
-def _say(message: object, findings: tuple[str, ...]) -> None:
+def _say(message: object, findings: tuple[str, ...] = ()) -> None:
     with suppress(BrokenPipeError):  # nobody reads it; the exit status says as much
         for line in (message, *findings):
             print(f"shoal: {printable(str(line))}", file=sys.stderr)

@@ -5,39 +5,30 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.options import argument, option
-from shoal.cli.progress import shown
+from shoal.cli.progress import say, shown
+from shoal.data.option import option
 from shoal.data.printable import printable
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from shoal.policy.policy import Policy
+from shoal.policy.options import READ, Overrides, files_options
 
 app = typer.Typer(help="Propose, validate and describe policies.", no_args_is_help=True)
 
 
 @app.command("init")
 def init(
-    data: Annotated[str, argument("DATA", "The table to write a policy for.")],
-    output: Annotated[str, option("-o, --output", "The policy file; '-' prints it.")] = "-",
-    k: Annotated[int, option("--k", "The k to promise.", min=2)] = 10,
-    hierarchies: Annotated[
-        Path | None,
-        option(
-            "--hierarchies DIR",
-            "A folder of hierarchy tables, matched to columns by names and values.",
-        ),
-    ] = None,
-    explain: Annotated[
-        bool, option("--explain", "Say why each role, and who is alone with what.")
-    ] = False,
-    read: options.Read = None,
-    quiet: options.Quiet = False,
+    data: str = option("DATA", "The table to write a policy for.", ...),
+    output: str = option("-o, --output", "The policy file; '-' prints it.", "-"),
+    k: int = option("--k", "The k to promise.", 10, low=2),
+    hierarchies: Path | None = option(
+        "--hierarchies DIR", "A folder of hierarchy tables, matched to columns by names and values."
+    ),
+    explain: bool = option("--explain", "Say why each role, and who is alone with what.", False),
+    read: list[str] | None = READ,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Propose a policy for a table: a draft with a reason for every role and a question where only
     a person can decide, to be read before it is used.
@@ -53,7 +44,7 @@ def init(
         proposal = propose_policy(
             data,
             k,
-            read=options.files_options(read)[0],
+            read=files_options(read)[0],
             hierarchies=hierarchies,
             base="." if output == "-" else Path(output).parent,
             explain=explain,
@@ -67,7 +58,7 @@ def init(
             said.append(f"wrote {output}; read it, correct the roles, then: {check}")
         said += question_lines(proposal)
     for line in said:
-        typer.echo(line, err=True)
+        say(line)
 
 
 def _write(text: str, output: str) -> None:
@@ -82,35 +73,31 @@ def _write(text: str, output: str) -> None:
 
 @app.command("check")
 def check(
-    policy: Annotated[Path, argument("POLICY", "The policy file.")],
-    data: Annotated[str | None, argument("DATA", "The table it is for.")] = None,
-    show_values: Annotated[
-        bool,
-        option("--show-values", "Print the values that are at fault: on your own screen only."),
-    ] = False,
-    read: options.Read = None,
+    policy: Path = option("POLICY", "The policy file.", ...),
+    data: str | None = option("DATA", "The table it is for."),
+    show_values: bool = option(
+        "--show-values", "Print the values that are at fault: on your own screen only.", False
+    ),
+    read: list[str] | None = READ,
 ) -> None:
     """Validate a policy and, with its data, every hierarchy: lists all findings; exit status 2 if
     there are any.
     """
     from shoal.advise.check import check_files, remarks
 
-    findings = check_files(policy, data, options.files_options(read)[0])
+    findings = check_files(policy, data, files_options(read)[0])
     for finding in findings:
-        typer.echo(f"shoal: {printable(finding.message)}", err=True)
+        say(f"shoal: {printable(finding.message)}")
         if show_values:
             for value in finding.values:
                 typer.echo(f"    {value!r}")
     if findings:
         raise typer.Exit(2)
 
-    def known() -> Policy:
-        return options.Overrides(read=read).policy(policy)
-
-    # standard input was read already
-    for remark in [] if data in (None, "-") else remarks(known(), str(data)):
-        typer.echo(f"shoal: {printable(remark)}", err=True)
-    typer.echo("the policy is sound" + ("" if data is None else " and fits the data"), err=True)
+    if data not in (None, "-"):  # standard input was read already
+        for remark in remarks(Overrides(read=read).policy(policy), str(data)):
+            say(f"shoal: {printable(remark)}")
+    say("the policy is sound" + ("" if data is None else " and fits the data"))
 
 
 @app.command("schema")

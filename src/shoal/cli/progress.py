@@ -6,15 +6,17 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import typer
 
 from shoal.data.certificate import Certificate
-from shoal.data.printable import printable
-from shoal.data.progress import watched_compiler
+from shoal.data.option import Request, option
+from shoal.data.printable import printable, printable_lines
+from shoal.data.progress import Progress, watched_compiler
 from shoal.data.warnings import GRAVE
 from shoal.errors import InputError, ShoalError
 
@@ -90,14 +92,15 @@ class _Watcher(threading.Thread):
         is_new = doing not in (self._told, self._told.removesuffix(f"; {COMPILING}"))
         if is_new or now - self._told_at >= REPEAT:
             self._told, self._told_at = doing, now
-            print(
-                f"shoal: {doing} ({now - self._since:.0f} s)",
-                file=sys.stderr,
-                flush=True,
-            )
+            say(f"shoal: {doing} ({now - self._since:.0f} s)")
 
 
-# What commands answer: what was counted, as sentences or JSON, and which files were written.
+# What commands say and answer: what was counted, as sentences or JSON, and what was written.
+
+
+def say(line: str) -> None:
+    """A line, or several, on standard error."""
+    typer.echo(line, err=True)
 
 
 class Counted(Protocol):
@@ -124,34 +127,55 @@ def answer(
         typer.echo(printable(line))
 
 
+class Figures(Request):
+    """How a command shows what it counts."""
+
+    as_json: bool = option("--json", "Print the figures as JSON.", False)
+    quiet: bool = option("-q, --quiet", "No progress.", False)
+
+    def show(
+        self, find: Callable[[Progress], Answer], in_words: Callable[[Answer], Iterable[str]]
+    ) -> None:
+        """Shows what is found, once it is."""
+        with shown(self.quiet) as progress:
+            found = find(progress)
+        answer(found, in_words, self.as_json)
+
+
 @contextmanager
 def published_already(what: str | None) -> Iterator[None]:
     """An error behind a publication says that it is out. what: is out; None: nothing is."""
     try:
         yield
-    except ShoalError as failed:
+    except (ShoalError, OSError) as failed:
         if what is None:
             raise
-        raise type(failed)(f"{what} is published; {failed.args[0]}", failed.findings) from None
-    except OSError as failed:
-        if what is None:
-            raise
+        if isinstance(failed, ShoalError):
+            raise type(failed)(f"{what} is published; {failed.args[0]}", failed.findings) from None
         raise InputError(
             f"{what} is published; what is written beside it failed ({failed.strerror}); free some"
             " space, or name another place"
         ) from None
 
 
-def listed(names: Sequence[str]) -> str:
-    """The names of files as a sentence has them."""
+def listed(files: Iterable[str | Path | None]) -> str:
+    """The names of files, as far as there are any, as a sentence has them."""
+    names = [str(name) for name in files if name is not None]
     return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
 
 
-# Warnings of a certificate, for the person at the terminal; a quiet command shows them, too.
+# What a certificate says for the person at the terminal; a quiet command shows warnings, too.
 
 
 def show_warnings(certificate: Certificate) -> None:
     """A line each on standard error, the grave ones first."""
     for warning in sorted(certificate.warnings, key=lambda one: one.severity != GRAVE):
         grave = "grave: " if warning.severity == GRAVE else ""
-        print(f"shoal: {grave}{printable(warning.text)}", file=sys.stderr)
+        say(f"shoal: {grave}{printable(warning.text)}")
+
+
+def show_attacks(certificate: Certificate) -> None:
+    """What attacks found, on standard error."""
+    from shoal.reports.attacks import attack_lines
+
+    say(printable_lines(attack_lines(certificate)))

@@ -2,60 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Annotated
-
 import typer
 
 from shoal.cli import options
-from shoal.cli.attacks import NO_ATTACKS, Attacks, OthersFile, others_in, with_attacks
-from shoal.cli.key import Sign, opened
-from shoal.cli.options import argument, grouped, option, with_engine, with_memory, with_threads
-from shoal.cli.progress import listed, published_already, show_warnings, shown
+from shoal.cli.key import opened
+from shoal.cli.progress import listed, published_already, say, show_attacks, show_warnings, shown
 from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import summary
-from shoal.tables.request import PublishOptions, PublishRequest
-
-NO_OPTIONS = PublishOptions()
+from shoal.tables.request import PublishCommand
 
 
-@with_threads
-@with_memory
-@with_engine
-@with_attacks
-@options.with_overrides
-@grouped("given", PublishOptions)
-def publish(
-    input_path: Annotated[
-        str,
-        argument("INPUT", "The table: a file, a folder, one in a database; '-' reads CSV."),
-    ],
-    policy: options.PolicyFile,
-    output: Annotated[
-        str,
-        option(
-            "-o, --output",
-            "The release: a file, 'out/' for a folder of Parquet, a table in a database, '-'.",
-        ),
-    ],
-    overrides: options.Overrides = options.NO_OVERRIDES,
-    given: PublishOptions = NO_OPTIONS,
-    metadata: Annotated[
-        str | None,
-        option(
-            "--metadata KIND,...",
-            "Describes the release: datapackage, croissant.",
-        ),
-    ] = None,
-    attacks: Attacks = NO_ATTACKS,
-    others: OthersFile = None,
-    sign: Sign = None,
-    as_json: options.Json = False,
-    report: options.Report = None,
-    about: options.About = None,
-    quiet: options.Quiet = False,
-) -> None:
+def publish(asked: PublishCommand, run: options.Run) -> None:
     """Publish one table, once: writes OUTPUT and OUTPUT.certificate.json, or nothing if a promise
     fails.
     """
@@ -71,44 +29,42 @@ def publish(
     )
     from shoal.tables.publish import publish_file
 
-    if output == "-" and as_json:
+    output, given, report = asked.output, asked.given, run.report
+    if output == "-" and run.as_json:
         raise InputError("--json and -o -: both want standard output; write the release to a file")
-    if output == "-" and sign is not None:
+    if output == "-" and run.sign is not None:
         raise InputError("--sign and -o -: there is no certificate file; write the release to one")
-    if sign is not None and Location(output).is_table:
+    if run.sign is not None and Location(output).is_table:
         raise InputError(
             "--sign: signs a certificate in a file; write one with 'shoal audit ... -o FILE --sign"
             " KEY'"
         )
-    kinds = kinds_of(metadata)
+    kinds = kinds_of(asked.metadata)
     check_kinds(kinds, output)
-    heading = options.heading_of(output, about, report)
-    signer = opened(sign)
-    asked = overrides.policy(policy)
+    heading = run.heading(output)
+    signer = opened(run.sign)
+    policy = asked.overrides.policy(asked.policy)
     if kinds:
-        asked.refuse_two_tables("--metadata")
-    beside = others_in(others)
-    inputs: list[str | None] = [
-        input_path,
+        policy.refuse_two_tables("--metadata")
+    inputs = [
+        asked.input_path,
         output,
         Location(output).certificate,
-        str(policy),
-        *asked.files,
+        str(asked.policy),
+        *policy.files,
     ]
-    if asked.is_in_two_tables:
+    if policy.is_in_two_tables:
         inputs.append(sensitive_path(output))
-    inputs += [*attacks.files, *([] if beside is None else [str(others), *beside.files])]
+    inputs += asked.attacks.files
     options.check_outputs(given.plan, inputs=inputs)
-    inputs.append(given.plan)
+    inputs += [] if given.plan is None else [given.plan]
     described_in = [metadata_path(output, kind) for kind in kinds]
     options.check_outputs(*described_in, report=report, inputs=inputs)
     options.check_outputs(given.trace, inputs=[*inputs, str(report)])
-    refuse_whole({"--report": report}, input_path)
-    with shown(quiet) as progress:
-        request = PublishRequest(
-            **vars(given), attack=attacks.request(asked), others=beside, progress=progress
-        )
-        outcome = publish_file(input_path, asked, output, request)
+    refuse_whole({"--report": report}, asked.input_path)
+    with shown(run.quiet) as progress:
+        request = asked.request(policy, progress)
+        outcome = publish_file(asked.input_path, policy, output, request)
         with published_already("the release" if output == "-" else f"'{output}'"):
             signed = [] if signer is None else [signer.sign(Location(output).certificate)]
             described = write_metadata(outcome.certificate, output, kinds)
@@ -116,30 +72,26 @@ def publish(
                 from shoal.reports.release import write_report
 
                 progress("drawing the report")
-                write_report(outcome, asked, report, heading)
+                write_report(outcome, policy, report, heading)
     show_warnings(outcome.certificate)
     for sentence in outdated_metadata(output, kinds):
-        print(f"shoal: {printable(sentence)}", file=sys.stderr)
-    if as_json:
+        say(f"shoal: {printable(sentence)}")
+    if run.as_json:
         typer.echo(outcome.certificate.to_json(), nl=False)
-    elif not quiet:
-        saved = [given.plan] if given.plan and outcome.draft.plan is not None else []
-        drawn = [str(report)] if report else []
-        second = [sensitive_path(output)] if asked.is_in_two_tables else []
-        released = [] if output == "-" else [output, *second, Location(output).certificate]
-        traced = [given.trace] if given.trace else []
-        written = [*released, *signed, *saved, *traced, *described, *drawn]
-        typer.echo(summary(outcome.certificate, listed(written) or None), err=True)
-    if not as_json and not quiet and "attacks" in outcome.certificate:
-        from shoal.reports.attacks import attack_lines
+    elif not run.quiet:
+        saved = None if outcome.draft.plan is None else given.plan
+        second = sensitive_path(output) if policy.is_in_two_tables else None
+        released = [] if output == "-" else [output, second, Location(output).certificate]
+        written = [*released, *signed, saved, given.trace, *described, report]
+        say(summary(outcome.certificate, listed(written) or None))
+        if "attacks" in outcome.certificate:
+            show_attacks(outcome.certificate)
+        if "beside" in outcome.certificate:
+            from shoal.reports.text import guard_lines
 
-        print(printable_lines(attack_lines(outcome.certificate)), file=sys.stderr)
-    if not as_json and not quiet and "beside" in outcome.certificate:
-        from shoal.reports.text import guard_lines
-
-        print(printable_lines(guard_lines(outcome.certificate["beside"])), file=sys.stderr)
-    if given.explain and not as_json:
+            say(printable_lines(guard_lines(outcome.certificate["beside"])))
+    if given.explain and not run.as_json:
         from shoal.reports.text import explanation_sentences
 
         for line in explanation_sentences(outcome.certificate["explanation"]):
-            print(printable(line), file=sys.stderr)
+            say(printable(line))

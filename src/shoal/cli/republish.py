@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.key import Sign, opened
-from shoal.cli.options import argument, option
-from shoal.cli.progress import listed, published_already, show_warnings, shown
+from shoal.cli.key import opened
+from shoal.cli.progress import listed, published_already, say, show_warnings, shown
+from shoal.data.option import Request, option
 from shoal.errors import InputError
+from shoal.policy.options import POLICY, Overrides
 from shoal.reports.text import prospect_text, rehearsal_text, summary
 
 if TYPE_CHECKING:
@@ -24,29 +24,22 @@ if TYPE_CHECKING:
 
 
 app = typer.Typer(help="Read and verify a ledger of releases.", no_args_is_help=True)
-Folder = Annotated[Path, argument("DIR", "The ledger.")]
 
 
 @app.command("verify")
 def verify(
-    ledger: Annotated[
-        str,
-        argument("DIR", "The ledger, or the table in a database that it writes."),
-    ],
-    noted: Annotated[
-        str | None,
-        option("--noted HASH", "A hash noted earlier: the chain must hold it."),
-    ] = None,
-    quiet: options.Quiet = False,
+    ledger: str = option("DIR", "The ledger, or the table in a database that it writes.", ...),
+    noted: str | None = option("--noted HASH", "A hash noted earlier: the chain must hold it."),
+    quiet: bool = options.QUIET,
 ) -> None:
     """Check the chain of hashes; name changed, missing or reordered releases (exit status 1)."""
     from shoal.auditor.ledger.export import unmarked, verify_ledger
 
     releases, head = verify_ledger(ledger, noted=noted)
     if not quiet:
-        print(_whole_chain(releases, head), file=sys.stderr)
+        say(_whole_chain(releases, head))
         for note in unmarked(ledger):
-            print(f"shoal: {note}", file=sys.stderr)
+            say(f"shoal: {note}")
 
 
 def _whole_chain(releases: int, head: str) -> str:
@@ -59,65 +52,52 @@ def _whole_chain(releases: int, head: str) -> str:
 
 @app.command("export")
 def export(
-    ledger: Folder,
-    output: Annotated[str, option("-o, --output", "The table; '-' writes CSV to standard output.")],
-    release: Annotated[
-        int | None,
-        option("--release N", "As of this release; else the last."),
-    ] = None,
-    quiet: options.Quiet = False,
+    ledger: Path = option("DIR", "The ledger.", ...),
+    output: str = option("-o, --output", "The table; '-' writes CSV to standard output.", ...),
+    release: int | None = option("--release N", "As of this release; else the last."),
+    quiet: bool = options.QUIET,
 ) -> None:
     """Write the whole published table as of a release."""
     from shoal.auditor.ledger.export import export_table
 
     records, number = export_table(ledger, output, release)
     if not quiet:
-        print(
-            f"wrote {records} record{'' if records == 1 else 's'} as of release {number:04d}",
-            file=sys.stderr,
-        )
+        say(f"wrote {records} record{'' if records == 1 else 's'} as of release {number:04d}")
 
 
-@options.with_overrides
+class RepublishRequest(Request, kw_only=True):
+    """What a republication is asked."""
+
+    increment: str = option("INCREMENT", "The new records; '-' reads CSV from standard input.", ...)
+    policy: Path = POLICY
+    ledger: Path = option("--ledger DIR", "The ledger; begun if it is not there.", ...)
+    output: str | None = option(
+        "-o, --output TABLE",
+        "A table in a database that takes the releases, too: 'sqlite:///FILE?table=NAME' or"
+        " 'postgresql://...'. Each is committed with its certificate, once.",
+    )
+    allow_leaks: bool = option(
+        "--allow-leaks", "Publish although the history breaks; the certificate says so.", False
+    )
+    what_if: bool = option(
+        "--what-if", "Show what each method would do with it; publish nothing.", False
+    )
+    earlier: list[str] | None = option(
+        "--earlier FILE",
+        "With --what-if: an increment before this one, in order; repeatable. Shows how much"
+        " of all of them 'sticky' publishes of people who come again.",
+        needs=("what_if",),
+        why="--earlier: belongs to --what-if; add that, or leave this out",
+    )
+    overrides: Overrides
+
+
 def republish(
-    increment: Annotated[
-        str,
-        argument("INCREMENT", "The new records; '-' reads CSV from standard input."),
-    ],
-    policy: options.PolicyFile,
-    ledger: Annotated[Path, option("--ledger DIR", "The ledger; begun if it is not there.")],
-    output: Annotated[
-        str | None,
-        option(
-            "-o, --output TABLE",
-            "A table in a database that takes the releases, too: 'sqlite:///FILE?table=NAME' or"
-            " 'postgresql://...'. Each is committed with its certificate, once.",
-        ),
-    ] = None,
-    allow_leaks: Annotated[
-        bool,
-        option("--allow-leaks", "Publish although the history breaks; the certificate says so."),
-    ] = False,
-    what_if: Annotated[
-        bool,
-        option("--what-if", "Show what each method would do with it; publish nothing."),
-    ] = False,
-    earlier: Annotated[
-        list[str] | None,
-        option(
-            "--earlier FILE",
-            "With --what-if: an increment before this one, in order; repeatable. Shows how much"
-            " of all of them 'sticky' publishes of people who come again.",
-        ),
-    ] = None,
-    overrides: options.Overrides = options.NO_OVERRIDES,
-    sign: Sign = None,
-    as_json: options.Json = False,
-    report: Annotated[
-        Path | None,
-        option("--report FILE.html", "Write a report over the whole history."),
-    ] = None,
-    quiet: options.Quiet = False,
+    asked: RepublishRequest,
+    sign: Path | None = options.SIGN,
+    as_json: bool = options.JSON,
+    report: Path | None = option("--report FILE.html", "Write a report over the whole history."),
+    quiet: bool = options.QUIET,
 ) -> None:
     """Append the next release of a growing table to a ledger, if safe beside all earlier ones.
 
@@ -126,37 +106,36 @@ def republish(
     from shoal.auditor.ledger.export import check_outside
     from shoal.ledgers.republish import republish_file
 
-    check_outside(ledger, report)
+    check_outside(asked.ledger, report)
     signer = opened(sign)
-    asked = overrides.policy(policy, "republish", "crp")
-    options.check_outputs(report=report, inputs=[increment, str(policy), *asked.files])
-    if earlier and not what_if:
-        raise InputError("--earlier: belongs to --what-if; add that, or leave this out")
-    if earlier:
-        _show_rehearsals([*earlier, increment], asked, as_json, quiet)
-        return
-    if what_if and output is not None:
+    policy = asked.overrides.policy(asked.policy, "republish", "crp")
+    options.check_outputs(report=report, inputs=[asked.increment, str(asked.policy), *policy.files])
+    if asked.what_if and asked.output is not None and not asked.earlier:
         raise InputError("--what-if: writes nothing; leave out --output")
-    if what_if:
-        _show_prospects(increment, asked, ledger, as_json, quiet)
-        return
+    if asked.what_if:
+        return _show_what_if(asked, policy, as_json, quiet)
     with shown(quiet) as progress:
         done = republish_file(
-            increment, asked, ledger, output=output, allow_leaks=allow_leaks, progress=progress
+            asked.increment,
+            policy,
+            asked.ledger,
+            output=asked.output,
+            allow_leaks=asked.allow_leaks,
+            progress=progress,
         )
         out = None if done.release is None else f"release {done.release:04d}"
         with published_already(out):
             if signer is not None and done.release is not None:
                 # an increment that was published before, too: a signature may be interrupted
-                signer.sign(ledger / f"{done.release:04d}" / "certificate.json")
+                signer.sign(asked.ledger / f"{done.release:04d}" / "certificate.json")
             if report is not None:
                 from shoal.auditor.ledger.history import audit_releases
                 from shoal.reports.history import write_history_report
 
                 progress("drawing the report")
-                write_history_report(audit_releases(ledger), report)
+                write_history_report(audit_releases(asked.ledger), report)
     if done.unfinished:  # also under --quiet: somebody has to make room
-        print(f"shoal: {done.unfinished}", file=sys.stderr)
+        say(f"shoal: {done.unfinished}")
     if done.certificate is not None and not done.repeated:
         show_warnings(done.certificate)
     if as_json and done.certificate is not None:
@@ -164,47 +143,36 @@ def republish(
     if quiet:
         return
     if done.caught_up:
-        print(f"shoal: {_caught_up(done.caught_up)}", file=sys.stderr)
+        say(f"shoal: {_caught_up(done.caught_up)}")
     if done.repeated:
         known = "was accepted" if done.release is None else f"is release {done.release:04d}"
         rest = "" if done.caught_up else "; nothing was done"
-        print(f"shoal: this increment {known} already{rest}", file=sys.stderr)
+        say(f"shoal: this increment {known} already{rest}")
     elif done.release is None:
-        print(f"shoal: no release yet: {_waiting(done.waiting)}", file=sys.stderr)
+        say(f"shoal: no release yet: {_waiting(done.waiting)}")
         for reason in done.reasons:
-            print(f"shoal: reason: {reason}", file=sys.stderr)
+            say(f"shoal: reason: {reason}")
     elif done.certificate is not None and not as_json:
-        drawn = [str(report)] if report else []
-        written = listed([str(ledger / f"{done.release:04d}"), *drawn])
-        typer.echo(summary(done.certificate, written), err=True)
-        if output is not None:
-            print("the same rows are in the table", file=sys.stderr)
+        written = listed([asked.ledger / f"{done.release:04d}", report])
+        say(summary(done.certificate, written))
+        if asked.output is not None:
+            say("the same rows are in the table")
         for finding in done.certificate["history"]["findings"]:
             if finding["breaks"]:
-                print(
-                    f"history, {finding['check']}: DOES NOT HOLD, published by --allow-leaks",
-                    file=sys.stderr,
-                )
+                say(f"history, {finding['check']}: DOES NOT HOLD, published by --allow-leaks")
         if done.waiting:
-            print(_waiting(done.waiting), file=sys.stderr)
+            say(_waiting(done.waiting))
     if done.left_out:
         what = "1 record" if done.left_out == 1 else f"{done.left_out} records"
-        print(
-            f"shoal: {what} waited to the deadline and can't be published: left out",
-            file=sys.stderr,
-        )
+        say(f"shoal: {what} waited to the deadline and can't be published: left out")
     if done.head:
-        print(
+        say(
             "note in another place: shoal ledger verify"
-            f" {shlex.quote(str(ledger))} --noted {done.head}",
-            file=sys.stderr,
+            f" {shlex.quote(str(asked.ledger))} --noted {done.head}"
         )
     if done.returning:
         people = "1 person" if done.returning == 1 else f"{done.returning} people"
-        print(
-            f"shoal: {people} who waited returned: each now has several records, and counts once",
-            file=sys.stderr,
-        )
+        say(f"shoal: {people} who waited returned: each now has several records, and counts once")
 
 
 def _caught_up(releases: int) -> str:
@@ -217,23 +185,20 @@ def _waiting(records: int) -> str:
     return f"{what} for the next increment"
 
 
-def _show_prospects(
-    increment: str, asked: Policy, ledger: Path, as_json: bool, quiet: bool
-) -> None:
+def _show_what_if(asked: RepublishRequest, policy: Policy, as_json: bool, quiet: bool) -> None:
+    """What would become of the increment, or of all in a row."""
     from shoal.ledgers import what_if
 
     with shown(quiet) as progress:
         progress("reading the increment")
-        source = asked.tables.read_original(increment, allow_empty=True)
-        prospects = what_if.prospects(source, asked, ledger, progress)
-    text = what_if.as_json(prospects) if as_json else prospect_text(prospects)
+        *earlier, source = [
+            policy.tables.read_original(path, allow_empty=True)
+            for path in (*(asked.earlier or ()), asked.increment)
+        ]
+        if earlier:
+            rehearsals = what_if.rehearsals([*earlier, source], policy, progress)
+            text = what_if.as_json(rehearsals) if as_json else rehearsal_text(rehearsals)
+        else:
+            prospects = what_if.prospects(source, policy, asked.ledger, progress)
+            text = what_if.as_json(prospects) if as_json else prospect_text(prospects)
     typer.echo(text, nl=False)
-
-
-def _show_rehearsals(increments: list[str], asked: Policy, as_json: bool, quiet: bool) -> None:
-    from shoal.ledgers import what_if
-
-    with shown(quiet) as progress:
-        sources = [asked.tables.read_original(path, allow_empty=True) for path in increments]
-        found = what_if.rehearsals(sources, asked, progress)
-    typer.echo(what_if.as_json(found) if as_json else rehearsal_text(found), nl=False)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.options import argument, grouped, option, with_engine
-from shoal.cli.progress import listed, published_already, show_warnings, shown
+from shoal.cli.progress import listed, published_already, say, show_warnings, shown
+from shoal.data.option import option
 from shoal.data.warnings import MOSTLY_ASIDE
 from shoal.errors import InputError
+from shoal.policy.options import POLICY, Overrides
 from shoal.reports.text import summary
 from shoal.streams.options import StreamOptions
 
@@ -21,8 +21,8 @@ from shoal.streams.options import StreamOptions
 
 
 def stream_status(
-    checkpoint: Annotated[Path, argument("DIR", "The stream's --checkpoint folder.")],
-    as_json: Annotated[bool, option("--json", "Print all of it as JSON.")] = False,
+    checkpoint: Path = option("DIR", "The stream's --checkpoint folder.", ...),
+    as_json: bool = option("--json", "Print all of it as JSON.", False),
 ) -> None:
     """Say how a running stream is doing, by its last commit: verdict, counts, loss, waits, and what
     to look at. Reads no record, and the stream does not notice. Exit status 1 where a release broke
@@ -50,16 +50,15 @@ def stream_status(
     raise typer.Exit(0 if good else 1)
 
 
-@with_engine
-@options.with_overrides
-@grouped("wanted", StreamOptions)
 def stream(
-    policy: options.PolicyFile,
+    *,
+    policy: Path = POLICY,
     wanted: StreamOptions,
-    overrides: options.Overrides = options.NO_OVERRIDES,
-    as_json: options.Json = False,
-    report: options.Report = None,
-    quiet: options.Quiet = False,
+    overrides: Overrides,
+    as_json: bool = options.JSON,
+    report: Path | None = options.REPORT,
+    quiet: bool = options.QUIET,
+    engine: str | None = options.ENGINE,
 ) -> None:
     """Publish records as they arrive; with --checkpoint, resumes exactly where it stopped."""
     from shoal.streams.run import stream_file
@@ -82,21 +81,20 @@ def stream(
     except KeyboardInterrupt:
         if wanted.checkpoint is None:
             raise
-        typer.echo("shoal: stopped; the same command resumes from there", err=True)
+        say("shoal: stopped; the same command resumes from there")
         raise SystemExit(130) from None
     show_warnings(certificate)
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet and wanted.sink != "-":
-        drawn = [str(report)] if report else []
-        written = listed([wanted.sink, wanted.certificate_path, *drawn])
-        typer.echo(summary(certificate, written), err=True)
+        written = listed([wanted.sink, wanted.certificate_path, report])
+        say(summary(certificate, written))
     bad = certificate["records"]["rejected"]
     if bad:  # lost input is no progress
         were = "record was" if bad == 1 else "records were"
         aside = wanted.bad_records
         if "partitions" in certificate["stream"]:
             aside = aside.parent / "partition-*" / aside.name
-        typer.echo(f"shoal: {bad} bad {were} set aside; {aside} says which and why", err=True)
+        say(f"shoal: {bad} bad {were} set aside; {aside} says which and why")
     is_lost = any(warning.code == MOSTLY_ASIDE for warning in certificate.warnings)
     raise typer.Exit(0 if certificate.holds and not is_lost else 1)

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from shoal.cli.options import argument, option
+from shoal.cli.progress import say
+from shoal.data.option import option
 from shoal.errors import InputError, MissingExtraError
 
 
 def ui(
-    folder: Annotated[
-        Path, argument("[FOLDER]", "The project; made where it is not there.")
-    ] = Path("shoal-project"),
-    tables: Annotated[
-        Path,
-        option("--tables DIR", "Below which tables may be opened."),
-    ] = Path(),
-    no_browser: Annotated[bool, option("--no-browser", "Only print the page's address.")] = False,
+    folder: Path = option(
+        "[FOLDER]", "The project; made where it is not there.", Path("shoal-project")
+    ),
+    tables: Path = option("--tables DIR", "Below which tables may be opened.", Path()),
+    no_browser: bool = option("--no-browser", "Only print the page's address.", False),
 ) -> None:
     """Open the steward's page of a project in your browser: from a table to a signed release, step
     by step. Only this computer can reach it.
@@ -38,7 +33,7 @@ def ui(
     serve(
         folder,
         tables,
-        lambda line: typer.echo(line, err=True),
+        lambda line: say(line),
         (lambda path: None) if no_browser else _show,
     )
 

@@ -19,6 +19,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from shoal.cli import options
+
 # in the order of the help
 PANELS = {
     "Publish": ("publish", "republish", "stream", "fuse", "party"),
@@ -51,18 +53,13 @@ GROUPS = ("party", "policy", "hierarchies", "ledger", "key")
 
 _BESIDE = {
     "sign": "key",
+    "dossier": "verify",
     "stream_status": "stream",
     "ledger": "republish",
     "party": "fuse",
-    "risk": "profile",
-    "marginal": "decide",
-    "levels": "decide",
-    "attacker_view": "decide",
-    "estimate": "decide",
-    "methods": "machine",
-    "sample": "machine",
-    "sweep": "machine",
-    "warmup": "machine",
+    **dict.fromkeys(("profile", "risk", "compare", "marginal", "levels"), "decide"),
+    **dict.fromkeys(("estimate", "attacker_view"), "decide"),
+    **dict.fromkeys(("methods", "sample", "sweep", "warmup"), "machine"),
 }
 """Verbs that stand in the file of another."""
 
@@ -116,9 +113,11 @@ def _built(name: str, markup: Any) -> Any:
     alone = typer.Typer(add_completion=False, rich_markup_mode=markup)
     panel = PANEL_OF[name]
     if name in GROUPS:
+        for one in module.app.registered_commands:
+            one.callback = options.command(one.callback)
         alone.add_typer(module.app, name=name, rich_help_panel=panel)
     else:
-        alone.command(name, rich_help_panel=panel)(getattr(module, function))
+        alone.command(name, rich_help_panel=panel)(options.command(getattr(module, function)))
     return _command_of(alone, name)
 
 
@@ -126,7 +125,7 @@ def _built(name: str, markup: Any) -> Any:
 def _brought(function: Callable[..., Any], name: str, markup: Any) -> Any:
     """The command that a function of another package makes."""
     alone = typer.Typer(add_completion=False, rich_markup_mode=markup)
-    alone.command(name, rich_help_panel="Of other packages")(function)
+    alone.command(name, rich_help_panel="Of other packages")(options.command(function))
     return _command_of(alone, name)
 
 

@@ -1,51 +1,44 @@
-"""shoal verify"""
+"""shoal verify, shoal dossier"""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.options import argument, option, policy_of_release, with_memory
-from shoal.cli.progress import shown
+from shoal.cli.key import opened
+from shoal.cli.progress import say, shown
+from shoal.data.option import Request, option
+from shoal.errors import InputError
+from shoal.policy.options import Overrides
+
+AGREED = option("-p, --policy", "The policy (of a fusion: its agreement): measures again.")
+TRACE = option("--trace", "Whose row is whose, as its --trace wrote it: counts people.")
 
 
-@with_memory
-@options.with_overrides
+class VerifyRequest(Request, kw_only=True):
+    """What a verification is asked."""
+
+    released: str = option("FILE", "The released table.", ...)
+    certificate: Path | None = option("[CERT]", "Its certificate; else FILE.certificate.json.")
+    policy: Path | None = AGREED
+    overrides: Overrides
+    original: str | None = option("--original", "The table it was made of: compares its hash.")
+    trace: str | None = TRACE
+    trust: list[str] | None = option(
+        "--trust PUB.pem",
+        "A public key, or a folder of *.pub.pem: one of them must have signed;"
+        " repeatable. Extra: sign.",
+    )
+
+
 def verify(
-    released: Annotated[str, argument("FILE", "The released table.")],
-    certificate: Annotated[
-        Path | None,
-        argument("[CERT]", "Its certificate; else FILE.certificate.json."),
-    ] = None,
-    policy: Annotated[
-        Path | None,
-        option("-p, --policy", "The policy (of a fusion: its agreement): measures again."),
-    ] = None,
-    overrides: options.Overrides = options.NO_OVERRIDES,
-    original: Annotated[
-        str | None,
-        option("--original", "The table it was made of: compares its hash."),
-    ] = None,
-    trace: Annotated[
-        str | None,
-        option("--trace", "Whose row is whose, as its --trace wrote it: counts people."),
-    ] = None,
-    trust: Annotated[
-        list[str] | None,
-        option(
-            "--trust PUB.pem",
-            "A public key, or a folder of *.pub.pem: one of them must have signed;"
-            " repeatable. Extra: sign.",
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, option("--json", "Print the checks as JSON instead of lines.")
-    ] = False,
-    quiet: options.Quiet = False,
+    asked: VerifyRequest,
+    as_json: bool = option("--json", "Print the checks as JSON instead of lines.", False),
+    quiet: bool = options.QUIET,
+    memory: str | None = options.MEMORY,
 ) -> None:
     """Check a released file against its certificate, one line per check; exit status 1 if one
     fails.
@@ -57,14 +50,14 @@ def verify(
     from shoal.reports.text import counted_text
 
     with shown(quiet) as progress:
-        asked = policy_of_release(released, certificate, policy, overrides)
+        policy = asked.overrides.of_release(asked.released, asked.certificate, asked.policy)
         checks = run(
-            released,
-            certificate,
-            asked,
-            original=original,
-            trace=trace,
-            trust=trust or (),
+            asked.released,
+            asked.certificate,
+            policy,
+            original=asked.original,
+            trace=asked.trace,
+            trust=asked.trust or (),
             progress=progress,
         )
     is_broken = any(check.ok is False for check in checks)
@@ -73,9 +66,98 @@ def verify(
     elif not quiet:
         for check in checks:
             typer.echo(str(check))
-        if not is_broken and (much := found_much(Proof.of(released, certificate).certificate)):
+        if not is_broken and (
+            much := found_much(Proof.of(asked.released, asked.certificate).certificate)
+        ):
             count = counted_text(len(much), "finding of attacks is", "findings of attacks are")
             typer.echo(f"{count} 'much'; a dossier says what is accepted")
         if last := despite_grave(checks):
             typer.echo(last)
     raise typer.Exit(1 if is_broken else 0)
+
+
+# shoal dossier
+
+
+class DossierRequest(Request, kw_only=True):
+    """What a dossier is asked."""
+
+    released: str | None = option("RELEASED", "The released table.")
+    certificate: Path | None = option("[CERT]", "Its certificate; else RELEASED.certificate.json.")
+    context: Path | None = option(
+        "--context", "What no certificate can know: who, why, under which controls."
+    )
+    output: Path | None = option("-o, --output D.html", "The page; D.json is written beside it.")
+    policy: Path | None = AGREED
+    overrides: Overrides
+    original: str | None = option("--original", "The table it was made of: tells the initial risk.")
+    trace: str | None = TRACE
+    profile: list[str] | None = option(
+        "--profile NAME",
+        "Whose clauses are listed; repeatable. By default gdpr. Others: appi, ehds, ema-hc,"
+        " gbt-42460, hipaa-expert, ico-2025, ipc-ontario-2025, iso-27559, korea-2026,"
+        " owasp-aisvs, tc260-2025.",
+    )
+    complete: bool = option("--complete", "Exit status 1 while something is open.", False)
+    template: bool = option("--template", "Print an empty context file, and end.", False)
+    schema: bool = option("--schema", "Print the JSON Schema of a context file, and end.", False)
+    trust: list[str] | None = option(
+        "--trust PUB.pem",
+        "A public key, or a folder of *.pub.pem: one of them must have signed the"
+        " release; repeatable. Extra: sign.",
+    )
+    sign: Path | None = option(
+        "--sign KEY",
+        "Sign D.json with this private key. Extra: sign.",
+        needs=("output",),
+        why="--sign: signs what -o writes; name a page with -o",
+    )
+
+
+def dossier(asked: DossierRequest, quiet: bool = options.QUIET) -> None:
+    """Write the dossier of a release: what was measured, what its owner answers, what is open."""
+    from shoal.auditor.dossier.context import json_schema
+    from shoal.auditor.dossier.context import template as empty_context
+
+    if asked.template or asked.schema:
+        typer.echo(empty_context() if asked.template else json_schema(), nl=not asked.template)
+        return
+    if asked.released is None or asked.context is None:
+        lacking = "RELEASED" if asked.released is None else "--context"
+        raise InputError(
+            f"dossier: {lacking} is missing; 'shoal dossier --template' prints a context file"
+        )
+    signer = opened(asked.sign)
+    policy = asked.overrides.of_release(asked.released, asked.certificate, asked.policy)
+    from shoal.reports.dossier import dossier as build_dossier
+    from shoal.reports.dossier import json_path, summary, write_dossier
+
+    if asked.output is not None:
+        inputs = [asked.released, str(asked.context), asked.original, asked.trace]
+        options.check_outputs(
+            json_path(asked.output), inputs=inputs, report=asked.output, page="-o"
+        )
+    with shown(quiet) as progress:
+        found = build_dossier(
+            asked.released,
+            asked.certificate,
+            context=asked.context,
+            policy=policy,
+            original=asked.original,
+            trace=asked.trace,
+            profiles=asked.profile or (),
+            trust=asked.trust or (),
+            progress=progress,
+        )
+    if asked.output is not None:
+        write_dossier(found, asked.output)
+        if signer is not None:
+            signer.sign(json_path(asked.output))
+    if not quiet:
+        if asked.output is not None:
+            say(f"wrote {asked.output} and {json_path(asked.output)}")
+        for line in summary(found):
+            say(line)
+        if asked.output is None:
+            say("nothing was written: name a page with -o D.html")
+    raise typer.Exit(1 if asked.complete and found.open else 0)

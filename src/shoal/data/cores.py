@@ -7,6 +7,7 @@ for any number, so it is not a parameter of a method.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from shoal.errors import InputError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+POLARS_THREADS = "POLARS_MAX_THREADS"
 LARGE = 1 << 16
 """Records from which threads are worth starting."""
 
@@ -44,6 +46,8 @@ def using(asked: int | None) -> Iterator[None]:
         raise InputError("threads: must be a whole number; give 1 or more, or leave it out")
     if asked is not None and asked < 1:
         raise InputError(f"threads: {asked} can't work; give 1 or more, or leave it out")
+    if asked is not None and "polars" not in sys.modules:
+        os.environ.setdefault(POLARS_THREADS, str(asked))  # it counts cores when it is loaded
     token = _asked.set(asked)
     try:
         yield

@@ -1,21 +1,58 @@
-"""How a field of a request is asked for on the command line.
+"""What a command is asked, said once.
 
-A request is one frozen dataclass of what a verb is asked; a field `Annotated` with an `Option` is
-an option of its command, which the command line makes from it.
+A request is a frozen dataclass of what a verb is asked. A field whose value is an `option` is an
+option of the command, which the command line makes from it; a field that is a request itself stands
+for all of its fields.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, Field, dataclass, field
+from typing import Any, ClassVar, dataclass_transform
 
 
 @dataclass(frozen=True)
 class Option:
     """form: as the manual shows it, such as `-o, --output FILE`, or `SOURCE` for an argument. help:
-    what it does. low: the least number that it takes. choices: all that it takes.
+    what it does. default: `...` where it must be given. low, high: the bounds of a number. choices:
+    all that it takes. is_hidden: whether the help passes over it. within: the module whose `using`
+    holds for the whole command. needs: options of which one must be given with it, as far as the
+    command has any. why: what is said where none is. takes_no: options that do not go with it.
     """
 
     form: str
     help: str
+    default: Any = None
     low: float | None = None
+    high: float | None = None
     choices: tuple[str, ...] = ()
+    is_hidden: bool = False
+    within: str | None = None
+    needs: tuple[str, ...] = ()
+    why: str = ""
+    takes_no: tuple[str, ...] = ()
+
+    @property
+    def flag(self) -> str:
+        """What it is called in a message, such as `--output`."""
+        return next((word for word in self.form.split() if word.startswith("--")), self.form)
+
+
+def option(form: str, help: str, default: Any = None, **more: Any) -> Any:
+    """An `Option` in the place of what it will hold: a field's, or a parameter's of a command."""
+    return Option(form, help, default, **more)
+
+
+@dataclass_transform(frozen_default=True)
+class Request:
+    """What a verb is asked; each class below it is made a frozen dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def __init_subclass__(cls, kw_only: bool = False) -> None:
+        """Gives every option's field the default that the option has."""
+        for name, asked in list(vars(cls).items()):
+            if isinstance(asked, Option):
+                default = MISSING if asked.default is ... else asked.default
+                setattr(cls, name, field(default=default, metadata={"option": asked}))
+        dataclass(frozen=True, kw_only=kw_only)(cls)

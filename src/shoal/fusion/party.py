@@ -23,6 +23,7 @@ from shoal.fusion.fuse import die_with_starter, say_recoverable
 from shoal.fusion.keys import Keys, check_output
 from shoal.fusion.ledger import START, PastFusions, ledger_path, write_ledger
 from shoal.fusion.protocol import run_party
+from shoal.fusion.request import PartyRequest
 from shoal.fusion.transcript import FusionResult
 from shoal.policy.agreement import Agreement
 from shoal.policy.binding.table import bound_release
@@ -30,52 +31,40 @@ from shoal.policy.binding.table import bound_release
 ADDED_DELAY = "SHOAL_ADDED_DELAY_MS"  # holds every message back, for experiments on one machine
 
 
-def take_part(
-    name: str,
-    parties_path: str,
-    output: str | None,
-    *,
-    keys: Path,
-    folder: Path,
-    agreed: str | None = None,
-    transcript: Path | None = None,
-    ledger: Path = Path(),
-    patience: float = 600.0,
-    progress: Progress = no_progress,
-) -> Certificate | None:
+def take_part(asked: PartyRequest, progress: Progress = no_progress) -> Certificate | None:
     """Runs one party to its end and writes its release; returns None for a helper.
 
-    agreed: the agreement's hash that was signed off; another one is refused. ledger: the folder of
-    NAME.ledger, where the agreement continues earlier fusions.
+    Another agreement than the one that was signed off is refused.
     """
     die_with_starter()
-    if not math.isfinite(patience):
+    if not math.isfinite(asked.patience):
         raise InputError("patience: must be a number of seconds; no party waits for ever")
-    agreement = Agreement.load(parties_path)
+    name, output, agreed = asked.name, asked.output, asked.agreed
+    agreement = Agreement.load(asked.parties)
     agreement.rule()  # refused where it is not installed
     if agreed is not None and agreed.lower().removeprefix("sha256:") != agreement.hash.hex():
         raise InputError(
-            f"agreement '{parties_path}': its hash is not the one that was signed off; compare the"
+            f"agreement '{asked.parties}': its hash is not the one that was signed off; compare the"
             " files"
         )
-    identity = Keys.of(name, keys).identity(name, agreement)
+    identity = Keys.of(name, asked.keys).identity(name, agreement)
     if name in agreement.owners:
         if agreement.party(name).table is None or output is None:
             raise InputError(
                 f"party '{name}': an owner needs a 'table' in the agreement and an output, -o"
             )
         check_output(agreement, output)
-    book = ledger_path(ledger, name)
+    book = ledger_path(asked.ledger, name)
     try:
         fused = run_party(
             agreement,
             identity,
-            folder,
+            asked.folder or Path(f"{name}.journal"),
             _input_of(agreement, name),  # not named here, so that it is freed before the audit
             past=lambda: PastFusions.load(book, agreement.model.before or START, name),
-            patience=patience,
+            patience=asked.patience,
             delay=float(os.environ.get(ADDED_DELAY, 0)) / 1000,
-            transcript=transcript,
+            transcript=asked.transcript,
             progress=progress,
         )
     except LostPartyError:

@@ -4,90 +4,68 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 from shoal.connectors.location import JSON_LINES, RECORD_LINES, Format, Location
-from shoal.data.option import Option
+from shoal.data.option import Request, option
 from shoal.data.regular_files import require_name
 from shoal.errors import InputError
 
 PARTITIONERS = ("murmur2", "crc32")
 
 
-@dataclass(frozen=True)
-class StreamOptions:
+class StreamOptions(Request):
     """What a run was asked for, as the command line takes it."""
 
-    source: Annotated[str, Option("SOURCE", "The records; '-' reads CSV from standard input.")]
-    sink: Annotated[str, Option("-o, --output SINK", "Where rows go; '-' writes CSV.")]
-    checkpoint: Annotated[
-        Path | None,
-        Option("--checkpoint DIR", "Keeps all state; the same command resumes."),
-    ] = None
-    trace: Annotated[
-        str | None,
-        Option("--trace FILE", "What became of every record (JSON lines); private."),
-    ] = None
-    dead_letters: Annotated[
-        str | None,
-        Option("--dead-letters FILE", "Where bad records are listed, by place."),
-    ] = None
-    on_bad: Annotated[
-        str,
-        Option(
-            "--on-bad",
-            "dead-letter sets bad records aside; stop ends.",
-            choices=("dead-letter", "stop"),
-        ),
-    ] = "dead-letter"
-    reference: Annotated[
-        str | None,
-        Option("--reference TABLE", "Shows domains and values the policy leaves open."),
-    ] = None
-    follow: Annotated[bool, Option("--follow", "Wait for more when the file ends.")] = False
-    deadline: Annotated[
-        float | None,
-        Option("--deadline SECONDS", "Release records after so long, too.", low=0),
-    ] = None
-    record_lines: Annotated[
-        int,
-        Option(
-            "--record-lines", "Lines of a CSV record at most; beyond, a quote was left open.", low=1
-        ),
-    ] = RECORD_LINES
-    partitioner: Annotated[
-        str,
-        Option(
-            "--partitioner",
-            "How producers map keys to a topic's partitions: murmur2 (Java) or crc32.",
-            choices=PARTITIONERS,
-        ),
-    ] = PARTITIONERS[0]
-    shards: Annotated[
-        int | None,
-        Option(
-            "--shards N",
-            "With --engine: streams that people are divided among; fixed at the start.",
-        ),
-    ] = None
-    durability: Annotated[
-        str,
-        Option(
-            "--durability",
-            "What a commit survives: power (of the machine) or process.",
-            choices=("power", "process"),
-        ),
-    ] = "power"
-    measured: Annotated[
-        str,
-        Option(
-            "--measure",
-            "The certificate: of the whole file, or by release in flat memory.",
-            choices=("whole", "release"),
-        ),
-    ] = "whole"
+    source: str = option("SOURCE", "The records; '-' reads CSV from standard input.", ...)
+    sink: str = option("-o, --output SINK", "Where rows go; '-' writes CSV.", ...)
+    checkpoint: Path | None = option(
+        "--checkpoint DIR", "Keeps all state; the same command resumes."
+    )
+    trace: str | None = option("--trace FILE", "What became of every record (JSON lines); private.")
+    dead_letters: str | None = option(
+        "--dead-letters FILE", "Where bad records are listed, by place."
+    )
+    on_bad: str = option(
+        "--on-bad",
+        "dead-letter sets bad records aside; stop ends.",
+        "dead-letter",
+        choices=("dead-letter", "stop"),
+    )
+    reference: str | None = option(
+        "--reference TABLE", "Shows domains and values the policy leaves open."
+    )
+    follow: bool = option("--follow", "Wait for more when the file ends.", False)
+    deadline: float | None = option(
+        "--deadline SECONDS", "Release records after so long, too.", low=0
+    )
+    record_lines: int = option(
+        "--record-lines",
+        "Lines of a CSV record at most; beyond, a quote was left open.",
+        RECORD_LINES,
+        low=1,
+    )
+    partitioner: str = option(
+        "--partitioner",
+        "How producers map keys to a topic's partitions: murmur2 (Java) or crc32.",
+        PARTITIONERS[0],
+        choices=PARTITIONERS,
+    )
+    shards: int | None = option(
+        "--shards N", "With --engine: streams that people are divided among; fixed at the start."
+    )
+    durability: str = option(
+        "--durability",
+        "What a commit survives: power (of the machine) or process.",
+        "power",
+        choices=("power", "process"),
+    )
+    measured: str = option(
+        "--measure",
+        "The certificate: of the whole file, or by release in flat memory.",
+        "whole",
+        choices=("whole", "release"),
+    )
     read: tuple[str, ...] = ()
     """Files that its policy reads, and the policy's own."""
 

@@ -1,48 +1,40 @@
-"""What a publish is asked beside its table and its policy."""
+"""What a publish is asked beside its table and its policy, and what an audit is asked."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from shoal.data.option import Option
+from shoal.attacks.run.options import Attacks
+from shoal.data.option import Request, option
 from shoal.data.progress import Progress, no_progress
+from shoal.errors import InputError
+from shoal.policy import options
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.others import OthersLike
     from shoal.attacks.run.request import AttackRequest
-
-TOGETHER = Option(
-    "--require-together", "Fails unless the largest k holds over all quasi-identifiers together."
-)
+    from shoal.policy.policy import Policy
 
 
-@dataclass(frozen=True)
-class PublishOptions:
+class PublishOptions(Request):
     """What words and flags ask, as the command line takes them."""
 
-    plan: Annotated[
-        str | None,
-        Option("--plan FILE", "Applies the plan in FILE if it exists, else saves it there."),
-    ] = None
-    explain: Annotated[
-        bool,
-        Option(
-            "--explain", "Says why records and columns were given up, and what would be cheaper."
-        ),
-    ] = False
-    require_together: Annotated[bool, TOGETHER] = False
-    trace: Annotated[
-        str | None,
-        Option("--trace FILE", "Whose row is whose (JSON lines); private. Audits count with it."),
-    ] = None
-    replace: Annotated[
-        bool,
-        Option("--replace", "Puts it in place of an earlier release of that folder or table."),
-    ] = False
+    plan: str | None = option(
+        "--plan FILE", "Applies the plan in FILE if it exists, else saves it there."
+    )
+    explain: bool = option(
+        "--explain", "Says why records and columns were given up, and what would be cheaper.", False
+    )
+    require_together: bool = options.TOGETHER
+    trace: str | None = option(
+        "--trace FILE", "Whose row is whose (JSON lines); private. Audits count with it."
+    )
+    replace: bool = option(
+        "--replace", "Puts it in place of an earlier release of that folder or table.", False
+    )
 
 
-@dataclass(frozen=True)
 class PublishRequest(PublishOptions):
     """All that is asked. attack: what is tried on it. others: as in `shoal.publish`."""
 
@@ -52,3 +44,149 @@ class PublishRequest(PublishOptions):
 
 
 NOTHING_ELSE = PublishRequest()
+
+
+class PublishCommand(Request, kw_only=True):
+    """What the command is asked, up to what comes with the certificate."""
+
+    input_path: str = option(
+        "INPUT", "The table: a file, a folder, one in a database; '-' reads CSV.", ...
+    )
+    policy: Path = options.POLICY
+    output: str = option(
+        "-o, --output",
+        "The release: a file, 'out/' for a folder of Parquet, a table in a database, '-'.",
+        ...,
+    )
+    overrides: options.Overrides
+    given: PublishOptions
+    metadata: str | None = option(
+        "--metadata KIND,...", "Describes the release: datapackage, croissant."
+    )
+    attacks: Attacks
+
+    def request(self, policy: Policy, progress: Progress) -> PublishRequest:
+        """All that is asked of a release by a policy; raises InputError."""
+        attack, others = self.attacks.request(policy), self.attacks.beside
+        return PublishRequest(**vars(self.given), attack=attack, others=others, progress=progress)
+
+
+# An audit, of one table unless it is said otherwise.
+
+_OF_POLICY = ("policy", "original", "reference", "trace", "record_lines", "downstream")
+_OF_ONE_TABLE = (
+    *_OF_POLICY,
+    *("require_together", "sign", "about", "qi", "subject", "sensitive", "l", "t", "read", "write"),
+    *("control", "external", "folds"),
+)
+
+
+class ReleasedColumns(Request):
+    """What an audit without a policy is asked."""
+
+    qi: list[str] | None = option(
+        "--qi A,B",
+        "Without a policy: columns that an attacker could know.",
+        takes_no=(*_OF_POLICY, "others"),
+    )
+    subject: str | None = option(
+        "--subject", "With --qi: the column that names the person.", needs=("qi",)
+    )
+    sensitive: list[str] | None = option(
+        "--sensitive C,D", "With --qi: sensitive columns.", needs=("qi",)
+    )
+    l: int | None = option(
+        "--l", "With --sensitive: least number of distinct values.", needs=("qi",)
+    )
+    t: float | None = option("--t", "With --sensitive: the bound of t-closeness.", needs=("qi",))
+
+    def policy(self, changes: options.Overrides) -> Policy:
+        """The policy that the options say; raises InputError.
+
+        changes: k, and how files are written.
+        """
+        from shoal.auditor.without_policy import policy_of_columns
+
+        if changes.k is None:
+            raise InputError("audit --qi: needs --k; say how many people must look alike")
+        policy = policy_of_columns(
+            options.names(self.qi),
+            changes.k,
+            subject=self.subject,
+            sensitive=options.names(self.sensitive),
+            l=self.l,
+            t=self.t,
+        )
+        read, write = options.files_options(changes.read, changes.write)
+        findings = [
+            f"{option} {key}: says what cells mean, and without a policy they are compared as text;"
+            " leave it out, or give --policy"
+            for option, keys in (("--read", read), ("--write", write))
+            for key in keys
+            if key not in _OF_TEXT[option]
+        ]
+        InputError.raise_for(findings)
+        return policy.with_files(read, write)
+
+
+_OF_TEXT = {
+    "--read": ("encoding", "delimiter", "sheet", "header", "unpacked"),
+    "--write": ("encoding", "delimiter", "formulas"),
+}
+"""What an audit without a policy can follow: how text is written, not what it means."""
+
+
+class AuditRequest(Request, kw_only=True):
+    """What an audit is asked: of one table, of a ledger or of a fusion's messages."""
+
+    released: str | None = option(
+        "RELEASED",
+        "The released table, ours or not; else --ledger (or the table in a database that"
+        " the ledger writes, with --ledger) or --transcript.",
+    )
+    policy: Path | None = option(
+        "-p, --policy", "The policy (YAML, JSON or TOML); a ledger has its own."
+    )
+    ledger: Path | None = option(
+        "--ledger DIR",
+        "Audit all releases of a ledger, alone and together.",
+        takes_no=(*_OF_ONE_TABLE, "transcript"),
+    )
+    original: str | None = option(
+        "--original", "What it was made of: with --trace, counts people, checks cells."
+    )
+    trace: str | None = option(
+        "--trace",
+        "Whose row is whose, as its --trace wrote it; needs --original.",
+        needs=("original",),
+        why="--trace: can only be checked against the source; give it with --original",
+    )
+    reference: str | None = option(
+        "--reference TABLE", "Of a stream: the table that t-closeness was declared to."
+    )
+    record_lines: int | None = option(
+        "--record-lines", "Of a stream: what its --record-lines was; 100 if none.", low=1
+    )
+    downstream: bool = option(
+        "--downstream", "Train on the release, test on --original; random counts. Extra: ml.", False
+    )
+    k: int | None = options.K
+    columns: ReleasedColumns
+    read: list[str] | None = options.READ
+    write: list[str] | None = options.WRITE
+    output: str | None = option("-o, --output", "Write the certificate to this file.")
+    transcript: Path | None = option(
+        "--transcript DIR",
+        "Prove that a fusion's messages say no more than its table.",
+        takes_no=("released", *_OF_ONE_TABLE, "attack", "others", "k", "output", "report"),
+    )
+    require_together: bool = options.TOGETHER
+    attacks: Attacks
+
+    def policy_asked(self, is_stream: bool) -> Policy:
+        """The policy that is given, or that the columns say; raises InputError."""
+        changes = options.Overrides(k=self.k, read=self.read, write=self.write)
+        if self.policy is None:
+            return self.columns.policy(changes)
+        verb = ("stream", "fads") if is_stream else ()
+        return changes.policy(self.policy, *verb).with_reference(self.reference)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from shoal.cli.options import files_options
 from shoal.errors import InputError
 from shoal.policy.loading import read_options
+from shoal.policy.options import files_options
 from shoal.samples import generators
 from shoal_papers.reproduce import papers
 

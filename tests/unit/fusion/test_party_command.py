@@ -13,13 +13,13 @@ AGREEMENT = "bank.parties.yaml"
 @pytest.fixture
 def runs(monkeypatch):
     """What `shoal party run` was asked for, without running it."""
-    asked = []
+    runs = []
 
-    def take_part(name, parties, output, **options):
-        asked.append((name, parties, output, options["keys"], options["patience"]))
+    def take_part(asked, progress):
+        runs.append((asked.name, asked.parties, asked.output, asked.keys, asked.patience))
 
     monkeypatch.setattr("shoal.fusion.party.take_part", take_part)
-    return asked
+    return runs
 
 
 @pytest.mark.parametrize(

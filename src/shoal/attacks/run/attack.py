@@ -306,8 +306,7 @@ def _require(table: Table, names: list[str]) -> None:
     findings = [
         f"population: has no column '{name}'; add it" for name in names if name not in table.names
     ]
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
 
 
 def request_of_frames(

@@ -83,8 +83,7 @@ class AttackRequest:
                 findings.append(
                     f"attack '{name}': unknown; {hint}choose 'all' or some of {', '.join(known)}"
                 )
-        if findings:
-            raise InputError.from_findings(findings)
+        InputError.raise_for(findings)
         if self.is_all:
             given = {name: build(known[name], f"attack '{name}'", {}) for name in known} | given
         return [given[name] for name in known if name in given]
@@ -182,8 +181,7 @@ def points_of(table: Table, axes: tuple[Axis, ...], schema: Schema, what: str) -
                 " write them as in the original"
             )
         columns.append(places[column.codes])
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
     return np.column_stack(columns) if columns else np.zeros((table.records, 0), dtype=np.int32)
 
 

@@ -1,0 +1,123 @@
+"""Options that say which policy holds, and how they change it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.data.option import Request, option
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from shoal.policy.policy import Policy
+
+POLICY = option("-p, --policy", "The policy (YAML, JSON or TOML).", ...)
+K = option("--k", "Overrides the policy's k.")
+METHOD = option("--method", "Overrides the policy's method; see 'shoal methods'.")
+SETTINGS = option("--set PARAM=VALUE", "Sets a parameter of the method; repeatable.")
+READ = option(
+    "--read KEY=VALUE", "How the input is written, such as encoding=cp1252, decimal=,; repeatable."
+)
+WRITE = option(
+    "--write KEY=VALUE",
+    "How the release is written, such as encoding=utf-8, delimiter=;; repeatable.",
+)
+TOGETHER = option(
+    "--require-together",
+    "Fails unless the largest k holds over all quasi-identifiers together.",
+    False,
+)
+SEED = option("--seed", "Overrides the policy's seed.")
+
+
+class Overrides(Request):
+    """What a command changes in a policy."""
+
+    k: int | None = K
+    method: str | None = METHOD
+    settings: list[str] | None = SETTINGS
+    seed: int | None = SEED
+    read: list[str] | None = READ
+    write: list[str] | None = WRITE
+
+    def policy(
+        self, path: Path, verb: str = "publish", default_method: str | None = None
+    ) -> Policy:
+        """The policy in the file with these changes; raises InputError.
+
+        verb: that the method must serve. default_method: the verb's own, where neither the command
+        nor the policy names one.
+        """
+        from shoal.policy.policy import Policy
+
+        policy = Policy.load(path).with_files(*files_options(self.read, self.write))
+        if self.k is not None:
+            policy = policy.with_k(self.k)
+        is_default = self.method is None and policy.model.method is None
+        method = default_method if is_default else self.method
+        if method is not None or self.settings:
+            policy = policy.with_method(method, parsed(self.settings or []))
+        if is_default and self.settings:
+            policy.require_fit(verb)
+        return policy if self.seed is None else policy.with_seed(self.seed)
+
+    def of_release(
+        self, released: str, certificate: Path | None, given: Path | None
+    ) -> Policy | None:
+        """The policy that is given, with the options that it was published with; where a fusion's
+        agreement is given, that of the agreement. Raises InputError for changes of no policy.
+        """
+        if given is None:
+            if any(value not in (None, []) for value in vars(self).values()):
+                raise InputError(
+                    "--k, --method, --set, --seed, --read and --write: change a policy; name it"
+                    " with --policy"
+                )
+            return None
+        # what reads certificates and agreements is loaded only where a policy is given
+        from shoal.connectors.location import Location
+        from shoal.data.certificate import Certificate
+
+        proof = certificate or Path(Location(released).certificate)
+        if proof.exists() and Certificate.load(proof)["verb"] == "fuse":
+            from shoal.policy.agreement import Agreement
+
+            with suppress(InputError):  # then it is a policy, or nothing that can be read
+                return Agreement.load(given).policy
+        return self.policy(given)
+
+
+def names(texts: list[str] | None) -> list[str]:
+    """Names that commas part, over all times that the option is given."""
+    return [name.strip() for text in texts or [] for name in text.split(",") if name.strip()]
+
+
+def files_options(
+    read: Sequence[str] | None, write: Sequence[str] | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """KEY=VALUE texts of --read and --write; raises InputError with every one that is none."""
+    from shoal.policy.loading import keys_and_values
+
+    reading, findings = keys_and_values("--read", list(read or []))
+    writing, more = keys_and_values("--write", list(write or []))
+    InputError.raise_for([*findings, *more])
+    return reading, writing
+
+
+def parsed(settings: list[str]) -> dict[str, str]:
+    """PARAM=VALUE texts as a mapping; raises InputError with every one that is not."""
+    findings = [
+        f"--set '{text}': is not PARAM=VALUE; write for instance --set preset=paper"
+        for text in settings
+        if "=" not in text
+    ]
+    pairs = [[part.strip() for part in text.partition("=")] for text in settings]
+    findings += [
+        f"--set '{name}': the method takes no such parameter; write --{name} {value}"
+        for name, _, value in pairs
+        if name in ("k", "method", "seed")  # every method has these from the policy
+    ]
+    InputError.raise_for(findings)
+    return {name: value for name, _, value in pairs}

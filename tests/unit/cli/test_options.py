@@ -1,0 +1,96 @@
+"""An option stands in one place: the request of its verb. The command line is made from it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from shoal.cli.options import _options, command
+from shoal.cli.verbs import _BESIDE, GROUPS, VERBS
+from shoal.data.option import Request, option
+from shoal.errors import InputError
+from shoal.tables import request
+from shoal.tables.request import PublishCommand, PublishOptions
+
+
+class Drawn(Request):
+    colour: str = option("--colour NAME", "In which colour.", "red", choices=("red", "blue"))
+    width: int | None = option("--width N", "How wide.", low=1, needs=("output",), why="no output")
+    paper: bool = option("--paper", "On paper.", False, needs=("output",))
+    screen: bool = option("--screen", "On the screen.", False, takes_no=("output", "paper"))
+
+
+def draw(
+    *,
+    name: str = option("NAME", "What.", ...),
+    drawn: Drawn,
+    output: Path | None = option("-o, --output FILE", "Where to."),
+) -> None:
+    """Draw."""
+    print(name, drawn.colour, drawn.width, output)
+
+
+def run(verb, *words):
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command()(command(verb))
+    return CliRunner().invoke(app, words)
+
+
+def test_options_of_a_request_stand_where_its_parameter_does():
+    text = run(draw, "--help").output
+    shown = [text.index(name) for name in ("NAME", "--colour", "--width", "--screen", "--output")]
+    assert shown == sorted(shown)
+    assert run(draw, "fish", "--colour", "blue").output == "fish blue None None\n"
+    assert run(draw, "fish", "--width", "3", "-o", "f").output == "fish red 3 f\n"
+
+
+def test_the_bounds_of_an_option_are_those_of_the_command():
+    assert "--width" in run(draw, "fish", "--width", "0", "-o", "f").output
+    assert run(draw).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--colour", "green"), "--colour NAME 'green': is unknown; choose one of red, blue"),
+        (("--width", "2"), "no output"),
+        (("--paper",), "draw without --output: takes no --paper; leave out what"),
+        (("--screen", "-o", "f"), "draw --screen: takes no --output; leave out what belongs to"),
+        (("--screen", "--paper", "-o", "f"), "draw --screen: takes no --output and no --paper;"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(words, said):
+    refused = run(draw, "fish", *words).exception
+    assert isinstance(refused, InputError)
+    assert str(refused).startswith(said)
+
+
+def test_what_an_option_needs_or_does_not_take_are_options():
+    known, needed = set(), set()
+    for verb in (name.replace("-", "_") for name in VERBS if name not in GROUPS):
+        module = import_module(f"shoal.cli.{_BESIDE.get(verb, verb)}")
+        options = {name: one for name, _, one in _options(getattr(module, verb))}
+        assert all({*one.takes_no} <= options.keys() for one in options.values())
+        known |= options.keys()
+        needed |= {name for one in options.values() for name in one.needs}
+    assert needed <= known
+
+
+def test_an_option_of_publish_is_added_in_one_place(monkeypatch):
+    class WithOneMore(PublishOptions):
+        colour: str = option("--colour NAME", "Its colour.", "red")
+
+    asked = []
+
+    def publish(one: PublishCommand) -> None:
+        asked.append(one)
+
+    monkeypatch.setattr(request, "PublishOptions", WithOneMore)
+    needed = ("in.csv", "-p", "policy.yaml", "-o", "out.csv")
+    assert "Its colour." in run(publish, "--help").output
+    assert run(publish, *needed, "--colour", "blue", "--explain").exit_code == 0
+    assert (asked[0].given.colour, asked[0].given.explain) == ("blue", True)
