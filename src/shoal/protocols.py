@@ -18,7 +18,8 @@ import polars as pl
 
 # a process needs those of one verb; annotations alone name them here
 if TYPE_CHECKING:
-    from shoal.data.attack_scene import AttackScene
+    from shoal.data.attack_scene import AttackScene, Findings
+    from shoal.data.certificate_shape import PromiseReport
     from shoal.data.classes import Classes, Closeness, Population, SensitiveColumn
     from shoal.data.cut import Cut
     from shoal.data.encoding import EncodedTable
@@ -566,7 +567,7 @@ class PrivacyModel(Protocol):
     def worst(self, measured: np.ndarray) -> float | None:
         """The measured value that decides; None where there is no class."""
 
-    def report(self, classes: Classes) -> dict[str, Any]:
+    def report(self, classes: Classes) -> PromiseReport:
         """The promise as a certificate states it."""
 
     @property
@@ -580,7 +581,7 @@ class PrivacyModel(Protocol):
     def part(self, classes: Classes, table: Classes) -> Any:
         """What it finds on some of the classes of a table; each class is in one part, whole."""
 
-    def total(self, parts: Sequence[Any]) -> dict[str, Any]:
+    def total(self, parts: Sequence[Any]) -> PromiseReport:
         """`report` of the whole, by what was found on all parts, in any order."""
 
 
@@ -631,7 +632,7 @@ class Attack(Protocol):
     originals has neither.
     """
 
-    def run(self, scene: AttackScene) -> dict[str, Any]:
+    def run(self, scene: AttackScene) -> Findings:
         """What was measured, as JSON: shares with their intervals, null where it can't be, with
         `why`. Names attributes, never a value, a class or a row.
         """

@@ -28,8 +28,8 @@ class Row:
     """
 
     method: str
-    settings: dict[str, Any]
-    parameters: dict[str, Any]
+    settings: Mapping[str, Any]
+    parameters: Mapping[str, Any]
     k: int
     certificate: Certificate | None = None
     seconds: float | None = None
@@ -67,7 +67,7 @@ class Row:
         """By ascending k; within it by loss, what keeps every promise first."""
         return self.k, not self.holds, self.loss
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Mapping[str, Any]:
         """All figures by name; the same names in every row."""
         measured, sizes = self.measured, self.measured.get("classes", {})
         return {
@@ -205,7 +205,7 @@ def promise_titles(promises: Sequence[Mapping[str, Any]]) -> list[str]:
     return titles
 
 
-def _measured_promises(promises: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _measured_promises(promises: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     measured = [promise["measured"] for promise in promises]
     return dict(zip(promise_titles(promises), measured, strict=True))
 

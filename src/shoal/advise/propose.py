@@ -106,7 +106,7 @@ class LookedAt:
     """
 
     table: Table
-    read: dict[str, Any]
+    read: Mapping[str, Any]
     questions: Mapping[str, str]
     cells: dict[str, ColumnCells]
     guesses: dict[str, Guess]
@@ -299,7 +299,7 @@ class ProposedColumn:
     """
 
     name: str
-    settings: dict[str, Any]
+    settings: Mapping[str, Any]
     reason: str
     alone: float | None = None
     adds: float | None = None

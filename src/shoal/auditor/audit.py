@@ -73,7 +73,7 @@ class AuditResult:
 
 
 def policy_or_columns(
-    policy: PolicyLike | None, columns: dict[str, Any], original: Frame | None
+    policy: PolicyLike | None, columns: Mapping[str, Any], original: Frame | None
 ) -> Policy:
     """The policy that is given, or the one that columns and numbers say; raises InputError."""
     if policy is not None:
@@ -114,7 +114,7 @@ def audit_table(
     if problem is None or findings:
         raise InputError.from_findings(findings)
     release: Release | None = None
-    scale: dict[str, Any] = {"threads": cores.threads()}
+    scale: dict[str, int | None] = {"threads": cores.threads()}
     if policy.is_in_two_tables:
         measured, released = measure_two_tables(released, problem, None, original, progress)
         certificate, release, _ = measured

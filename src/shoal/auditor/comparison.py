@@ -174,6 +174,7 @@ class Comparison:
         described, differences = self.stated.at("columns"), self.stated.differences
         if described is None:
             return
+        found: dict[str, Mapping[str, Any]]
         found = {column["name"]: column for column in self.found["columns"]}
         for index, column in enumerate(described):
             measured = found.pop(column["name"], None)
@@ -195,7 +196,7 @@ class Comparison:
         if self.has_policy:
             differences += [f"column '{name}': found, not stated" for name in found]
 
-    def _before(self, column: Mapping[str, Any]) -> dict[str, Any]:
+    def _before(self, column: Mapping[str, Any]) -> Mapping[str, float | None]:
         """What the original alone says of a published column, in whatever order its rows are."""
         original, name = self.original, column["name"]
         is_blank = column["technique"] in ("removed", "derived")

@@ -49,6 +49,7 @@ from shoal.policy.policy import (
     DEFAULT_METHOD,
     DEFAULT_OVER_HIERARCHIES,
     Policy,
+    PolicyLike,
 )
 
 DEFAULTS = (
@@ -86,7 +87,7 @@ class Proof:
 def verify(
     path: str | Path,
     certificate: str | Path | None = None,
-    policy: Policy | str | Path | dict[str, Any] | None = None,
+    policy: PolicyLike | None = None,
     *,
     original: str | Path | None = None,
     trace: str | Path | None = None,
@@ -440,7 +441,7 @@ def sign_file(path: str, signer: Signer) -> str:
             " fetch it with the release"
         )
     proof = Proof.of(path)
-    if not proof.certificate.is_kept:
+    if not proof.certificate.holds:
         raise PromiseError(
             f"certificate '{proof.path}': states a promise that does not hold, or faults; nothing"
             " is signed, publish a release that holds"

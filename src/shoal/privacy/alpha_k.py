@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.parameters import parameter
 from shoal.errors import InputError
@@ -22,6 +23,7 @@ from shoal.privacy.k_anonymity import fewest, least_people, too_few_subjects
 from shoal.privacy.promise import (
     Judgement,
     Promise,
+    Settings,
     as_written,
     decimal,
     names,
@@ -75,7 +77,7 @@ class AlphaKAnonymity(Promise):
         return self.values
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """The designated values are counted, not named: a certificate holds no value."""
         return {"k": self.k} | ({"designated": len(self.values)} if self.values else {})
 
@@ -93,7 +95,7 @@ class AlphaKAnonymity(Promise):
     def part(self, classes: Classes, table: Classes) -> Judgement:
         return self._judgement(*self.judge(classes), least_people(classes))
 
-    def total(self, parts: Sequence[Judgement]) -> dict[str, Any]:
+    def total(self, parts: Sequence[Judgement]) -> PromiseReport:
         return super().total(parts) | {"k_measured": fewest(parts)}
 
     def nearest(self, whole_table: Classes) -> list[str]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from math import inf
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -45,6 +45,8 @@ class BetaLikeness(SharesPromise):
         " min(beta, -ln p) * p (enhanced)."
     )
     monotone: ClassVar[bool] = True
+    states: ClassVar[tuple[str, ...]] = ("kind",)
+    states_if_chosen: ClassVar[tuple[str, ...]] = ("reference",)
 
     attributes: tuple[str, ...] = parameter("sensitive attributes; the worst counts")
     beta: float = parameter("greatest relative gain of a value", low=0.0)
@@ -69,11 +71,6 @@ class BetaLikeness(SharesPromise):
     @property
     def asked(self) -> float:
         return self.beta
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        more = {} if self.reference == RELEASE else {"reference": self.reference}
-        return {"kind": self.kind, **more}
 
     @property
     def compares_with_input(self) -> bool:

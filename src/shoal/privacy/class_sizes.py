@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, Sizes
 from shoal.data.parameters import parameter
 from shoal.privacy.promise import Judgement, Promise, as_written, choice, decimal
@@ -49,7 +50,7 @@ class _OfSizes(Promise):
         people = classes.people()
         return Judgement(None, bool((people > 0).all()), Sizes.of(people))
 
-    def total(self, parts: Sequence[Judgement]) -> dict[str, Any]:
+    def total(self, parts: Sequence[Judgement]) -> PromiseReport:
         sizes, occupied = Sizes.joined(part.more for part in parts), all(p.holds for p in parts)
         if not sizes.count:
             return self.stated(None, occupied)
@@ -150,6 +151,7 @@ class PopulationUniqueness(_OfSizes):
         " nobody of the release is alone."
     )
     monotone: ClassVar[bool] = False
+    states: ClassVar[tuple[str, ...]] = ("estimator", "fraction")
 
     threshold: float = parameter("greatest share of the population alone", low=0.0, high=1.0)
     fraction: float = parameter("share of the population that is in the table", low=0.0, high=1.0)
@@ -167,10 +169,6 @@ class PopulationUniqueness(_OfSizes):
         object.__setattr__(
             self, "estimator", choice(self.model, "estimator", self.estimator, tuple(ESTIMATORS))
         )
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {"estimator": self.estimator, "fraction": self.fraction}
 
     def enough_subjects(self, several_records: bool) -> int:
         return 2 if self.threshold < 1 else 1

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from math import inf, log
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -42,6 +42,7 @@ class DeltaDisclosure(SharesPromise):
         " in the whole table."
     )
     monotone: ClassVar[bool] = True
+    states: ClassVar[tuple[str, ...]] = ("logarithm",)
 
     attributes: tuple[str, ...] = parameter("sensitive attributes; the worst counts")
     delta: float = parameter("what |log(q / p)| has to stay below", low=0.0)
@@ -57,10 +58,6 @@ class DeltaDisclosure(SharesPromise):
     @property
     def asked(self) -> float:
         return self.delta
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {"logarithm": self.logarithm}
 
     def judge_shares(self, shares: Shares) -> tuple[np.ndarray, np.ndarray]:
         counts = shares.counts

@@ -14,7 +14,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from math import floor, gcd, inf, prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -56,6 +56,8 @@ class LDiversity(Promise):
     )
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = True
+    states: ClassVar[tuple[str, ...]] = ("kind",)
+    states_if_chosen: ClassVar[tuple[str, ...]] = ("c",)
 
     attribute: str = parameter("sensitive attribute")
     l: int = parameter("least number of well represented values in a class", low=1)
@@ -86,10 +88,6 @@ class LDiversity(Promise):
     @property
     def survives_additions(self) -> bool:
         return self.kind == "distinct"
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {"kind": self.kind} | ({} if self.c is None else {"c": self.c})
 
     def least_subjects(self, several_records: bool) -> int:
         """At least l values need l subjects, unless one subject may bring several values.

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, Population
 from shoal.data.parameters import parameter
 from shoal.errors import InputError
@@ -96,6 +97,7 @@ class DeltaPresence(_AgainstPopulation):
     )
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = False
+    states: ClassVar[tuple[str, ...]] = ("delta_min",)
 
     delta_max: float = parameter("greatest chance to be in the release", low=0.0, high=1.0)
     population: str = parameter("table of the population, with all quasi-identifiers")
@@ -116,10 +118,6 @@ class DeltaPresence(_AgainstPopulation):
     def asked(self) -> float:
         return self.delta_max
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {"delta_min": self.delta_min}
-
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
         fits, people = self.of(classes), classes.people()
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -135,6 +133,6 @@ class DeltaPresence(_AgainstPopulation):
         least = 0.0 if self.of(classes).outside else float(known.min()) if len(known) else None
         return self._judgement(share, holds, least)
 
-    def total(self, parts: Sequence[Judgement]) -> dict[str, Any]:
+    def total(self, parts: Sequence[Judgement]) -> PromiseReport:
         known = [part.more for part in parts if part.more is not None]
         return super().total(parts) | {"measured_min": min(known, default=None)}

@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, fields
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 
+from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, Closeness
 from shoal.errors import InputError
 
 INPUT = "input"
 """Compared with all records of the input, the suppressed ones, too."""
+
+Settings: TypeAlias = Mapping[str, str | float]
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,12 @@ class Promise(ABC):
     Then `monotone` means that merging classes of a release that holds gives one that holds.
     """
 
+    states: ClassVar[tuple[str, ...]] = ()
+    """The parameters that a certificate always states besides `asked`."""
+
+    states_if_chosen: ClassVar[tuple[str, ...]] = ()
+    """Those that it states where they differ from their defaults."""
+
     population: str = ""
     """The table of the population that classes are compared with; none for most promises."""
 
@@ -92,9 +101,11 @@ class Promise(ABC):
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """Parameters that a certificate states besides `asked`."""
-        return {}
+        given, default = self.parameters, {field.name: field.default for field in fields(self)}
+        chosen = (name for name in self.states_if_chosen if given[name] != default[name])
+        return {name: given[name] for name in (*self.states, *chosen)}
 
     @property
     def compares_with_table(self) -> bool:
@@ -181,23 +192,23 @@ class Promise(ABC):
         """What it finds on some of the classes of a table; each class is in one part, whole."""
         return self._judgement(*self.judged_against(table, classes))
 
-    def total(self, parts: Sequence[Judgement]) -> dict[str, Any]:
+    def total(self, parts: Sequence[Judgement]) -> PromiseReport:
         """The promise as a certificate states it, by the judgements on all parts, in any order."""
         known = [part.worst for part in parts if part.worst is not None]
         return self.stated(
             self.worst(np.array(known, dtype=np.float64)), all(part.holds for part in parts)
         )
 
-    def report(self, classes: Classes) -> dict[str, Any]:
+    def report(self, classes: Classes) -> PromiseReport:
         """The promise as a certificate states it."""
         return self.total([self.part(classes, classes)])
 
     def _judgement(self, measured: np.ndarray, holds: np.ndarray, more: Any = None) -> Judgement:
         return Judgement(self.worst(measured), bool(holds.all()), more)
 
-    def stated(self, measured: float | None, holds: bool) -> dict[str, Any]:
+    def stated(self, measured: float | None, holds: bool) -> PromiseReport:
         """What was judged, as a certificate states it."""
-        return {
+        stated = {
             "model": self.model,
             "attributes": list(self.attributes),
             **self.settings,
@@ -205,6 +216,7 @@ class Promise(ABC):
             "measured": measured,
             "holds": holds,
         }
+        return cast(PromiseReport, stated)
 
 
 # What a promise may be asked with, refused early and in words.

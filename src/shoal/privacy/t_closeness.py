@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -58,6 +58,7 @@ class TCloseness(Promise):
     )
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = False
+    states_if_chosen: ClassVar[tuple[str, ...]] = ("joint", "reference")
 
     attributes: tuple[str, ...] = parameter("sensitive attributes; the worst counts")
     t: float = parameter("greatest distance of a class from the whole table", low=0.0, high=1.0)
@@ -90,12 +91,6 @@ class TCloseness(Promise):
     @property
     def asked(self) -> float:
         return self.t
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return ({"joint": True} if self.joint else {}) | (
-            {} if self.reference == RELEASE else {"reference": self.reference}
-        )
 
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
         return self.judged_against(classes, classes)

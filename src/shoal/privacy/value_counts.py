@@ -6,10 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
 from shoal.privacy import promise
@@ -163,6 +164,7 @@ class DifferentValues(Promise, ABC):
 
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = True
+    states: ClassVar[tuple[str, ...]] = ("k",)
     letter: ClassVar[str]
 
     attributes: tuple[str, ...]
@@ -186,10 +188,6 @@ class DifferentValues(Promise, ABC):
     def survives_additions(self) -> bool:
         return True
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {"k": self.k}
-
     def least_subjects(self, several_records: bool) -> int:
         """So many values need as many subjects, unless one subject may bring several values."""
         return self.k if several_records else max(self.k, self._values)
@@ -203,7 +201,7 @@ class DifferentValues(Promise, ABC):
     def part(self, classes: Classes, table: Classes) -> Judgement:
         return self._judgement(*self.judge(classes), least_people(classes))
 
-    def total(self, parts: Sequence[Judgement]) -> dict[str, Any]:
+    def total(self, parts: Sequence[Judgement]) -> PromiseReport:
         return super().total(parts) | {"k_measured": fewest_people(parts)}
 
     def nearest(self, whole_table: Classes) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from shoal.auditor.ledger.history import LedgerAudit, ReleaseAudit
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import ColumnReport
 from shoal.data.fault_words import fault_sentences
 from shoal.data.language import gettext, ngettext
 from shoal.data.people import ASSUMED, Unit, span_text, unit
@@ -378,11 +379,11 @@ def _worst(promises: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     return choose(known, key=lambda promise: promise["measured"])
 
 
-def _ledger_columns(parts: Sequence[Certificate]) -> list[dict[str, Any]]:
+def _ledger_columns(parts: Sequence[Certificate]) -> list[ColumnReport]:
     """The columns of the last part, with their losses over all."""
     losses = [{c["name"]: c["loss"] for c in part.get("columns") or []} for part in parts]
     return [
-        dict(column) | {"loss": _mean(parts, [mine.get(column["name"]) for mine in losses])}
+        column | {"loss": _mean(parts, [mine.get(column["name"]) for mine in losses])}
         for column in parts[-1].get("columns") or []
     ]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.data.certificate_shape import SizesReport, TogetherReport
 from shoal.data.classes import Classes, Sizes
 from shoal.data.faults import faults
 from shoal.data.people import UNKNOWN
@@ -154,17 +155,11 @@ class Tally:
         """The people of the records that are in no class, as far as they are known."""
         return len(self._withheld_people)
 
-    def classes(self) -> dict[str, Any]:
+    def classes(self) -> SizesReport:
         """How many there are, and how many people they have."""
-        sizes = Sizes.joined(self._sizes)
-        return {
-            "count": self._classes,
-            "min": sizes.least,
-            "mean": sizes.mean,
-            "max": sizes.greatest,
-        }
+        return Sizes.joined(self._sizes).stated | {"count": self._classes}
 
-    def together(self, people: str) -> dict[str, Any]:
+    def together(self, people: str) -> TogetherReport:
         """How many people are alike in every quasi-identifier, as a certificate states it.
 
         people: whose the records are, as a certificate states it.

@@ -12,7 +12,7 @@ import secrets
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from shoal.connectors.files import atomic_write
 if TYPE_CHECKING:  # jobs alone import these
     from shoal.attacks.beside.audit import ReleaseBeside
     from shoal.auditor.audit import AuditResult
+    from shoal.data.certificate_shape import BesideReport
     from shoal.policy.policy import Policy
 
 PEOPLE = "people.npz"
@@ -112,7 +113,7 @@ def _names(place: Path, stamp: int) -> tuple[frozenset[bytes], str | None]:
         return frozenset(found["names"].tolist()), json.loads(str(found["stated"]))["sha256"]
 
 
-def judged_together(own: Path, others: list[str]) -> dict[str, Any] | None:
+def judged_together(own: Path, others: list[str]) -> BesideReport | None:
     """The `beside` part of a draft's certificate; None where no release shares people with it."""
     from shoal.attacks.beside.audit import Question, audit_together
 

@@ -106,7 +106,7 @@ def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     return [key for key in sorted({*one, *other}) if one.get(key) != other.get(key)]
 
 
-def _fixed(policy: Policy) -> dict[str, Any]:
+def _fixed(policy: Policy) -> Mapping[str, Any]:
     """What must not differ, hierarchies by what their tables hold."""
     content = policy.model.model_dump(mode="json")
     for attribute in content["attributes"].values():
