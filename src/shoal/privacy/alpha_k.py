@@ -25,11 +25,7 @@ from shoal.privacy.promise import (
     Promise,
     Settings,
     as_written,
-    decimal,
-    names,
-    one_name,
     sign,
-    whole,
 )
 from shoal.privacy.value_counts import counts_of, sensitive_column, value_counts
 
@@ -43,6 +39,7 @@ class AlphaKAnonymity(Promise):
     """
 
     model: ClassVar[str] = "alpha-k-anonymity"
+    letter: ClassVar[str] = "alpha"
     source: ClassVar[str] = "Wong, Li, Fu, Wang 2006"
     definition: ClassVar[str] = (
         "Every class has at least k distinct subjects, and of these at most the share alpha has any"
@@ -52,21 +49,11 @@ class AlphaKAnonymity(Promise):
     higher_is_better: ClassVar[bool] = False
 
     attribute: str = parameter("sensitive attribute")
-    alpha: float = parameter("greatest share of one value in a class", low=0.0, high=1.0)
+    alpha: float = parameter(
+        "greatest share of one value in a class", low=0.0, high=1.0, above=True
+    )
     k: int = parameter("least number of distinct subjects in a class", low=2)
     values: tuple[str, ...] = parameter("designated values; none means every value", default=())
-
-    def __post_init__(self) -> None:
-        one_name(self.model, "attribute", self.attribute)
-        object.__setattr__(
-            self, "alpha", decimal(self.model, "alpha", self.alpha, 0.0, 1.0, above=True)
-        )
-        object.__setattr__(self, "k", whole(self.model, "k", self.k, 2))
-        object.__setattr__(self, "values", names(self.model, "values", self.values, required=False))
-
-    @property
-    def asked(self) -> float:
-        return self.alpha
 
     @property
     def attributes(self) -> tuple[str, ...]:

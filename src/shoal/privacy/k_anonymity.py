@@ -17,7 +17,7 @@ from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, Sizes
 from shoal.data.parameters import parameter
 from shoal.errors import InputError
-from shoal.privacy.promise import Judgement, Promise, names, whole
+from shoal.privacy.promise import Judgement, Promise
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class KAnonymity(Promise):
     """
 
     model: ClassVar[str] = "k-anonymity"
+    letter: ClassVar[str] = "k"
     source: ClassVar[str] = "Samarati 2001; Sweeney 2002"
     definition: ClassVar[str] = (
         "Every combination of published quasi-identifiers that occurs is shared by at least k"
@@ -43,15 +44,6 @@ class KAnonymity(Promise):
     attributes: tuple[str, ...] = parameter(
         "quasi-identifiers to combine; none means all", default=()
     )
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", whole(self.model, "k", self.k, 2))
-        attributes = names(self.model, "attributes", self.attributes, required=False)
-        object.__setattr__(self, "attributes", attributes)
-
-    @property
-    def asked(self) -> float:
-        return self.k
 
     @property
     def sensitive(self) -> tuple[str, ...]:

@@ -25,11 +25,8 @@ from shoal.privacy.promise import (
     NEARLY,
     Promise,
     as_written,
-    choice,
     decimal,
-    one_name,
     sign,
-    whole,
 )
 from shoal.privacy.value_counts import ValueCounts, value_counts
 
@@ -48,6 +45,7 @@ class LDiversity(Promise):
     """
 
     model: ClassVar[str] = "l-diversity"
+    letter: ClassVar[str] = "l"
     source: ClassVar[str] = "Machanavajjhala et al. 2007"
     definition: ClassVar[str] = (
         "Every class has at least l different values of the sensitive attribute (distinct), or"
@@ -67,19 +65,13 @@ class LDiversity(Promise):
     )
 
     def __post_init__(self) -> None:
-        one_name(self.model, "attribute", self.attribute)
-        object.__setattr__(self, "l", whole(self.model, "l", self.l, 1))
-        choice(self.model, "kind", self.kind, KINDS)
+        super().__post_init__()
         if (self.kind == "recursive") != (self.c is not None):
             raise InputError(
                 f"promise '{self.model}': kind 'recursive', and it alone, takes c; add or remove c"
             )
         if self.c is not None:
             object.__setattr__(self, "c", decimal(self.model, "c", self.c, 0.0, inf, above=True))
-
-    @property
-    def asked(self) -> float:
-        return self.l
 
     @property
     def attributes(self) -> tuple[str, ...]:

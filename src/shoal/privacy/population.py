@@ -16,7 +16,7 @@ from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, Population
 from shoal.data.parameters import parameter
 from shoal.errors import InputError
-from shoal.privacy.promise import Judgement, Promise, as_written, decimal, one_name, sign, whole
+from shoal.privacy.promise import Judgement, Promise, as_written, decimal, one_name, sign
 
 
 class _AgainstPopulation(Promise):
@@ -44,6 +44,7 @@ class KMap(_AgainstPopulation):
     """
 
     model: ClassVar[str] = "k-map"
+    letter: ClassVar[str] = "k"
     source: ClassVar[str] = "Sweeney 2001"
     definition: ClassVar[str] = (
         "The published cells of every class cover at least k people of the population table."
@@ -53,14 +54,6 @@ class KMap(_AgainstPopulation):
 
     k: int = parameter("least number of people of the population who fit a class", low=2)
     population: str = parameter("table of the population, with all quasi-identifiers")
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", whole(self.model, "k", self.k, 2))
-        one_name(self.model, "population", self.population)
-
-    @property
-    def asked(self) -> float:
-        return self.k
 
     def nearest_among(self, people: int) -> list[str]:
         """What stands against the promise in a population of this size."""
@@ -89,6 +82,7 @@ class DeltaPresence(_AgainstPopulation):
     """
 
     model: ClassVar[str] = "delta-presence"
+    letter: ClassVar[str] = "delta_max"
     source: ClassVar[str] = "Nergiz, Atzori, Clifton 2007"
     definition: ClassVar[str] = (
         "For every person of the population table, the chance to be in the release - people of the"
@@ -113,10 +107,6 @@ class DeltaPresence(_AgainstPopulation):
             self, "delta_min", decimal(self.model, "delta_min", self.delta_min, 0.0, self.delta_max)
         )
         one_name(self.model, "population", self.population)
-
-    @property
-    def asked(self) -> float:
-        return self.delta_max
 
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
         fits, people = self.of(classes), classes.people()

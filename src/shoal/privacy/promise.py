@@ -6,8 +6,9 @@ import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from fractions import Fraction
+from inspect import formatannotation
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 import numpy as np
@@ -38,12 +39,15 @@ class Judgement:
 class Promise(ABC):
     """A privacy model with its parameters; a frozen dataclass derives from it.
 
-    `judge` and `asked` are what a promise must say; the rest has a default that is right for a
-    promise about each class alone. A class without records keeps no promise: whoever splits off
-    nobody has not hidden anybody.
+    `judge` and `letter`, or `asked`, are what a promise must say; the rest has a default that is
+    right for a promise about each class alone. A class without records keeps no promise: whoever
+    splits off nobody has not hidden anybody.
     """
 
     model: ClassVar[str]
+    letter: ClassVar[str]
+    """The parameter that is the threshold."""
+
     source: ClassVar[str]
     definition: ClassVar[str]
     monotone: ClassVar[bool]
@@ -76,14 +80,19 @@ class Promise(ABC):
         def attributes(self) -> tuple[str, ...]:
             """The attributes that the promise is about, as a certificate lists them."""
 
+    def __post_init__(self) -> None:
+        """Takes every parameter that is of its type and within its bounds; raises InputError."""
+        for one in fields(self):
+            object.__setattr__(self, one.name, _taken(self, one))
+
     @abstractmethod
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
         """Measured value and whether it holds, for every class; (count,) float64 and bool."""
 
     @property
-    @abstractmethod
     def asked(self) -> float:
         """The threshold, in the unit of `measure`."""
+        return getattr(self, self.letter)
 
     @property
     def sensitive(self) -> tuple[str, ...]:
@@ -220,6 +229,24 @@ class Promise(ABC):
 
 
 # What a promise may be asked with, refused early and in words.
+
+
+def _taken(promise: Promise, asked: Field[Any]) -> Any:
+    """A parameter as it is kept: a number, a word, the name of one column or of several."""
+    given, bounds = (promise.model, asked.name, getattr(promise, asked.name)), asked.metadata
+    # text, or a type itself where the file of a plug-in has its annotations evaluated
+    kind = asked.type if isinstance(asked.type, str) else formatannotation(asked.type)
+    if kind == "int" and "low" in bounds:
+        return whole(*given, bounds["low"])
+    if kind == "float" and "low" in bounds:
+        return decimal(*given, bounds["low"], bounds.get("high", math.inf), "above" in bounds)
+    if kind == "bool":
+        return bool(given[-1])
+    if "choices" in bounds:
+        return choice(*given, bounds["choices"])
+    if kind == "tuple[str, ...]":
+        return names(*given, required=asked.default is MISSING)
+    return one_name(*given) if asked.name in ("attribute", "population") else given[-1]
 
 
 def whole(model: str, name: str, given: object, low: int) -> int:

@@ -16,7 +16,7 @@ from shoal.errors import InputError
 from shoal.privacy import promise
 from shoal.privacy.k_anonymity import fewest as fewest_people
 from shoal.privacy.k_anonymity import least_people, too_few_subjects
-from shoal.privacy.promise import Judgement, Promise, names, whole
+from shoal.privacy.promise import Judgement, Promise
 
 
 @dataclass(frozen=True)
@@ -165,15 +165,9 @@ class DifferentValues(Promise, ABC):
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = True
     states: ClassVar[tuple[str, ...]] = ("k",)
-    letter: ClassVar[str]
 
     attributes: tuple[str, ...]
     k: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "attributes", names(self.model, "attributes", self.attributes))
-        object.__setattr__(self, self.letter, whole(self.model, self.letter, self._values, 1))
-        object.__setattr__(self, "k", whole(self.model, "k", self.k, 2))
 
     @property
     def _values(self) -> int:
@@ -181,15 +175,11 @@ class DifferentValues(Promise, ABC):
         return values
 
     @property
-    def asked(self) -> float:
-        return self._values
-
-    @property
     def survives_additions(self) -> bool:
         return True
 
     def least_subjects(self, several_records: bool) -> int:
-        """So many values need as many subjects, unless one subject may bring several values."""
+        """Different values need as many subjects, unless one subject may bring several values."""
         return self.k if several_records else max(self.k, self._values)
 
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
