@@ -23,7 +23,6 @@ class Homogeneity(Attack):
 
     name: ClassVar[str] = "homogeneity"
     number: ClassVar[int] = 9
-    needs: ClassVar[tuple[str, ...]] = ()
     uses_people: ClassVar[bool] = False
     threat: ClassVar[str] = (
         "Finds the class of a person: if everybody in it has the same value, it is theirs."

@@ -45,7 +45,6 @@ class Inference(Attack):
 
     name: ClassVar[str] = "inference"
     number: ClassVar[int] = 3
-    needs: ClassVar[tuple[str, ...]] = ()
     threat: ClassVar[str] = (
         "Knows all quasi-identifiers of a person, and wants a sensitive value of theirs."
     )

@@ -24,7 +24,6 @@ class Membership(Attack):
 
     name: ClassVar[str] = "membership"
     number: ClassVar[int] = 8
-    needs: ClassVar[tuple[str, ...]] = ()
     threat: ClassVar[str] = (
         "Knows all quasi-identifiers of a person, and wants to know whether they are in the"
         " release."

@@ -21,7 +21,6 @@ class Skewness(Attack):
 
     name: ClassVar[str] = "skewness"
     number: ClassVar[int] = 4
-    needs: ClassVar[tuple[str, ...]] = ()
     uses_people: ClassVar[bool] = False
     threat: ClassVar[str] = (
         "Knows all quasi-identifiers of a person, and wants to learn that a rare value has become"

@@ -15,12 +15,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from shoal.attacks.beside.sharing import (
-    KnownPeople,
-    Links,
-    fitting,
-    people_who_fit,
-)
+from shoal.attacks.beside.sharing import KnownPeople, Links, fitting, people_who_fit
 from shoal.auditor.audit import AuditResult
 from shoal.data.certificate_shape import BesideReport, OtherRelease
 from shoal.data.person_names import (
