@@ -12,6 +12,7 @@ import polars as pl
 from shoal.advise.methods import label
 from shoal.data import notebook
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import PromiseReport
 from shoal.policy import registry
 from shoal.version import VERSION
 
@@ -194,7 +195,7 @@ class Comparison:
         return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
 
-def promise_titles(promises: Sequence[Mapping[str, Any]]) -> list[str]:
+def promise_titles(promises: Sequence[PromiseReport]) -> list[str]:
     """What each promise is called in a head of a table; no two are called the same."""
     titles: list[str] = []
     for promise in promises:
@@ -205,7 +206,7 @@ def promise_titles(promises: Sequence[Mapping[str, Any]]) -> list[str]:
     return titles
 
 
-def _measured_promises(promises: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+def _measured_promises(promises: Sequence[PromiseReport]) -> dict[str, float | None]:
     measured = [promise["measured"] for promise in promises]
     return dict(zip(promise_titles(promises), measured, strict=True))
 

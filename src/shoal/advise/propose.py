@@ -359,9 +359,9 @@ class Proposal:
         return "records" if self.subject is None else "people"
 
     @property
-    def content(self) -> dict[str, Any]:
+    def content(self) -> Mapping[str, Any]:
         """The policy as plain dicts, as `Policy.from_dict` takes it."""
-        content: dict[str, Any] = {
+        content: dict[str, object] = {
             "version": 1,
             "attributes": {column.name: dict(column.settings) for column in self.columns},
             "promises": [

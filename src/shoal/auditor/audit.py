@@ -19,11 +19,7 @@ from shoal.auditor.description import described
 from shoal.auditor.downstream import downstream as downstream_of
 from shoal.auditor.in_parts import measure_in_parts
 from shoal.auditor.measure import measure, measure_two_tables
-from shoal.auditor.without_policy import (
-    check_named,
-    policy_of_columns,
-    without_guesses,
-)
+from shoal.auditor.without_policy import check_named, policy_of_columns, without_guesses
 from shoal.connectors import files
 from shoal.connectors.frames import Frame
 from shoal.connectors.location import Location
@@ -46,10 +42,7 @@ from shoal.data.truth import Truth
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.errors import InputError
 from shoal.policy.binding.columns import check_columns
-from shoal.policy.binding.files import (
-    read_original,
-    read_released,
-)
+from shoal.policy.binding.files import read_original, read_released
 from shoal.policy.binding.past_memory import room_for
 from shoal.policy.binding.table import bind_original, bind_release
 from shoal.policy.policy import Policy, PolicyLike

@@ -44,10 +44,7 @@ def downstream(
             schema.quasi, release.columns, truth.encoded.attributes, strict=True
         )
     ]
-    measured: dict[str, object] = {
-        "records": len(chosen),
-        "query_error": query_error(columns, seed),
-    }
+    measured = {"records": len(chosen), "query_error": query_error(columns, seed)}
     if schema.label is not None:
         label = truth.aligned(truth.original.column(schema.label).codes)[chosen].astype(np.int64)
         kept = release.shown.labels[chosen] >= 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -90,7 +90,7 @@ def certificate_of(
     """
     people = people_key(problem.subject, original is not None or problem.subject in released.names)
     scores = tally.scores()
-    content: dict[str, Any] = {
+    content = {
         "shoal": VERSION,
         **dict.fromkeys(("date", "build", "policy")),
         "verb": "audit",

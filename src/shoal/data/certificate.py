@@ -9,12 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, overload
 
 from shoal.data import notebook
-from shoal.data.certificate_shape import (
-    SINCE_2,
-    ColumnReport,
-    PromiseReport,
-    shape_findings,
-)
+from shoal.data.certificate_shape import SINCE_2, ColumnReport, PromiseReport, shape_findings
 from shoal.data.fault_words import fault_sentences
 from shoal.data.people import unit
 from shoal.data.regular_files import readable, require_regular
@@ -215,7 +210,7 @@ def certificate_html(certificate: Certificate) -> str:
     )
 
 
-def _promise(promise: Mapping[str, Any]) -> tuple[object, ...]:
+def _promise(promise: PromiseReport) -> tuple[object, ...]:
     holds = "yes" if promise["holds"] else "NO"
     of = ", ".join(promise["attributes"]) or "all quasi-identifiers"
     return promise["model"], of, promise["asked"], _short(promise["measured"]), holds

@@ -11,17 +11,8 @@ import codecs
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from types import UnionType
-from typing import (
-    Annotated,
-    Any,
-    NotRequired,
-    TypedDict,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from types import NoneType
+from typing import Annotated, Any, NotRequired, TypedDict, get_args, get_origin, get_type_hints
 
 from shoal.data.people import ASSUMED, KNOWN, UNKNOWN
 from shoal.data.warnings import SEVERITIES
@@ -147,7 +138,7 @@ def _of(stated: Any) -> Rule:
         return arguments[1]
     if made_of is NotRequired:
         return _of(arguments[0])
-    if made_of in (Union, UnionType):
+    if NoneType in arguments:
         return nullable(_of(arguments[0]))
     if made_of is list:
         return many(_of(arguments[0]))
@@ -156,15 +147,11 @@ def _of(stated: Any) -> Rule:
 
 def keys_of(part: type) -> tuple[dict[str, Rule], dict[str, Rule]]:
     """The rules of the keys that an object of this type must have, and of those that it may."""
-    types = get_type_hints(part, include_extras=True)
-    must, may = (
-        {
-            key: _of(types[key])
-            for key in types
-            if (get_origin(types[key]) is NotRequired) is is_free
-        }
-        for is_free in (False, True)
-    )
+    must: dict[str, Rule] = {}
+    may: dict[str, Rule] = {}
+    for key, stated in get_type_hints(part, include_extras=True).items():
+        rules = may if get_origin(stated) is NotRequired else must
+        rules[key] = _of(stated)
     return must, may
 
 
@@ -203,8 +190,6 @@ class SizesReport(TypedDict):
 
 
 class ClassRisk(TypedDict):
-    """The chance to pick a person out of a class."""
-
     max: Share | None
     mean: Share | None
 
@@ -306,8 +291,6 @@ _INTERVALS = matching("a text with {lo} and then {hi}", r"(?s).*\{lo\}.+\{hi\}.*
 
 
 class DialectReport(TypedDict):
-    """How cells are written."""
-
     delimiter: Annotated[str, _DELIMITER] | None
     encoding: Annotated[str, value("an encoding that Python knows", _is_codec)] | None
     newline: Annotated[str, matching("\\n or \\r\\n", r"\r?\n")] | None
@@ -320,8 +303,6 @@ class DialectReport(TypedDict):
 
 
 class OutputReport(TypedDict):
-    """What a released file is, for whoever reads it."""
-
     sha256: str | None
     bytes: int | None
     format: str

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from shoal.auditor.ledger.history import LedgerAudit, ReleaseAudit
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import ColumnReport
+from shoal.data.certificate_shape import BesideReport, ColumnReport, PromiseReport
 from shoal.data.fault_words import fault_sentences
 from shoal.data.language import gettext, ngettext
 from shoal.data.people import ASSUMED, Unit, span_text, unit
@@ -138,7 +138,7 @@ def _in_two_tables(certificate: Certificate) -> Iterator[str]:
     )
 
 
-def _beside(found: Mapping[str, Any]) -> str:
+def _beside(found: BesideReport) -> str:
     """What is left where the other releases that were named are read as well."""
     people = ngettext("{count:,} person who is", "{count:,} people who are", found["people"])
     if found["holds"]:
@@ -171,9 +171,9 @@ def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence
     )
 
 
-def _of_sensitive(promise: Mapping[str, Any]) -> str:
+def _of_sensitive(promise: PromiseReport) -> str:
     about, found = listed(promise["attributes"]), promise["measured"]
-    found = promise["asked"] if found is None else found  # so much held in every release
+    found = promise["asked"] if found is None else found  # which held in every release
     model, kind = promise["model"], promise.get("kind")
     if model == "p-sensitive-k-anonymity" or (model, kind) == ("l-diversity", "distinct"):
         return ngettext(
@@ -288,7 +288,7 @@ def _open(certificate: Certificate) -> Iterator[str]:
         )
 
 
-def _columns(certificate: Certificate) -> list[Mapping[str, Any]]:
+def _columns(certificate: Certificate) -> list[ColumnReport]:
     return certificate.get("columns") or []
 
 

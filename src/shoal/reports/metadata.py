@@ -16,6 +16,7 @@ from urllib.parse import quote
 from shoal.connectors.files import atomic_write
 from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import PromiseReport
 from shoal.data.numbers import number_text
 from shoal.errors import InputError
 
@@ -191,7 +192,7 @@ _PARTS = {
 }
 
 
-def _promise(promise: Mapping[str, Any]) -> str:
+def _promise(promise: PromiseReport) -> str:
     about = ", ".join(promise.get("attributes") or ())
     over = f" over {about}" if about else ""
     return f"{promise['model']} {promise['asked']}{over}"

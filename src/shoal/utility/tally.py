@@ -45,7 +45,7 @@ class Crowd:
         self._met[people] = True
 
     def add_records(self, records: int) -> None:
-        """So many people of one record each."""
+        """This number of people with one record each."""
         self._records += records
 
     def absorb(self, other: Crowd) -> None:
@@ -69,7 +69,7 @@ class Tally:
         self.faults = {"uncovered": 0, "changed": 0}
         self.required_k: int | None = None
         self._names: list[str] = []
-        self._classes, self._sizes = 0, list[Sizes]()
+        self._sizes: list[Sizes] = []
         self._everybody, self._withheld_people, self.found_by_order = Crowd(), Crowd(), Crowd()
         self._together = {name: Crowd() for name in ("alone", "below", "people")}
         each = {(name,): Crowd() for name in not_promised}
@@ -88,7 +88,6 @@ class Tally:
         self.suppressed += release.suppressed
         self.withheld += release.withheld
         self.unrounded += release.unrounded(self.schema)
-        self._classes += classes.count
         self._sizes.append(Sizes.of(classes.people()))
         if classes.subjects is None:
             self._everybody.add_records(release.records)
@@ -118,7 +117,7 @@ class Tally:
     def absorb(self, other: Tally) -> None:
         """Everything that was added to another tally, of other classes."""
         self.required_k, self._names = other.required_k, other._names
-        for name in ("records", "suppressed", "withheld", "unrounded", "_classes"):
+        for name in ("records", "suppressed", "withheld", "unrounded"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name, count in other.faults.items():
             self.faults[name] += count
@@ -157,7 +156,7 @@ class Tally:
 
     def classes(self) -> SizesReport:
         """How many there are, and how many people they have."""
-        return Sizes.joined(self._sizes).stated | {"count": self._classes}
+        return Sizes.joined(self._sizes).stated
 
     def together(self, people: str) -> TogetherReport:
         """How many people are alike in every quasi-identifier, as a certificate states it.
