@@ -39,12 +39,7 @@ from shoal.ledgers.republish import (
     republish_file,
     with_defaults,
 )
-from shoal.ledgers.returning import (
-    ReturningPlan,
-    in_order_of_names,
-    place_returning,
-    records_of,
-)
+from shoal.ledgers.returning import ReturningPlan, in_order_of_names, place_returning, records_of
 from shoal.policy import registry
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.search.segments import loss_of

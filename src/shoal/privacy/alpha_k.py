@@ -20,13 +20,7 @@ from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.parameters import parameter
 from shoal.errors import InputError
 from shoal.privacy.k_anonymity import fewest, least_people, too_few_subjects
-from shoal.privacy.promise import (
-    Judgement,
-    Promise,
-    Settings,
-    as_written,
-    sign,
-)
+from shoal.privacy.promise import Judgement, Promise, Settings, as_written, sign
 from shoal.privacy.value_counts import counts_of, sensitive_column, value_counts
 
 
