@@ -11,14 +11,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import polars as pl
 
 # a process needs those of one verb; annotations alone name them here
 if TYPE_CHECKING:
-    from shoal.data.attack_scene import AttackScene
+    from shoal.data.attack_scene import AttackScene, Findings
+    from shoal.data.certificate_shape import PromiseReport
     from shoal.data.classes import Classes, Closeness, Population, SensitiveColumn
     from shoal.data.cut import Cut
     from shoal.data.encoding import EncodedTable
@@ -415,7 +416,7 @@ class BiddingParty(FusionParty, Protocol):
         """As the judge: whether a proposed step is valid, after all it was asked in this round."""
 
     def specialize(self, steps: int, is_refused: bool = False) -> bytes:
-        """Won the round: does so many of the planned steps, and says them in a batch.
+        """Won the round: does this number of the planned steps, and says them in a batch.
 
         is_refused: whether the judge refused the step after these.
         """
@@ -462,10 +463,10 @@ class FusionMethod(NamedMethod, Protocol):
         """Bits that hold every bid and its sign."""
 
     def most_batch(self, records: int, cells: Mapping[int, int]) -> int:
-        """Bytes of a batch about at most so many rows."""
+        """Bytes of a batch about at most this number of rows."""
 
     def most_batches(self, records: int, nodes: int) -> int:
-        """How many batches one owner can send, whose attributes have so many nodes."""
+        """How many batches one owner can send whose attributes have this number of nodes."""
 
     def check_batch(self, batch: bytes, cells: Mapping[int, int]) -> None:
         """Raises PartyError or ValueError where a batch can't be right, whatever the rows."""
@@ -566,7 +567,7 @@ class PrivacyModel(Protocol):
     def worst(self, measured: np.ndarray) -> float | None:
         """The measured value that decides; None where there is no class."""
 
-    def report(self, classes: Classes) -> dict[str, Any]:
+    def report(self, classes: Classes) -> PromiseReport:
         """The promise as a certificate states it."""
 
     @property
@@ -580,7 +581,7 @@ class PrivacyModel(Protocol):
     def part(self, classes: Classes, table: Classes) -> Any:
         """What it finds on some of the classes of a table; each class is in one part, whole."""
 
-    def total(self, parts: Sequence[Any]) -> dict[str, Any]:
+    def total(self, parts: Sequence[Any]) -> PromiseReport:
         """`report` of the whole, by what was found on all parts, in any order."""
 
 
@@ -621,7 +622,7 @@ class Attack(Protocol):
     """What the attacker knows and wants, in a sentence."""
 
     source: ClassVar[str]
-    needs: ClassVar[tuple[str, ...]]
+    needs: ClassVar[tuple[str, ...]] = ()
     """What it can't be run without: `alignment` of records and people, an `earlier` release, or a
     `population`.
     """
@@ -631,7 +632,7 @@ class Attack(Protocol):
     originals has neither.
     """
 
-    def run(self, scene: AttackScene) -> dict[str, Any]:
+    def run(self, scene: AttackScene) -> Findings:
         """What was measured, as JSON: shares with their intervals, null where it can't be, with
         `why`. Names attributes, never a value, a class or a row.
         """
@@ -680,6 +681,10 @@ class Renderer(Protocol):
         """
 
 
+Place: TypeAlias = dict[str, Any]
+"""Where the next record of a source begins, as a checkpoint stores it."""
+
+
 class Source(Protocol):
     """Records of a stream in one order, read piece by piece from any place."""
 
@@ -687,7 +692,7 @@ class Source(Protocol):
     """The columns, known before the first record is read."""
 
     @property
-    def place(self) -> dict[str, Any]:
+    def place(self) -> Place:
         """Where the next record begins, as a checkpoint stores it."""
 
     @property
@@ -697,7 +702,7 @@ class Source(Protocol):
     def read(self) -> Piece:
         """The next records; an empty piece where nothing has come yet."""
 
-    def go_to(self, place: dict[str, Any]) -> None:
+    def go_to(self, place: Place) -> None:
         """Continues at a place reached before; raises CheckpointError where it no longer can."""
 
     def close(self) -> None:

@@ -243,7 +243,7 @@ def _once(findings: Sequence[AttributeFinding]) -> list[AttributeFinding]:
 
 
 _ROUNDS = 5  # what is taken out may uncover more
-_STAND_INS: dict[str, Any] = {
+_STAND_INS: Mapping[str, Any] = {
     "version": 1,
     "role": "plain",
     "promises": [{"model": "k-anonymity", "k": 2}],

@@ -12,6 +12,7 @@ import polars as pl
 from shoal.advise.methods import label
 from shoal.data import notebook
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import PromiseReport
 from shoal.policy import registry
 from shoal.version import VERSION
 
@@ -28,8 +29,8 @@ class Row:
     """
 
     method: str
-    settings: dict[str, Any]
-    parameters: dict[str, Any]
+    settings: Mapping[str, Any]
+    parameters: Mapping[str, Any]
     k: int
     certificate: Certificate | None = None
     seconds: float | None = None
@@ -67,7 +68,7 @@ class Row:
         """By ascending k; within it by loss, what keeps every promise first."""
         return self.k, not self.holds, self.loss
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Mapping[str, Any]:
         """All figures by name; the same names in every row."""
         measured, sizes = self.measured, self.measured.get("classes", {})
         return {
@@ -194,7 +195,7 @@ class Comparison:
         return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
 
-def promise_titles(promises: Sequence[Mapping[str, Any]]) -> list[str]:
+def promise_titles(promises: Sequence[PromiseReport]) -> list[str]:
     """What each promise is called in a head of a table; no two are called the same."""
     titles: list[str] = []
     for promise in promises:
@@ -205,7 +206,7 @@ def promise_titles(promises: Sequence[Mapping[str, Any]]) -> list[str]:
     return titles
 
 
-def _measured_promises(promises: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _measured_promises(promises: Sequence[PromiseReport]) -> dict[str, float | None]:
     measured = [promise["measured"] for promise in promises]
     return dict(zip(promise_titles(promises), measured, strict=True))
 

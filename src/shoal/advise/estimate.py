@@ -314,7 +314,7 @@ class Shape:
     values: int | None = None
 
     def table(self, records: int) -> pl.DataFrame:
-        """So many records; low values are frequent, as those of people are uneven."""
+        """A table of this number of records; low values are frequent, as people's are uneven."""
         rng = np.random.default_rng(1)
         columns = {}
         for column in range(self.quasi):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -14,7 +14,7 @@ from shoal.policy.parameters import Parameter, parameters_of
 from shoal.policy.policy import DEFAULT_METHOD, DEFAULT_OVER_HIERARCHIES, Policy
 
 
-def methods(every: bool = False) -> list[dict[str, Any]]:
+def methods(every: bool = False) -> list[Mapping[str, Any]]:
     """The methods to choose from, each with its verb, paper, parameters and promises it can keep.
 
     every: the papers' comparators, too, where they are installed.
@@ -33,7 +33,7 @@ def methods(every: bool = False) -> list[dict[str, Any]]:
     ]
 
 
-def describe_promises() -> list[dict[str, Any]]:
+def describe_promises() -> list[Mapping[str, Any]]:
     """Every promise with its exact definition, source and parameters."""
     return [
         {
@@ -47,7 +47,7 @@ def describe_promises() -> list[dict[str, Any]]:
     ]
 
 
-def _parameter(parameter: Parameter) -> dict[str, Any]:
+def _parameter(parameter: Parameter) -> Mapping[str, Any]:
     described = dataclasses.asdict(parameter)
     return described | {
         "kind": parameter.kind.__name__,
@@ -74,7 +74,7 @@ def label_of(policy: Policy) -> str:
     return label(policy.method_name, policy.method_settings)
 
 
-def label(method: str, settings: dict[str, Any]) -> str:
+def label(method: str, settings: Mapping[str, Any]) -> str:
     """A method with these parameters, in the form that `methods` reads."""
     return ":".join([method, *(f"{name}={value}" for name, value in settings.items())])
 

@@ -106,7 +106,7 @@ class LookedAt:
     """
 
     table: Table
-    read: dict[str, Any]
+    read: Mapping[str, Any]
     questions: Mapping[str, str]
     cells: dict[str, ColumnCells]
     guesses: dict[str, Guess]
@@ -299,7 +299,7 @@ class ProposedColumn:
     """
 
     name: str
-    settings: dict[str, Any]
+    settings: Mapping[str, Any]
     reason: str
     alone: float | None = None
     adds: float | None = None
@@ -359,9 +359,9 @@ class Proposal:
         return "records" if self.subject is None else "people"
 
     @property
-    def content(self) -> dict[str, Any]:
+    def content(self) -> Mapping[str, Any]:
         """The policy as plain dicts, as `Policy.from_dict` takes it."""
-        content: dict[str, Any] = {
+        content: dict[str, object] = {
             "version": 1,
             "attributes": {column.name: dict(column.settings) for column in self.columns},
             "promises": [

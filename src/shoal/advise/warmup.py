@@ -8,7 +8,7 @@ under k alone and under each promise that has kernels of its own.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class _Run:
     verb: str
     method: str
     sample: str
-    policy: dict[str, Any]
+    policy: Mapping[str, Any]
     records: int = SMALL
 
     def into(self, folder: Path) -> None:
@@ -122,12 +122,12 @@ def _runs(verb: str, every_method: bool) -> Iterator[_Run]:
     if verb == "publish":
         yield _Run(verb, "", "patients", next(_tables()), LARGE)
         # patients whose postal code is the secret, since no disease is rare enough
-        shares = next(_tables()) | {"promises": [SHARES]}
+        shares = {**next(_tables()), "promises": [SHARES]}
         shares["attributes"]["zip"] = {"role": "sensitive"}
         yield _Run(verb, "rounded-partition", "patients", shares)
 
 
-def _tables() -> Iterator[dict[str, Any]]:
+def _tables() -> Iterator[Mapping[str, Any]]:
     """Policies for patients: each record its own person, or several; over orders, over trees."""
     trees = _bundled("patients")
     one_each = deepcopy(trees)
@@ -146,7 +146,7 @@ def _tables() -> Iterator[dict[str, Any]]:
         yield policy | {"promises": [{"model": "k-anonymity", "k": 5}, *promises]}
 
 
-def _in_two_tables() -> dict[str, Any]:
+def _in_two_tables() -> Mapping[str, Any]:
     """Patients with one sensitive attribute, and nothing that passes through."""
     policy = _bundled("patients")
     for name, attribute in policy["attributes"].items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -161,8 +161,14 @@ def people_with(keys: np.ndarray, persons: np.ndarray | None) -> tuple[np.ndarra
 Z = 1.959964
 CONFIDENCE = 0.95
 
-Share = dict[str, Any]
-"""`{share, of, ci, how}`: the number, out of how many, its interval, and how that was found."""
+
+class Share(TypedDict):
+    """A number, out of how many, its interval, and how that was found."""
+
+    share: float | None
+    of: int | None
+    ci: list[float] | None
+    how: str
 
 
 def counted(hits: float, of: int) -> Share:
@@ -203,20 +209,17 @@ def newcombe(one: tuple[float, int], other: tuple[float, int]) -> Share:
 
 
 def over(one: tuple[float, int], known: float) -> Share:
-    """What a sample's share exceeds a known one by."""
+    """What a sample's share and its interval exceed a known share by."""
     found = wilson(*one)
-    return found if found["share"] is None else shifted(found, known)
-
-
-def shifted(found: Share, known: float) -> Share:
-    """A share and its interval, less a known number."""
-    ends = None if found["ci"] is None else [end - known for end in found["ci"]]
+    if found["share"] is None or found["ci"] is None:
+        return found
+    ends = [end - known for end in found["ci"]]
     return found | {"share": found["share"] - known, "ci": ends}
 
 
 def scaled(found: Share, room: float) -> Share:
     """A difference as a part of what there was room for; null where there was none."""
-    if found["share"] is None or room <= 0:
+    if found["share"] is None or found["ci"] is None or room <= 0:
         return found | {"share": None, "ci": None}
     return found | {"share": found["share"] / room, "ci": [end / room for end in found["ci"]]}
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import exp
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from shoal.attacks.counts import ClassValues, class_values, counted, exact, people_in
-from shoal.data.attack_scene import AttackScene, ShownRelease
+from shoal.data.attack_scene import AttackScene, Findings, ShownRelease
 from shoal.data.classes import SensitiveColumn
 from shoal.data.numbers import weighted_sum
 from shoal.protocols import Attack
@@ -23,7 +23,6 @@ class Homogeneity(Attack):
 
     name: ClassVar[str] = "homogeneity"
     number: ClassVar[int] = 9
-    needs: ClassVar[tuple[str, ...]] = ()
     uses_people: ClassVar[bool] = False
     threat: ClassVar[str] = (
         "Finds the class of a person: if everybody in it has the same value, it is theirs."
@@ -32,12 +31,12 @@ class Homogeneity(Attack):
         "Machanavajjhala and others. l-Diversity: privacy beyond k-anonymity. ICDE 2006."
     )
 
-    def run(self, scene: AttackScene) -> dict[str, Any]:
+    def run(self, scene: AttackScene) -> Findings:
         """Every sensitive attribute by name; all exact."""
         return {name: _attribute(scene, name) for name in scene.release.sensitive}
 
 
-def _attribute(scene: AttackScene, name: str) -> dict[str, Any]:
+def _attribute(scene: AttackScene, name: str) -> Findings:
     release = scene.release
     counts = class_values(release, name)
     n = people_in(release)

@@ -20,12 +20,11 @@ from shoal.attacks.counts import (
     parts_of_people,
     people_in,
     scaled,
-    shifted,
     wilson,
 )
 from shoal.attacks.covering import drawn_trials
 from shoal.attacks.scores import ATTACKERS, SURE, Attackers, Guesses, Near, judged, near_values
-from shoal.data.attack_scene import AttackScene, ShownRelease, Trial
+from shoal.data.attack_scene import AttackScene, Findings, ShownRelease, Trial
 from shoal.data.boxes import Axis, Boxes
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import weighted_sum
@@ -46,7 +45,6 @@ class Inference(Attack):
 
     name: ClassVar[str] = "inference"
     number: ClassVar[int] = 3
-    needs: ClassVar[tuple[str, ...]] = ()
     threat: ClassVar[str] = (
         "Knows all quasi-identifiers of a person, and wants a sensitive value of theirs."
     )
@@ -66,12 +64,12 @@ class Inference(Attack):
         "also an attacker that learns (gradient boosting); needs the extra ml", default=False
     )
 
-    def run(self, scene: AttackScene) -> dict[str, Any]:
+    def run(self, scene: AttackScene) -> Findings:
         """Every sensitive attribute by name."""
         trials = drawn_trials(scene, self.number)
         return {name: self._attribute(scene, trials, name) for name in scene.release.sensitive}
 
-    def _attribute(self, scene: AttackScene, trials: list[Trial], name: str) -> dict[str, Any]:
+    def _attribute(self, scene: AttackScene, trials: list[Trial], name: str) -> Findings:
         counts = class_values(scene.release, name)
         column = scene.release.sensitive[name]
         near = near_values(column, counts.totals > 0, self.tolerance)
@@ -98,7 +96,7 @@ class Inference(Attack):
         return found | {"attackers": attackers, "best": best} | tried[best].summary(baseline)
 
 
-def _gain(found: dict[str, Any]) -> float:
+def _gain(found: Findings) -> float:
     gain = found["gain"]["share"]
     return -np.inf if gain is None else gain
 
@@ -111,7 +109,7 @@ def _too_many(counts: ClassValues, scene: AttackScene) -> bool:
 
 def _exact(
     release: ShownRelease, counts: ClassValues, codes: np.ndarray, near: Near | None
-) -> dict[str, Any]:
+) -> Findings:
     """What is counted, not tried: guessing without the release's classes, and with them.
 
     Who has several records is met by one of them, drawn at random.
@@ -169,10 +167,10 @@ class _Tried:
         self.members: list[Guesses] = []
         self.outsiders: list[Guesses] = []
 
-    def report(self, baseline: float) -> dict[str, Any]:
+    def report(self, baseline: float) -> Findings:
         """As the certificate states it."""
         member, control = _total(self.members), _total(self.outsiders)
-        found: dict[str, Any] = {
+        found: Findings = {
             "member": wilson(*member),
             "control": wilson(*control) if self.outsiders else None,
             "gain": self._gain(baseline),
@@ -182,7 +180,7 @@ class _Tried:
         found["certain_right"] = {who: _right(group) for who, group in groups.items() if group}
         return found
 
-    def summary(self, baseline: float) -> dict[str, Any]:
+    def summary(self, baseline: float) -> Findings:
         """The gain, of all that could be gained, and beyond the most frequent value."""
         control = _total(self.outsiders)
         share = control[0] / control[1] if self.outsiders and control[1] else baseline
@@ -196,8 +194,7 @@ class _Tried:
     def _gain(self, baseline: float) -> Share:
         if self.outsiders:
             return newcombe(_total(self.members), _total(self.outsiders))
-        found = wilson(*_total(self.members))
-        return found if found["share"] is None else shifted(found, baseline)
+        return over(_total(self.members), baseline)
 
 
 def _try(

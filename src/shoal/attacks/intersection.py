@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from shoal.attacks.counts import (
     people_with,
     values_by_class,
 )
-from shoal.data.attack_scene import AttackScene, EarlierRelease, ShownRelease, ShownRows
+from shoal.data.attack_scene import AttackScene, EarlierRelease, Findings, ShownRelease, ShownRows
 from shoal.data.numbers import places_among, weighted_sum
 from shoal.data.person_names import person_name
 from shoal.data.schema import Role, Schema
@@ -52,7 +52,7 @@ class Intersection(Attack):
         " privacy. KDD 2008."
     )
 
-    def run(self, scene: AttackScene) -> dict[str, Any]:
+    def run(self, scene: AttackScene) -> Findings:
         """All releases together: by their rows, and without knowing which rows correspond."""
         if scene.not_aligned:
             return {"linked": None, "unlinked": None, "why": NOT_ALIGNED}
@@ -107,13 +107,13 @@ class _Joint:
             for part in (release.labels, *(earlier.labels for earlier in scene.earlier))
         ]
 
-    def linked(self, k: int | None) -> dict[str, Any]:
+    def linked(self, k: int | None) -> Findings:
         """The people whose rows are known to be one: those of one joint cell."""
         shared = self._persons if self._shares_people else None
         cell = alike(self._labels, len(self._persons))
         cells, people = people_with(cell, shared)
         n = len(np.unique(self._persons))
-        found: dict[str, Any] = {"alone": counted(self._having(cell, people == 1), n)}
+        found: Findings = {"alone": counted(self._having(cell, people == 1), n)}
         found["below_k"] = None if k is None else counted(self._having(cell, people < k), n)
         found["attributes"] = {}
         parts = parts_of(self._persons)
@@ -130,7 +130,7 @@ class _Joint:
         """People with a record in some of these joint cells."""
         return len(np.unique(self._persons[is_so[cell]]))
 
-    def unlinked(self) -> dict[str, Any]:
+    def unlinked(self) -> Findings:
         """Where rows can't be matched: the values that occur in the classes of a person in every
         release; who is in several classes of one has their counts added.
         """
@@ -139,7 +139,7 @@ class _Joint:
         # people with the same places are judged once
         profile = alike([groups_of(place) for place in places], len(persons))
         _, first = np.unique(profile, return_index=True)
-        found: dict[str, Any] = {"attributes": {}}
+        found: Findings = {"attributes": {}}
         parts, record = parts_of(self._persons), profile[person_of.reshape(-1)]
         people = np.bincount(profile, minlength=len(first))
         for name, values in self._values.items():

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from shoal.attacks.counts import counted, exact, mean_of, people_in
 from shoal.attacks.covering import covering_pairs, drawn, most_drawn
-from shoal.data.attack_scene import AttackScene, ExternalList, People
+from shoal.data.attack_scene import AttackScene, ExternalList, Findings, People
 from shoal.data.boxes import Boxes
 from shoal.data.parameters import parameter
 from shoal.errors import InputError
@@ -40,7 +40,7 @@ class Linkability(Attack):
         default=(),
     )
 
-    def run(self, scene: AttackScene) -> dict[str, Any]:
+    def run(self, scene: AttackScene) -> Findings:
         """The first list's figures; those of further ones, of a given list and of an earlier
         release below them.
         """
@@ -69,7 +69,7 @@ class Linkability(Attack):
 
 def _linked(
     boxes: Boxes, people: People, known: Sequence[int], k: int | None, everybody: int
-) -> dict[str, Any]:
+) -> Findings:
     assert people.classes is not None
     success, candidates = picks(boxes, people.points, people.classes, known)
     places = int(boxes.people.sum())
@@ -104,20 +104,20 @@ def picks(
     return right / np.maximum(tied, 1), candidates
 
 
-def _candidates(candidates: np.ndarray) -> dict[str, Any]:
+def _candidates(candidates: np.ndarray) -> Findings:
     if not len(candidates):
         return {"min": None, "median": None}
     return {"min": int(candidates.min()), "median": float(np.median(candidates))}
 
 
-def _external(boxes: Boxes, listed: ExternalList) -> dict[str, Any]:
+def _external(boxes: Boxes, listed: ExternalList) -> Findings:
     """What a given list finds; whether it is right only where the list says who is who."""
     none = np.full(len(listed.points), -1)
     points = np.zeros((len(listed.points), len(boxes.axes)), dtype=np.int32)
     points[:, list(listed.columns)] = listed.points
     classes = none if listed.classes is None else listed.classes
     success, candidates = picks(boxes, points, classes, listed.columns)
-    found: dict[str, Any] = {
+    found: Findings = {
         "known": [boxes.names[j] for j in listed.columns],
         "people": len(points),
         "candidates": _candidates(candidates),
@@ -128,7 +128,7 @@ def _external(boxes: Boxes, listed: ExternalList) -> dict[str, Any]:
     return found | {"success": mean_of(success)}
 
 
-def _order(order: tuple[float, float] | None) -> dict[str, Any]:
+def _order(order: tuple[float, float] | None) -> Findings:
     """Whether rows of two releases belong together by their places alone."""
     if order is None:
         return {"agree": None, "chance": None, "why": "rows of the releases can't be compared"}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from shoal.attacks.counts import newcombe, wilson
 from shoal.attacks.covering import covering_pairs, drawn_trials, people_fitting
 from shoal.attacks.scores import Members, marginals
-from shoal.data.attack_scene import AttackScene
+from shoal.data.attack_scene import AttackScene, Findings
 from shoal.data.boxes import Boxes
 from shoal.data.numbers import weighted_sum
 from shoal.protocols import Attack
@@ -24,7 +24,6 @@ class Membership(Attack):
 
     name: ClassVar[str] = "membership"
     number: ClassVar[int] = 8
-    needs: ClassVar[tuple[str, ...]] = ()
     threat: ClassVar[str] = (
         "Knows all quasi-identifiers of a person, and wants to know whether they are in the"
         " release."
@@ -34,7 +33,7 @@ class Membership(Attack):
         " 2007; Yeom and others. Privacy risk in machine learning. CSF 2018."
     )
 
-    def run(self, scene: AttackScene) -> dict[str, Any]:
+    def run(self, scene: AttackScene) -> Findings:
         """Advantage and area under the curve; null without people who are not in the release."""
         found = _presence(scene)
         inside, outside = [], []
@@ -49,7 +48,7 @@ class Membership(Attack):
         return _told_apart(inside, outside) | found
 
 
-def _told_apart(inside: list[np.ndarray], outside: list[np.ndarray]) -> dict[str, Any]:
+def _told_apart(inside: list[np.ndarray], outside: list[np.ndarray]) -> Findings:
     """Scores of members and of others, trial by trial, as the certificate states them."""
     tuning = [part[::2] for part in inside], [part[::2] for part in outside]
     testing = [part[1::2] for part in inside], [part[1::2] for part in outside]
@@ -99,7 +98,7 @@ def _area(members: np.ndarray, others: np.ndarray) -> float:
     return float(below.mean() / 2 / len(others))
 
 
-def _presence(scene: AttackScene) -> dict[str, Any]:
+def _presence(scene: AttackScene) -> Findings:
     """The share of the population's people of a class who are in the release; its table needed."""
     around = scene.surroundings
     if around is None or around.source != "table":

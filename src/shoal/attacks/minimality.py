@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from math import factorial, prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from shoal.attacks.counts import counted, mean_of, people_in, people_with
-from shoal.data.attack_scene import AttackScene, Replay
+from shoal.data.attack_scene import AttackScene, Findings, Replay
 from shoal.data.boxes import Axis, Boxes
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.protocols import Attack
@@ -30,7 +30,7 @@ class Minimality(Attack):
         " Cohen. Attacks on deidentification's defenses. USENIX Security 2022."
     )
 
-    def run(self, scene: AttackScene) -> dict[str, Any]:
+    def run(self, scene: AttackScene) -> Findings:
         """Tightness for every release; the other two parts where the method is understood."""
         return {
             **tightness(scene),
@@ -39,7 +39,7 @@ class Minimality(Attack):
         }
 
 
-def tightness(scene: AttackScene) -> dict[str, Any]:
+def tightness(scene: AttackScene) -> Findings:
     """Statements that tight cells imply about members, of all generalized cells of people; null
     where the original refutes some.
     """
@@ -52,7 +52,7 @@ def tightness(scene: AttackScene) -> dict[str, Any]:
         for label, lo, hi in parts:
             implied += len(label)
             refuted += int((~_somebody(scene, j, labels, label, lo, hi)).sum())
-    found: dict[str, Any] = {"implied": None, "false": refuted}
+    found: Findings = {"implied": None, "false": refuted}
     if refuted:
         found["why"] = (
             "ranges are wider than the values in them, so their ends need not be anybody's value"
@@ -118,7 +118,7 @@ NO_ACCOUNT = "no account of what this method would have done otherwise"
 METHOD = "full-domain"
 
 
-def optimality(scene: AttackScene) -> dict[str, Any]:
+def optimality(scene: AttackScene) -> Findings:
     """People in classes that surely have a part below k one level lower; exact, null for any other
     method, or a search that was cut short.
     """
@@ -188,7 +188,7 @@ DRAWN = 200
 FEWEST_ACCEPTED = 30  # of drawn assignments, so that a posterior means anything
 
 
-def replay(scene: AttackScene, number: int) -> dict[str, Any]:
+def replay(scene: AttackScene, number: int) -> Findings:
     """By sensitive attribute: how many ways to deal out a class's values its method rules out."""
     made, k = scene.recoding, scene.required_k
     if made.replay is None or k is None:
@@ -209,7 +209,7 @@ def replay(scene: AttackScene, number: int) -> dict[str, Any]:
             stopped += 1
         if len(chosen) == MOST_CLASSES:
             break
-    found: dict[str, Any] = {}
+    found: Findings = {}
     for name, column in scene.release.sensitive.items():
         tried = [_replayed(made.replay, rows, name, column.codes[rows], rng) for rows in chosen]
         found[name] = _summary([t for t in tried if t is not None], len(tried))
@@ -281,7 +281,7 @@ def _certain_pairs(dealt: np.ndarray, values: np.ndarray) -> float:
     return certain / (people * (people - 1))
 
 
-def _summary(outcomes: list[_Outcome], tried: int) -> dict[str, Any]:
+def _summary(outcomes: list[_Outcome], tried: int) -> Findings:
     posterior = [o.posterior for o in outcomes if o.posterior is not None]
     pairs = [o.pairs for o in outcomes if o.pairs is not None]
     return {

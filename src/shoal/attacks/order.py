@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from shoal.attacks.counts import exact, newcombe, people_in, wilson
 from shoal.auditor.order_kept import nearest_to_place
-from shoal.data.attack_scene import AttackScene
+from shoal.data.attack_scene import AttackScene, Findings
 from shoal.protocols import Attack
 
 
@@ -27,7 +27,7 @@ class Order(Attack):
     )
     source: ClassVar[str] = "Ours; the control is the place of another person of the same class."
 
-    def run(self, scene: AttackScene) -> dict[str, Any]:
+    def run(self, scene: AttackScene) -> Findings:
         """The column that rows follow most, who is found by it, and who by another's place."""
         release, followed = scene.release, scene.followed
         n = people_in(release)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from shoal.attacks.counts import counted, exact, people_in
 from shoal.attacks.covering import people_fitting
-from shoal.data.attack_scene import AttackScene, Surroundings
+from shoal.data.attack_scene import AttackScene, Findings, Surroundings
 from shoal.data.boxes import Boxes
 from shoal.data.numbers import weighted_sum
 from shoal.protocols import Attack
@@ -34,13 +34,13 @@ class Population(Attack):
         " 1998."
     )
 
-    def run(self, scene: AttackScene) -> dict[str, Any]:
+    def run(self, scene: AttackScene) -> Findings:
         """Both risks, exact for a table or frequencies, expected for a fraction."""
         boxes, around = scene.release.boxes, scene.surroundings
         assert around is not None
         people = boxes.people
         n = int(people.sum())
-        found: dict[str, Any] = {"source": around.source, "journalist_max": None, "marketer": None}
+        found: Findings = {"source": around.source, "journalist_max": None, "marketer": None}
         if not n:
             return found | {"why": "no class"}
         found |= {"baseline": {"max": 1 / people.min(), "mean": len(people) / n}}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from shoal.attacks.counts import Share, alike, counted, newcombe, people_in, people_with, wilson
-from shoal.data.attack_scene import AttackScene, People, ShownRelease
+from shoal.data.attack_scene import AttackScene, Findings, People, ShownRelease
 from shoal.data.boxes import Boxes
 from shoal.data.numbers import weighted_sum
 from shoal.protocols import Attack
@@ -34,7 +34,7 @@ class SinglingOut(Attack):
         " Giomi and others. PETS 2023."
     )
 
-    def run(self, scene: AttackScene) -> dict[str, Any]:
+    def run(self, scene: AttackScene) -> Findings:
         """Values alone, ends of intervals, and who is alone with a value in their class."""
         boxes, people = scene.release.boxes, scene.people
         values, baseline = univariate(boxes, people)
@@ -45,12 +45,12 @@ class SinglingOut(Attack):
             "alone": alone(scene.release),
         }
 
-    def _ends(self, scene: AttackScene) -> dict[str, Any]:
+    def _ends(self, scene: AttackScene) -> Findings:
         boxes, people = scene.release.boxes, scene.people
         rng = scene.rng(self.number)
         ends = ends_of(boxes)
         whole = _points_at(boxes, ends, people, rng)
-        found: dict[str, Any] = {"owned": None, "people": None, "isolate": whole[0]}
+        found: Findings = {"owned": None, "people": None, "isolate": whole[0]}
         found |= {"interior": whole[1], "control": None, "gain": None, "snap": []}
         if not len(ends.labels):
             return found | {"why": "no interval holds three values"} | _owned(scene)
@@ -85,7 +85,7 @@ def _points_at(
     return wilson(int(at_end.sum()), len(at_end)), wilson(int(between.sum()), len(between))
 
 
-def _owned(scene: AttackScene) -> dict[str, Any]:
+def _owned(scene: AttackScene) -> Findings:
     """Ends that exactly one person of the class has, now and with ends moved to grids."""
     boxes, people, labels = scene.release.boxes, scene.people, scene.release.labels
     owned, ends, owners = owned_ends(boxes, people, labels)
@@ -93,7 +93,7 @@ def _owned(scene: AttackScene) -> dict[str, Any]:
     linear = [j for j, axis in enumerate(boxes.axes) if axis.tree is None]
     elsewhere = {j: same_elsewhere(boxes, j) for j in linear}
     before = {j: owned_ends(boxes, people, labels, [j]) for j in linear}
-    found: dict[str, Any] = {
+    found: Findings = {
         "owned": counted(owned, ends),
         "people": counted(owners, n),
         "owned_by_attribute": {boxes.names[j]: counted(*before[j][:2]) for j in linear},

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from shoal.attacks.counts import class_values, counted, people_in
-from shoal.data.attack_scene import AttackScene
+from shoal.data.attack_scene import AttackScene, Findings
 from shoal.protocols import Attack
 
 LIFTED = 10  # times as frequent in the class as in the release
@@ -21,7 +21,6 @@ class Skewness(Attack):
 
     name: ClassVar[str] = "skewness"
     number: ClassVar[int] = 4
-    needs: ClassVar[tuple[str, ...]] = ()
     uses_people: ClassVar[bool] = False
     threat: ClassVar[str] = (
         "Knows all quasi-identifiers of a person, and wants to learn that a rare value has become"
@@ -32,12 +31,12 @@ class Skewness(Attack):
         " a robust privacy guarantee. PVLDB 5(11), 2012."
     )
 
-    def run(self, scene: AttackScene) -> dict[str, Any]:
+    def run(self, scene: AttackScene) -> Findings:
         """Every sensitive attribute by name; all exact."""
         return {name: _attribute(scene, name) for name in scene.release.sensitive}
 
 
-def _attribute(scene: AttackScene, name: str) -> dict[str, Any]:
+def _attribute(scene: AttackScene, name: str) -> Findings:
     release = scene.release
     counts = class_values(release, name)
     n = counts.everybody

@@ -23,6 +23,7 @@ from shoal.connectors.dialect import UTF8, is_written_in
 from shoal.connectors.location import PACKED, Location
 from shoal.connectors.outputs import UNDELIMITED
 from shoal.connectors.release_drafts import listed_files
+from shoal.data.certificate_shape import DialectReport
 from shoal.data.regular_files import is_pipe
 from shoal.data.two_tables import COUNT, GROUP, sensitive_path
 from shoal.data.unpacking import unpacked
@@ -101,7 +102,7 @@ def _beside_the_table(stated: Stated, path: Path) -> list[str]:
     return [found for one in both for found in carried(one, names, {})]
 
 
-def _wrong_in_text(dialect: dict[str, object], head: bytes) -> Iterator[str]:
+def _wrong_in_text(dialect: DialectReport, head: bytes) -> Iterator[str]:
     """The mark before the text, and how its first line ends."""
     yield from (key for key in ("delimiter", "encoding") if dialect[key] is None)
     encoding = codecs.lookup(str(dialect["encoding"] or UTF8)).name
@@ -177,7 +178,7 @@ PROPERTY = re.compile(r"|true|false|[\d.]+|[\d-]+T[\d:]+Z|Microsoft Excel|Worksh
 FORMATS = frozenset({b"yyyy\\-mm\\-dd", b"yyyy-mm-dd", b"yyyy-mm-dd hh:mm:ss"})
 
 
-def carried(path: Path, names: Sequence[str], described: dict[str, Any]) -> list[str]:
+def carried(path: Path, names: Sequence[str], described: Mapping[str, Any]) -> list[str]:
     """What the file carries beside its table, in words; nothing where all is Shoal's own.
 
     names: the columns of the table. described: what a Parquet file of Shoal's says about itself.
@@ -199,7 +200,7 @@ def carried(path: Path, names: Sequence[str], described: dict[str, Any]) -> list
 # Parquet and Arrow
 
 
-def _in_parquet(path: Path, names: Sequence[str], described: dict[str, Any]) -> Iterator[str]:
+def _in_parquet(path: Path, names: Sequence[str], described: Mapping[str, Any]) -> Iterator[str]:
     entries = pl.read_parquet_metadata(path)
     more = len(entries.keys() - OWN_METADATA)
     if more:

@@ -20,11 +20,7 @@ from shoal.auditor.description import described
 from shoal.auditor.downstream import downstream as downstream_of
 from shoal.auditor.in_parts import measure_in_parts
 from shoal.auditor.measure import measure, measure_two_tables
-from shoal.auditor.without_policy import (
-    check_named,
-    policy_of_columns,
-    without_guesses,
-)
+from shoal.auditor.without_policy import check_named, policy_of_columns, without_guesses
 from shoal.connectors import files
 from shoal.connectors.frames import Frame
 from shoal.connectors.location import Location
@@ -70,7 +66,7 @@ class AuditResult:
 
 
 def policy_or_columns(
-    policy: PolicyLike | None, columns: dict[str, Any], original: Frame | None
+    policy: PolicyLike | None, columns: Mapping[str, Any], original: Frame | None
 ) -> Policy:
     """The policy that is given, or the one that columns and numbers say; raises InputError."""
     if policy is not None:
@@ -111,7 +107,7 @@ def audit_table(
         problem, encoded = bound_with_original(shown, policy, original, trace)
         truth = truth_of(original, encoded, problem, trace)
     release: Release | None = None
-    scale: dict[str, Any] = {"threads": cores.threads()}
+    scale: dict[str, int | None] = {"threads": cores.threads()}
     if policy.is_in_two_tables:
         measured, released = measure_two_tables(released, problem, None, original, progress)
         certificate, release, _ = measured

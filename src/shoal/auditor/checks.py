@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from shoal.data.certificate import EARLIER, Certificate
-from shoal.data.certificate_shape import BY_RELEASE
+from shoal.data.certificate_shape import BY_RELEASE, ColumnReport, PromiseReport
 from shoal.data.fault_words import REMOVED_ROLES
 from shoal.data.findings import some_named
 from shoal.data.numbers import exact_sum
@@ -104,11 +104,11 @@ class Stated:
         return str(self.certificate["verb"])
 
     @property
-    def promises(self) -> list[Mapping[str, Any]]:
+    def promises(self) -> list[PromiseReport]:
         return list(self.certificate["promises"])
 
     @property
-    def asked_k(self) -> list[int]:
+    def asked_k(self) -> list[float]:
         """Every k that a promise asks."""
         return [promise["asked"] for promise in self.promises if promise["model"] == K_ANONYMITY]
 
@@ -184,7 +184,7 @@ def figure(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def broken_text(promise: Mapping[str, Any]) -> str:
+def broken_text(promise: PromiseReport) -> str:
     """A promise that does not hold, with both figures."""
     asked, measured = figure(promise["asked"]), figure(promise["measured"])
     return f"{promise['model']}: {asked} asked, {measured} measured"
@@ -387,7 +387,7 @@ def _of_groups(
         yield f"{model}: more classes over some quasi-identifiers than over all"
 
 
-def _is_worse(promise: Mapping[str, Any]) -> bool:
+def _is_worse(promise: PromiseReport) -> bool:
     """Whether what was measured does not reach what is asked, beyond all rounding."""
     asked, measured = promise["asked"], promise["measured"]
     slack = CLOSE * max(1.0, abs(asked))
@@ -449,7 +449,7 @@ def _columns(stated: Stated) -> Iterator[str]:
         yield "'together' is not about the quasi-identifiers that 'columns' names"
 
 
-def _figures_of(column: Mapping[str, Any], name: str, records: Mapping[str, Any]) -> Iterator[str]:
+def _figures_of(column: ColumnReport, name: str, records: Mapping[str, Any]) -> Iterator[str]:
     """Figures that a column can't have."""
     if (column["distinct_out"] or 0) > records["out"]:
         yield f"'{name}' shows more values than there are records"
@@ -463,11 +463,11 @@ def _figures_of(column: Mapping[str, Any], name: str, records: Mapping[str, Any]
     elif column["type"] == "category":
         lacks = ("round", "single_ends")
     for key in lacks:
-        if column[key] is not None:
+        if column.get(key) is not None:
             yield f"'{name}' has no '{key}' that could be stated"
 
 
-def _use_of(column: Mapping[str, Any], name: str, stated: Stated) -> Iterator[str]:
+def _use_of(column: ColumnReport, name: str, stated: Stated) -> Iterator[str]:
     """What a column is for, against what became of it."""
     published, faults = {*stated.published}, stated.at("faults") or {}
     if (column["role"] == "derived") != (column["technique"] == "derived"):

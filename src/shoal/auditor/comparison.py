@@ -9,6 +9,7 @@ from typing import Any
 
 from shoal.auditor.checks import CLOSE, K_ANONYMITY, Stated
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import ColumnReport
 from shoal.data.people import UNKNOWN
 from shoal.data.single_ends import SINGLE_ENDS
 from shoal.data.table import Table
@@ -67,16 +68,16 @@ class Comparison:
         risk = found["risk"]
         if stated.at("attacks", "population") is not None:
             risk = {key: risk[key] for key in risk if key.startswith("prosecutor")}
-        self._under("classes", found["classes"], found["classes"])
-        self._under("risk", risk, risk)
+        self._figures(found["classes"], found["classes"], "classes")
+        self._figures(risk, risk, "risk")
         if not stated.is_earlier:
-            self._under("together", found["together"], found["together"])
-        self._under("utility", found["utility"], self._comparable_utility())
+            self._figures(found["together"], found["together"], "together")
+        self._figures(found["utility"], self._comparable_utility(), "utility")
         self._groups()
         for index, one, other in self._promises():
             keys = ["holds", *filter(_is_measure, {**one, **other})]
             keys += [key for key in ("classes", "risk") if key in one or not stated.is_earlier]
-            self._promise(index, other, keys)
+            self._figures(other, keys, "promises", index)
         self._columns((*FROM_FILE, *FROM_PEOPLE))
         self._warnings(exactly=True)
 
@@ -93,16 +94,17 @@ class Comparison:
                 if one.get("classes") is not None:
                     self._bound_sizes(other["classes"], "promises", index, "classes")
             elif found.get("presence") is not None:  # of two tables, where a row is a person
-                self._promise(index, other, ["holds", *filter(_is_measure, {**one, **other})])
+                keys = ["holds", *filter(_is_measure, {**one, **other})]
+                self._figures(other, keys, "promises", index)
             elif has_classes and (one["model"], one.get("kind")) == COUNTS_VALUES:
-                self._promise(index, other, ["measured", "holds"])
+                self._figures(other, ["measured", "holds"], "promises", index)
         if not has_classes:
             return
         self._records()
-        self._under("classes", found["classes"], ["count"])
+        self._figures(found["classes"], ["count"], "classes")
         known = BY_RECORDS if self.has_policy else BY_CELLS
         scores = [key for key in self._comparable_utility() if key in known]
-        self._under("utility", found["utility"], scores)
+        self._figures(found["utility"], scores, "utility")
         self._groups()
         self._columns(FROM_FILE)
         self._warnings(exactly=False)
@@ -118,9 +120,10 @@ class Comparison:
         for key in SIZES:
             self._bound(found[key], *path, key)
 
-    def _under(self, part: str, found: Mapping[str, Any], keys: Iterable[str]) -> None:
+    def _figures(self, found: Mapping[str, Any], keys: Iterable[str], *path: str | int) -> None:
+        """Compares these figures of what stands there."""
         for key in keys:
-            self.stated.compare(found[key], part, key)
+            self.stated.compare(found.get(key), *path, key)
 
     def _groups(self) -> None:
         """The groups of two tables, which anybody can count."""
@@ -129,7 +132,7 @@ class Comparison:
         if (self.stated.at("presence"), set(stated)) != (self.found.get("presence"), set(found)):
             self.stated.differences.append("groups: other ones stated than measured")
             return
-        self._under("groups", found, found)
+        self._figures(found, found, "groups")
 
     def _records(self) -> None:
         found = self.found["records"]
@@ -137,7 +140,7 @@ class Comparison:
         came = None if self.original is None else self.original.records
         if came is not None and self.stated.at("records", "in") is not None:
             keys.append("in")
-        self._under("records", {**found, "in": came}, keys)
+        self._figures({**found, "in": came}, keys, "records")
 
     def _comparable_utility(self) -> list[str]:
         """The measures of utility that an audit can compare; a plug-in's may be missing here."""
@@ -162,10 +165,6 @@ class Comparison:
             if promise.get("to") == measured.get("to"):
                 yield index, promise, measured
 
-    def _promise(self, index: int, measured: Mapping[str, Any], keys: Iterable[str]) -> None:
-        for key in keys:
-            self.stated.compare(measured.get(key), "promises", index, key)
-
     def _columns(self, from_file: tuple[str, ...]) -> None:
         """The columns as file, policy and original have them.
 
@@ -174,7 +173,7 @@ class Comparison:
         described, differences = self.stated.at("columns"), self.stated.differences
         if described is None:
             return
-        found = {column["name"]: column for column in self.found["columns"]}
+        found = {column["name"]: {**column} for column in self.found["columns"]}
         for index, column in enumerate(described):
             measured = found.pop(column["name"], None)
             if column["technique"] == "derived" and not self.has_policy:
@@ -190,12 +189,11 @@ class Comparison:
             keys = ["name", *(key for key in from_file if measured[key] is not None), *before]
             keys += FROM_POLICY if self.has_policy else []
             keys += FROM_ORIGINAL if self.has_truth else []
-            for key in keys:
-                self.stated.compare(measured[key], "columns", index, key)
+            self._figures(measured, keys, "columns", index)
         if self.has_policy:
             differences += [f"column '{name}': found, not stated" for name in found]
 
-    def _before(self, column: Mapping[str, Any]) -> dict[str, Any]:
+    def _before(self, column: ColumnReport) -> Mapping[str, float | None]:
         """What the original alone says of a published column, in whatever order its rows are."""
         original, name = self.original, column["name"]
         is_blank = column["technique"] in ("removed", "derived")

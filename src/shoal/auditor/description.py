@@ -13,11 +13,12 @@ from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from shoal.auditor.findings import of_cells, of_people
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import COLUMN, ColumnReport, PolicyFile, PolicyIdentity
 from shoal.data.notation import Notation
 from shoal.data.people import UNKNOWN as ROWS
 from shoal.data.release import read_column
@@ -93,7 +94,7 @@ def file_metadata(names: list[str], problem: Problem) -> dict[str, str]:
 
 def file_content(
     columns: Sequence[Mapping[str, Any]], dialect: Mapping[str, Any]
-) -> dict[str, Any]:
+) -> Mapping[str, Any]:
     """What a Parquet file says, of the columns and the dialect of its certificate."""
     return {
         "columns": [
@@ -115,7 +116,7 @@ def cells_written(notation: Notation, render: Render) -> dict[str, str | None]:
     }
 
 
-def provenance(verb: str, policy: Policy) -> dict[str, Any]:
+def provenance(verb: str, policy: Policy) -> Mapping[str, Any]:
     """The keys that say what made a certificate."""
     return {"date": date(), "build": build(), "policy": policy_identity(policy, verb)}
 
@@ -128,14 +129,11 @@ def provenance(verb: str, policy: Policy) -> dict[str, Any]:
 REMOVED = "removed"
 DERIVED = "derived"
 NUMBERS = {Shown.RANGE: "interval", Shown.MEAN: "mean", Shown.BOTH: "mean-and-interval"}
-UNKNOWN = dict.fromkeys(
-    "distinct_in distinct_out loss single_ends alone_in derived_from alone_if_known".split()
-)
 
 
 def measured_columns(
     released: Table, figures: ColumnFigures, problem: Problem, original: Table | None
-) -> list[dict[str, Any]]:
+) -> list[ColumnReport]:
     """Every column with what was measured on it; null for what needs the original."""
     columns = column_roles(released.names, problem)
     for column in columns:
@@ -151,7 +149,7 @@ def measured_columns(
     return with_derived(columns, problem)
 
 
-def with_derived(columns: list[dict[str, Any]], problem: Problem) -> list[dict[str, Any]]:
+def with_derived(columns: list[ColumnReport], problem: Problem) -> list[ColumnReport]:
     """The columns, each followed by those that its cells were turned into."""
     found = []
     for column in columns:
@@ -161,11 +159,11 @@ def with_derived(columns: list[dict[str, Any]], problem: Problem) -> list[dict[s
                 continue
             said = dict.fromkeys(("role", "technique"), DERIVED)
             said |= {"name": derived.name, "type": derived.kind, "derived_from": derived.source}
-            found.append(dict.fromkeys(column) | said)
+            found.append(cast(ColumnReport, dict.fromkeys(COLUMN) | said))
     return found
 
 
-def column_roles(published: list[str], problem: Problem) -> list[dict[str, Any]]:
+def column_roles(published: list[str], problem: Problem) -> list[ColumnReport]:
     """Every column with its role and technique alone."""
     known = {attribute.name: attribute for attribute in problem.schema.attributes}
     model = problem.policy.model
@@ -179,17 +177,17 @@ def column_roles(published: list[str], problem: Problem) -> list[dict[str, Any]]
 
 def _stated(
     name: str, attribute: Attribute | None, problem: Problem, *, is_published: bool
-) -> dict[str, Any]:
+) -> ColumnReport:
     role = problem.role_of(name)
     kind = None if attribute is None else str(attribute.kind)
-    return {
+    stated = {
         "name": name,
         "role": role,
         "type": kind if role in ("quasi", "sensitive") else None,
         "technique": _technique(attribute, problem) if is_published else REMOVED,
         "round": attribute.round if is_published and attribute is not None else None,
-        **UNKNOWN,
     }
+    return cast(ColumnReport, dict.fromkeys(COLUMN) | stated)
 
 
 def _technique(attribute: Attribute | None, problem: Problem) -> str:
@@ -268,7 +266,7 @@ SURROUNDINGS = ("table", "frequencies")
 """The keys of `population` that name a file."""
 
 
-def policy_identity(policy: Policy, verb: str) -> dict[str, Any]:
+def policy_identity(policy: Policy, verb: str) -> PolicyIdentity:
     """How a certificate names the effective policy, and the files that it was read with."""
     return {"sha256": policy_sha256(policy, verb), "files": list(_files(policy))}
 
@@ -297,7 +295,7 @@ def policy_sha256(policy: Policy, verb: str = "publish") -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _files(policy: Policy) -> Iterator[dict[str, Any]]:
+def _files(policy: Policy) -> Iterator[PolicyFile]:
     """The files that a policy reads, each with its hash; never with its name or folder."""
     for name, attribute in policy.model.attributes.items():
         if isinstance(attribute.hierarchy, str) and attribute.hierarchy:
@@ -312,10 +310,10 @@ def _files(policy: Policy) -> Iterator[dict[str, Any]]:
         yield _file(policy, policy.model.reference, "reference")
 
 
-def _file(policy: Policy, name: str, kind: str, attribute: str | None = None) -> dict[str, Any]:
+def _file(policy: Policy, name: str, kind: str, attribute: str | None = None) -> PolicyFile:
     path = policy.base / name
-    content = {"sha256": _sha256(path), "bytes": path.stat().st_size}
-    return {"attribute": attribute, "kind": kind, **content}
+    sha256, size = _sha256(path), path.stat().st_size
+    return {"attribute": attribute, "kind": kind, "sha256": sha256, "bytes": size}
 
 
 def _by_content(settings: dict[str, Any], key: str, policy: Policy) -> None:

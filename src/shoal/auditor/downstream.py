@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,9 @@ from shoal.errors import InputError, MissingExtraError
 MOST_RECORDS = 100_000  # of a larger table that many are drawn
 
 
-def downstream(release: Release, schema: Schema, truth: Truth | None, seed: int) -> dict[str, Any]:
+def downstream(
+    release: Release, schema: Schema, truth: Truth | None, seed: int
+) -> Mapping[str, Any]:
     """The `downstream` part of a certificate.
 
     Raises InputError without the original's records, MissingExtraError without scikit-learn.
@@ -42,7 +44,7 @@ def downstream(release: Release, schema: Schema, truth: Truth | None, seed: int)
             schema.quasi, release.columns, truth.encoded.attributes, strict=True
         )
     ]
-    measured: dict[str, Any] = {"records": len(chosen), "query_error": query_error(columns, seed)}
+    measured = {"records": len(chosen), "query_error": query_error(columns, seed)}
     if schema.label is not None:
         label = truth.aligned(truth.original.column(schema.label).codes)[chosen].astype(np.int64)
         kept = release.shown.labels[chosen] >= 0
@@ -83,7 +85,7 @@ class Spans:
 
 def prediction_errors(
     columns: list[Spans], label: np.ndarray, kept: np.ndarray, seed: int
-) -> dict[str, Any]:
+) -> Mapping[str, Any]:
     """Shares of wrong answers on original records, of models trained on released or original ones.
 
     label: (n,) integers to be predicted; kept: (n,) bool, records that are not suppressed. The most

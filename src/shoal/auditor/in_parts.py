@@ -6,7 +6,7 @@ over ranges that hold whole classes (`Tally`, `Promise.part` and `total`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -71,7 +71,7 @@ class MeasuredInParts(NamedTuple):
 
     certificate: Certificate
     figures: ColumnFigures
-    scale: dict[str, Any]
+    scale: Mapping[str, int | None]
 
 
 def measure_in_parts(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from shoal.auditor.promises import Measures, promise_reports
 from shoal.auditor.reading import read_release
 from shoal.auditor.verdict import release_warnings
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import PromiseReport
 from shoal.data.encoding import encode, encode_subjects
 from shoal.data.people import UNKNOWN, people_key
 from shoal.data.progress import Progress, no_progress
@@ -78,7 +79,7 @@ def measure(
 
 def certificate_of(
     tally: Tally,
-    promises: list[dict[str, Any]],
+    promises: list[PromiseReport],
     released: Table,
     original: Table | None,
     problem: Problem,
@@ -90,7 +91,7 @@ def certificate_of(
     """
     people = people_key(problem.subject, original is not None or problem.subject in released.names)
     scores = tally.scores()
-    content: dict[str, Any] = {
+    content = {
         "shoal": VERSION,
         **dict.fromkeys(("date", "build", "policy")),
         "verb": "audit",
@@ -124,8 +125,8 @@ def certificate_of(
     certificate = Certificate(content)
     said = release_warnings(certificate, tally.withheld_people, problem)
     if followed is not None:
-        people = certificate["together"]["people"]
-        said.append(order_kept(followed, len(tally.found_by_order), people))
+        everybody = certificate["together"]["people"]
+        said.append(order_kept(followed, len(tally.found_by_order), everybody))
     return certificate.warned(*said)
 
 

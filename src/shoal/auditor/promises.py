@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.release import Release
 from shoal.data.schema import Schema
@@ -25,7 +26,7 @@ def promise_reports(
     release: Release,
     released: Table,
     measures: Measures | Groups | None = None,
-) -> list[dict[str, Any]]:
+) -> list[PromiseReport]:
     """Every promise as the certificate states it; t-closeness to the reference that is declared.
 
     measures: as in `measure`.
@@ -134,7 +135,7 @@ class Measures:
         numbers = np.unique(people, return_inverse=True)[1].astype(np.int32)
         return Classes(labels, count, numbers, sensitive)
 
-    def report(self, model: Any, release: Release, released: pl.DataFrame) -> dict[str, Any]:
+    def report(self, model: Any, release: Release, released: pl.DataFrame) -> PromiseReport:
         """A promise as a certificate states it: t-closeness to the reference, if there is one.
 
         released: the rows of the release. Raises InputError where they show values that the

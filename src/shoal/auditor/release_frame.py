@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, overload
@@ -44,7 +44,7 @@ class ReleaseFrame(Generic[FrameT]):
     """
 
     data: FrameT
-    columns: list[dict[str, Any]]
+    columns: Sequence[Mapping[str, Any]]
     certificate: Certificate | None
 
     def _repr_html_(self) -> str:
@@ -161,7 +161,10 @@ def _said(path: Location, certificate: Certificate | None) -> Mapping[str, Any]:
 
 
 def _with_numbers(
-    frame: pl.DataFrame, columns: list[dict[str, Any]], dialect: Mapping[str, Any], numbers: Numbers
+    frame: pl.DataFrame,
+    columns: Sequence[Mapping[str, Any]],
+    dialect: Mapping[str, Any],
+    numbers: Numbers,
 ) -> pl.DataFrame:
     notation = Notation(dialect.get("decimal") or ".")
     render = Render(dialect.get("intervals") or "[{lo}, {hi}]", dialect.get("mark") or "*")

@@ -5,7 +5,7 @@ Shares no code with the methods. I1 to I12 are the invariants of the streams pag
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -53,7 +53,7 @@ class TracedRelease:
         return max([1, *(int(model.least_subjects(True)) for model in self.models)])
 
     @cached_property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Mapping[str, Any]:
         return self.problem.policy.parameters_taken("stream")
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import AcceptedReport
 from shoal.data.fault_words import fault_sentences
 from shoal.data.people import Unit, span_text, unit
 from shoal.data.schema import Role, Schema
@@ -85,7 +86,7 @@ ALONE = {
 }
 
 
-def acceptance_text(row: Mapping[str, Any], certificate: Mapping[str, Any]) -> str:
+def acceptance_text(row: AcceptedReport, certificate: Mapping[str, Any]) -> str:
     """A threshold that an attack exceeds, and what helps; not another seed."""
     name = row["attribute"]
     if row["measure"] == "alone" and name is None:  # the worst column is judged

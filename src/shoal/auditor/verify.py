@@ -49,6 +49,7 @@ from shoal.policy.policy import (
     DEFAULT_METHOD,
     DEFAULT_OVER_HIERARCHIES,
     Policy,
+    PolicyLike,
 )
 
 DEFAULTS = (
@@ -86,7 +87,7 @@ class Proof:
 def verify(
     path: str | Path,
     certificate: str | Path | None = None,
-    policy: Policy | str | Path | dict[str, Any] | None = None,
+    policy: PolicyLike | None = None,
     *,
     original: str | Path | None = None,
     trace: str | Path | None = None,
@@ -166,10 +167,12 @@ def _checks(
     yield _file(stated, path, digest)
     if table is None:
         yield Check("output", False, f"can't be read as the certificate says; {unreadable}")
+        yield stated.lacks("columns") if stated.is_earlier else Check("columns", False, UNREADABLE)
+        yield Check("rows", False, UNREADABLE)
     else:
         yield as_written(stated, path, policy)
-    yield _columns(stated, table)
-    yield _rows(stated, table)
+        yield _columns(stated, table)
+        yield _rows(stated, table)
     yield consistency(stated)
     progress("measuring the promises")
     again = measured_again(stated, path, table, reader)
@@ -248,11 +251,9 @@ def _file(stated: Stated, path: str, digest: str) -> Check:
     return Check("file", False, f"{text}, but {more}; fetch both again")
 
 
-def _columns(stated: Stated, table: Table | None) -> Check:
+def _columns(stated: Stated, table: Table) -> Check:
     if stated.is_earlier:
         return stated.lacks("columns")
-    if table is None:
-        return Check("columns", False, UNREADABLE)
     known, there = stated.published, table.names
     if stated.at("presence") is not None:
         there = [name for name in there if name != GROUP]
@@ -268,10 +269,8 @@ def _columns(stated: Stated, table: Table | None) -> Check:
     return Check("columns", True, f"{len(known)}, as certified")
 
 
-def _rows(stated: Stated, table: Table | None) -> Check:
+def _rows(stated: Stated, table: Table) -> Check:
     known = stated.at("records", "out")
-    if table is None:
-        return Check("rows", False, UNREADABLE)
     stated.note("records", "out")
     if table.records != known:
         return Check("rows", False, f"{table.records} in the file, {known} certified")
@@ -441,7 +440,7 @@ def sign_file(path: str, signer: Signer) -> str:
             " fetch it with the release"
         )
     proof = Proof.of(path)
-    if not proof.certificate.is_kept:
+    if not proof.certificate.holds:
         raise PromiseError(
             f"certificate '{proof.path}': states a promise that does not hold, or faults; nothing"
             " is signed, publish a release that holds"

@@ -66,7 +66,7 @@ def stated_policy(stated: Stated) -> Policy | None:
     return _policy(roles, promises, render={"suppressed": mark})
 
 
-def _policy(roles: Mapping[str, str], promises: list[dict[str, Any]], **more: Any) -> Policy:
+def _policy(roles: Mapping[str, str], promises: Sequence[Mapping[str, Any]], **more: Any) -> Policy:
     """The policy of these columns, by role; all others are plain."""
     attributes = {name: {"role": role} for name, role in roles.items()}
     content = {"version": 1, "attributes": attributes, "other": "plain", "promises": promises}
@@ -75,9 +75,9 @@ def _policy(roles: Mapping[str, str], promises: list[dict[str, Any]], **more: An
 
 def promises_of(
     sensitive: Sequence[str], k: int, l: int | None, t: float | None
-) -> list[dict[str, Any]]:
+) -> Sequence[Mapping[str, Any]]:
     """What these numbers promise: k for all, l and t of every sensitive column."""
-    promises: list[dict[str, Any]] = [{"model": "k-anonymity", "k": k}]
+    promises: list[Mapping[str, Any]] = [{"model": "k-anonymity", "k": k}]
     for name in sensitive:
         if l is not None:
             promises.append({"model": "l-diversity", "attribute": name, "l": l, "kind": "distinct"})
@@ -107,12 +107,12 @@ def check_named(names: list[str], model: PolicyModel) -> None:
 
 def without_guesses(certificate: Certificate) -> Certificate:
     """The certificate without what nobody said: the policy, and what cells span."""
-    columns = [column | dict.fromkeys(OF_COLUMNS) for column in certificate["columns"]]
+    columns = [{**column, **dict.fromkeys(OF_COLUMNS)} for column in certificate["columns"]]
     utility = certificate["utility"] | dict.fromkeys(SPANS)
     return certificate.extended(policy=None, columns=columns, utility=utility)
 
 
-def given_words(words: Mapping[str, Any]) -> dict[str, Any]:
+def given_words(words: Mapping[str, Any]) -> Mapping[str, Any]:
     """The words that say something, as Python's own values; None and empty lists say nothing."""
     plain = {word: _plain(value) for word, value in words.items()}
     return {

@@ -33,7 +33,7 @@ from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.data.unpacking import most_unpacked
 from shoal.errors import CheckpointError, InputError, library_errors_as
-from shoal.protocols import Source
+from shoal.protocols import Place, Source
 
 PIECE = 8 << 20
 """Bytes that are read at a time."""
@@ -315,7 +315,7 @@ class TextFeed:
             return []
 
     @property
-    def place(self) -> dict[str, Any]:
+    def place(self) -> Place:
         """Where the next record begins, and what was read before it."""
         return {
             "offset": self._offset,
@@ -324,7 +324,7 @@ class TextFeed:
             "sha256": self._hash.hexdigest(),
         }
 
-    def go_to(self, place: dict[str, Any]) -> None:
+    def go_to(self, place: Place) -> None:
         """Reads up to a place that was reached before; raises CheckpointError where the text
         differs.
         """
@@ -510,11 +510,11 @@ class TableFeed:
             )
 
     @property
-    def place(self) -> dict[str, Any]:
+    def place(self) -> Place:
         """How many records were read, and of which file."""
         return {"records": self._at, "sha256": self._sha256}
 
-    def go_to(self, place: dict[str, Any]) -> None:
+    def go_to(self, place: Place) -> None:
         """Skips records; raises CheckpointError where the file is another one."""
         if place["sha256"] != self._sha256:
             raise CheckpointError(

@@ -8,12 +8,13 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from shoal.connectors.database.address import SQLITE, parse
 from shoal.connectors.delimited import delimiter_of
 from shoal.connectors.dialect import Dialect
 from shoal.connectors.location import Location
+from shoal.data.certificate_shape import DialectReport, OutputReport
 from shoal.data.notation import PLAIN, Notation
 from shoal.data.regular_files import is_pipe, require_name
 from shoal.data.schema import Render
@@ -215,7 +216,7 @@ def describe_file(
     render: Render | None,
     dialect: Dialect | None = None,
     notation: Notation = PLAIN,
-) -> dict[str, Any]:
+) -> OutputReport:
     """The hash, size, format and dialect of a file.
 
     path: where its bytes are; null for what can be read only once. name: what it is called, which
@@ -229,22 +230,25 @@ def describe_file(
     written = UNDELIMITED
     if is_there and kind.is_delimited:
         written = vars(dialect or _found(_head(path), kind))
+    cells = {
+        **written,
+        "decimal": notation.decimal,
+        "dates": notation.dates,
+        "intervals": None if render is None else render.intervals,
+        "mark": None if render is None else render.suppressed,
+    }
+    cells |= {} if render is None else {"order": render.order}
     return {
         "sha256": sha256,
         "bytes": Path(path).stat().st_size if is_there else None,
         "format": kind[1:] + (".gz" if packed else ""),
-        "dialect": {
-            **written,
-            "decimal": notation.decimal,
-            "dates": notation.dates,
-            "intervals": None if render is None else render.intervals,
-            "mark": None if render is None else render.suppressed,
-        }
-        | ({} if render is None else {"order": render.order}),
+        "dialect": cast(DialectReport, cells),
     }
 
 
-def described_second(path: Path | None, sha256: str | None) -> dict[str, Any]:
+def described_second(
+    path: Path | None, sha256: str | None
+) -> dict[str, dict[str, str | int | None]]:
     """The part about the second of two tables, written as the first is; empty without one."""
     if path is None:
         return {}

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -24,6 +24,7 @@ from shoal.connectors.files import SourceFile
 from shoal.connectors.location import FRAME, MANIFEST, PARQUET, Location
 from shoal.connectors.outputs import describe_file, remove_uncommitted_certificate
 from shoal.connectors.sweeping import draft_beside
+from shoal.data.certificate_shape import OutputReport
 from shoal.data.notation import PLAIN, Notation
 from shoal.data.regular_files import sync
 from shoal.data.schema import Render
@@ -54,7 +55,7 @@ class ReleaseDraft(ABC):
 
     def described(
         self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
-    ) -> dict[str, Any]:
+    ) -> OutputReport:
         """What a certificate says of it under `output`."""
         return describe_file(self.path, self.name, sha256, render, dialect, notation)
 
@@ -156,7 +157,7 @@ class FolderDraft(ReleaseDraft):
 
     def described(
         self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
-    ) -> dict[str, Any]:
+    ) -> OutputReport:
         said = super().described(sha256, render, dialect, notation)
         return said | {"files": listed_files(self.path)}
 
@@ -201,7 +202,7 @@ def write_parts(frame: pl.DataFrame, draft: Path, metadata: dict[str, str] | Non
         files.write(frame.slice(first, RECORDS), part, PARQUET, metadata=metadata)
 
 
-def listed_files(draft: Path) -> list[dict[str, object]]:
+def listed_files(draft: Path) -> list[dict[str, str | int]]:
     """What the manifest says of every file: name, records, bytes and hash."""
     parts = parquet_parts.parts_of(draft)
     return [

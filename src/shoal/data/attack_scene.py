@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from shoal.data.boxes import Boxes
 from shoal.data.classes import SensitiveColumn
 from shoal.data.row_order import Followed
+
+Findings: TypeAlias = dict[str, Any]
+"""What an attack found, as a certificate states it: shares and counts, by names of its own."""
 
 
 @dataclass(frozen=True)

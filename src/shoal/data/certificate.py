@@ -6,10 +6,10 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 from shoal.data import notebook
-from shoal.data.certificate_shape import SINCE_2, shape_findings
+from shoal.data.certificate_shape import SINCE_2, ColumnReport, PromiseReport, shape_findings
 from shoal.data.fault_words import fault_sentences
 from shoal.data.people import unit
 from shoal.data.regular_files import readable, require_regular
@@ -93,6 +93,13 @@ class Certificate(Mapping[str, Any]):
             )
         return cls(content)
 
+    @overload
+    def __getitem__(self, key: Literal["promises"]) -> list[PromiseReport]: ...
+    @overload
+    def __getitem__(self, key: Literal["columns"]) -> list[ColumnReport]: ...
+    @overload
+    def __getitem__(self, key: str) -> Any: ...
+
     def __getitem__(self, key: str) -> Any:
         return self._content[key]
 
@@ -106,25 +113,12 @@ class Certificate(Mapping[str, Any]):
         """The verb, the method and whether every promise holds; `to_json` has everything."""
         method = self.get("method")
         by = f" by {method['name']}" if method else ""
-        verdict = "holds" if self.is_kept else "does not hold"
+        verdict = "holds" if self.holds else "does not hold"
         return f"<Certificate of {self.get('verb')}{by}: {verdict}>"
 
     def _repr_html_(self) -> str:
         """What holds and what was lost, for a notebook; `to_json` has everything."""
         return certificate_html(self)
-
-    @property
-    def holds(self) -> bool:
-        """Whether every promise holds and, where that was checked, every cell is true, no attack
-        found more than is accepted, and nothing is given away beside other releases.
-        """
-        attacks = self._content.get("attacks", {})
-        return (
-            all(promise["holds"] for promise in self["promises"])
-            and all(count == 0 for count in self._content.get("faults", {}).values())
-            and all(row["holds"] is not False for row in attacks.get("accept", []))
-            and (self._content.get("beside") or {}).get("holds", True)
-        )
 
     @property
     def warnings(self) -> tuple[ReleaseWarning, ...]:
@@ -133,22 +127,23 @@ class Certificate(Mapping[str, Any]):
         return tuple(ReleaseWarning.of(one) for one in stated)
 
     @property
-    def is_kept(self) -> bool:
-        """Whether everything holds, of a certificate from anywhere: False where it does not say."""
-        promises, faults = self.get("promises"), self.get("faults") or {}
-        if not isinstance(promises, list) or not isinstance(faults, Mapping) or not promises:
-            return False
-        kept = all(isinstance(one, Mapping) and one.get("holds") is True for one in promises)
-        if not kept or any(count != 0 for count in faults.values()):
-            return False
-        attacks, history = self.get("attacks"), self.get("history")
-        accept = attacks.get("accept", []) if isinstance(attacks, Mapping) else []
-        is_safe = not isinstance(history, Mapping) or bool(
-            history.get("holds") or history.get("allowed")
+    def holds(self) -> bool:
+        """Whether every promise holds and, where that was checked, every cell is true, no attack
+        found more than is accepted, and nothing is given away beside other or earlier releases.
+
+        False for a certificate from anywhere that states no promise.
+        """
+        promises, faults = self.get("promises") or [], self.get("faults") or {}
+        accepted = (self.get("attacks") or {}).get("accept", [])
+        beside, history = (self.get(part) or {"holds": True} for part in ("beside", "history"))
+        return (
+            bool(promises)
+            and all(promise.get("holds") is True for promise in promises)
+            and all(count == 0 for count in faults.values())
+            and all(row["holds"] is not False for row in accepted)
+            and beside.get("holds") is True
+            and bool(history.get("holds") or history.get("allowed"))
         )
-        beside = self.get("beside")
-        is_safe &= beside is None or (isinstance(beside, Mapping) and beside.get("holds") is True)
-        return is_safe and all(row["holds"] is not False for row in accept)
 
     @property
     def grave(self) -> tuple[ReleaseWarning, ...]:
@@ -158,14 +153,14 @@ class Certificate(Mapping[str, Any]):
     @property
     def light(self) -> str:
         """`red` unless everything holds, `amber` if a finding is grave, else `green`."""
-        if not self.is_kept:
+        if not self.holds:
             return "red"
         return "amber" if self.grave else "green"
 
     @property
     def verdict(self) -> tuple[str, ...]:
         """What its readers see first, and below it the grave findings."""
-        first = "Every promise holds" if self.is_kept else "Not everything holds"
+        first = "Every promise holds" if self.holds else "Not everything holds"
         return first, *(f"Grave: {one.text}" for one in self.grave)
 
     def extended(self, **more: Any) -> Certificate:
@@ -215,7 +210,7 @@ def certificate_html(certificate: Certificate) -> str:
     )
 
 
-def _promise(promise: Mapping[str, Any]) -> tuple[object, ...]:
+def _promise(promise: PromiseReport) -> tuple[object, ...]:
     holds = "yes" if promise["holds"] else "NO"
     of = ", ".join(promise["attributes"]) or "all quasi-identifiers"
     return promise["model"], of, promise["asked"], _short(promise["measured"]), holds

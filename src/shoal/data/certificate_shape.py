@@ -1,7 +1,8 @@
 """What a certificate must look like: every key of both schemas and of every verb, in one place.
 
-Keys that are not named here may be there, as a later version or a plug-in adds some; `verify` lists
-them as not measured again.
+The types of its parts say what they hold, to whoever reads this and to the checks. Keys that are
+not named here may be there, as a later version or a plug-in adds some; `verify` lists them as not
+measured again.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import codecs
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from types import NoneType
+from typing import Annotated, Any, NotRequired, TypedDict, get_args, get_origin, get_type_hints
 
 from shoal.data.people import ASSUMED, KNOWN, UNKNOWN
 from shoal.data.warnings import SEVERITIES
@@ -126,6 +128,33 @@ def _and(*rules: Rule) -> Rule:
     return each
 
 
+_OF_TYPE: Mapping[type, Rule] = {str: TEXT, bool: FLAG, int: WHOLE, float: NUMBER}
+
+
+def _of(stated: Any) -> Rule:
+    """The rule of a type: of a plain value, a list, an object, one of these or null."""
+    made_of, arguments = get_origin(stated), get_args(stated)
+    if made_of is Annotated:
+        return arguments[1]
+    if made_of is NotRequired:
+        return _of(arguments[0])
+    if NoneType in arguments:
+        return nullable(_of(arguments[0]))
+    if made_of is list:
+        return many(_of(arguments[0]))
+    return _OF_TYPE[stated] if stated in _OF_TYPE else record(*keys_of(stated))
+
+
+def keys_of(part: type) -> tuple[dict[str, Rule], dict[str, Rule]]:
+    """The rules of the keys that an object of this type must have, and of those that it may."""
+    must: dict[str, Rule] = {}
+    may: dict[str, Rule] = {}
+    for key, stated in get_type_hints(part, include_extras=True).items():
+        rules = may if get_origin(stated) is NotRequired else must
+        rules[key] = _of(stated)
+    return must, may
+
+
 def absent(found: Any, path: str) -> Iterator[str]:
     """The rule of a key that must not be there."""
     yield f"'{path}' does not belong there"
@@ -146,93 +175,108 @@ UTILITY = (
 RISK = ("journalist_max", "marketer", "prosecutor_max", "prosecutor_mean")
 SHARES = ("gcp", "generalized_loss", *RISK)
 
-FINDING = {"code": TEXT, "text": TEXT}
-OF_FINDING = {"severity": one_of(*SEVERITIES), "column": TEXT, "figures": TEXT}
-OBJECT = named(ANYTHING)
-HASH_OF = record({"sha256": SHA256})
-FIGURES = named(nullable(NUMBER))
-SIZES = record(
-    {
-        "count": nullable(WHOLE),
-        "min": nullable(WHOLE),
-        "mean": nullable(NUMBER),
-        "max": nullable(WHOLE),
-    },
-    {"bound": WHOLE},
-)
-PROMISE = {
-    "model": TEXT,
-    "attributes": many(TEXT),
-    "asked": NUMBER,
-    "measured": nullable(NUMBER),
-    "holds": FLAG,
-}
-K_ANONYMITY = PROMISE | {
-    "classes": SIZES,
-    "risk": record({"max": nullable(SHARE), "mean": nullable(SHARE)}),
-}
-COLUMN = {
-    "name": TEXT,
-    "role": one_of(*ROLES),
-    "type": nullable(one_of("number", "ordinal", "category", "date")),
-    "technique": one_of(*TECHNIQUES),
-    "round": nullable(POSITIVE),
-    "distinct_in": nullable(WHOLE),
-    "distinct_out": nullable(WHOLE),
-    "loss": nullable(SHARE),
-    "single_ends": nullable(SHARE),
-    "alone_in": nullable(SHARE),
-    "derived_from": nullable(TEXT),
-    "alone_if_known": nullable(WHOLE),
-}
-TOGETHER = record(
-    {
-        "attributes": many(TEXT),
-        "asked": nullable(WHOLE),
-        "min": nullable(WHOLE),
-        "alone": WHOLE,
-        "below": nullable(WHOLE),
-        "people": WHOLE,
-    },
-    {"alone_if_known": nullable(WHOLE)},
-)
-POLICY = record(
-    {
-        "sha256": SHA256,
-        "files": many(
-            record(
-                {
-                    "attribute": nullable(TEXT),
-                    "kind": one_of("hierarchy", "population", "reference"),
-                    "sha256": SHA256,
-                    "bytes": WHOLE,
-                }
-            )
-        ),
-    }
-)
-ACCEPTED = record(
-    {
-        "measure": TEXT,
-        "attribute": nullable(TEXT),
-        "at_most": NUMBER,
-        "measured": nullable(NUMBER),
-        "upper": nullable(NUMBER),
-        "holds": nullable(FLAG),
-    }
-)
+Share = Annotated[float, SHARE]
+Sha256 = Annotated[str, SHA256]
 
-REMAINING = {"people": WHOLE, "below_k": WHOLE, "alone": WHOLE, "least": nullable(WHOLE)}
-BESIDE = record(
-    {
-        "k": WHOLE,
-        **REMAINING,
-        "releases": many(
-            record({"kind": one_of("table", "stream", "ledger"), "people": WHOLE, "classes": WHOLE})
-        ),
-        "holds": FLAG,
-    }
-)
+
+class SizesReport(TypedDict):
+    """How many classes, and how many people they have."""
+
+    count: int | None
+    min: int | None
+    mean: float | None
+    max: int | None
+    bound: NotRequired[int]
+
+
+class ClassRisk(TypedDict):
+    max: Share | None
+    mean: Share | None
+
+
+class PromiseReport(TypedDict):
+    """A promise with what was measured; beside these keys, further parameters of its own."""
+
+    model: str
+    attributes: list[str]
+    asked: float
+    measured: float | None
+    holds: bool
+    classes: NotRequired[SizesReport]
+    risk: NotRequired[ClassRisk]
+    k: NotRequired[int]
+    k_measured: NotRequired[int | None]
+    measured_min: NotRequired[float | None]
+    kind: NotRequired[str]
+    to: NotRequired[str]
+
+
+class ColumnReport(TypedDict):
+    name: str
+    role: Annotated[str, one_of(*ROLES)]
+    type: Annotated[str, one_of("number", "ordinal", "category", "date")] | None
+    technique: Annotated[str, one_of(*TECHNIQUES)]
+    round: Annotated[float, POSITIVE] | None
+    distinct_in: int | None
+    distinct_out: int | None
+    loss: Share | None
+    single_ends: Share | None
+    alone_in: Share | None
+    derived_from: str | None
+    alone_if_known: int | None
+
+
+class TogetherReport(TypedDict):
+    """How many people are alike in all quasi-identifiers together."""
+
+    attributes: list[str]
+    asked: int | None
+    min: int | None
+    alone: int
+    below: int | None
+    people: int
+    alone_if_known: NotRequired[int | None]
+
+
+class PolicyFile(TypedDict):
+    attribute: str | None
+    kind: Annotated[str, one_of("hierarchy", "population", "reference")]
+    sha256: Sha256
+    bytes: int
+
+
+class PolicyIdentity(TypedDict):
+    sha256: Sha256
+    files: list[PolicyFile]
+
+
+class AcceptedReport(TypedDict):
+    """A threshold of the policy, and what an attack found."""
+
+    measure: str
+    attribute: str | None
+    at_most: float
+    measured: float | None
+    upper: float | None
+    holds: bool | None
+
+
+class OtherRelease(TypedDict):
+    kind: Annotated[str, one_of("table", "stream", "ledger")]
+    sha256: NotRequired[Annotated[str | None, ANYTHING]]
+    people: int
+    classes: int
+    holds: NotRequired[Annotated[bool, ANYTHING]]
+
+
+class BesideReport(TypedDict):
+    k: int
+    people: int
+    below_k: int
+    alone: int
+    least: int | None
+    releases: list[OtherRelease]
+    holds: bool
 
 
 def _is_codec(found: Any) -> bool:
@@ -242,24 +286,40 @@ def _is_codec(found: Any) -> bool:
         return False
 
 
-DIALECT = record(
-    {
-        "delimiter": nullable(
-            matching("one character that parts cells", r"[^\"\r\n\0\ud800-\udfff]")
-        ),
-        "encoding": nullable(value("an encoding that Python knows", _is_codec)),
-        "newline": nullable(matching("\\n or \\r\\n", r"\r?\n")),
-        "bom": nullable(FLAG),
-        "decimal": one_of(".", ","),
-        "dates": nullable(TEXT),
-        "intervals": nullable(
-            matching("a text with {lo} and then {hi}", r"(?s).*\{lo\}.+\{hi\}.*")
-        ),
-        "mark": nullable(TEXT),
-    },
-    {"order": one_of("content", "input")},
-)
-OUTPUT = {"bytes": nullable(WHOLE), "format": TEXT, "dialect": DIALECT}
+_DELIMITER = matching("one character that parts cells", r"[^\"\r\n\0\ud800-\udfff]")
+_INTERVALS = matching("a text with {lo} and then {hi}", r"(?s).*\{lo\}.+\{hi\}.*")
+
+
+class DialectReport(TypedDict):
+    delimiter: Annotated[str, _DELIMITER] | None
+    encoding: Annotated[str, value("an encoding that Python knows", _is_codec)] | None
+    newline: Annotated[str, matching("\\n or \\r\\n", r"\r?\n")] | None
+    bom: bool | None
+    decimal: Annotated[str, one_of(".", ",")]
+    dates: str | None
+    intervals: Annotated[str, _INTERVALS] | None
+    mark: str | None
+    order: NotRequired[Annotated[str, one_of("content", "input")]]
+
+
+class OutputReport(TypedDict):
+    sha256: str | None
+    bytes: int | None
+    format: str
+    dialect: DialectReport
+    files: NotRequired[list[dict[str, str | int]]]
+
+
+FINDING = {"code": TEXT, "text": TEXT}
+OF_FINDING = {"severity": one_of(*SEVERITIES), "column": TEXT, "figures": TEXT}
+OBJECT = named(ANYTHING)
+HASH_OF = record({"sha256": SHA256})
+FIGURES = named(nullable(NUMBER))
+SIZES = _of(SizesReport)
+PROMISE, OF_PROMISE = keys_of(PromiseReport)
+OF_GROUPS = {key: OF_PROMISE[key] for key in ("classes", "risk")}
+COLUMN, _ = keys_of(ColumnReport)
+OUTPUT = {"bytes": nullable(WHOLE), "format": TEXT, "dialect": _of(DialectReport)}
 SECOND = record({"sha256": SHA256, "bytes": nullable(WHOLE)})
 WITHHELD = {"withheld": WHOLE}
 FAULTS = named(WHOLE)
@@ -278,12 +338,12 @@ PANEL = dict.fromkeys(
 )
 OPTIONAL: dict[str, Rule] = {
     "faults": FAULTS,
-    "attacks": record({}, {"accept": many(ACCEPTED)}),
+    "attacks": record({}, {"accept": many(_of(AcceptedReport))}),
     "scale": record(
         {"threads": POSITIVE},
         {"memory": POSITIVE, "room_bytes": WHOLE, "parts": POSITIVE, "tasks": WHOLE},
     ),
-    "beside": BESIDE,
+    "beside": _of(BesideReport),
     "plan": OBJECT,
     "explanation": OBJECT,
     "downstream": OBJECT,
@@ -361,7 +421,7 @@ def _records(verb: str, is_earlier: bool) -> Rule:
 
 def _promise(may_lack_groups: bool) -> Rule:
     """A promise; k-anonymity states its groups, but for streams by release and schema 1."""
-    plain, grouped = record(PROMISE), record(K_ANONYMITY)
+    plain, grouped = record(PROMISE), record(PROMISE | OF_GROUPS)
 
     def rule(found: Any, path: str) -> Any:
         is_k = isinstance(found, Mapping) and found.get("model") == "k-anonymity"
@@ -391,9 +451,9 @@ def _since_2(verb: str, by_release: bool) -> dict[str, Rule]:
     return {
         "date": matching("a time in UTC", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"),
         "build": named(nullable(TEXT)),
-        "policy": nullable(POLICY) if verb == "audit" else POLICY,
+        "policy": _of(PolicyIdentity | None if verb == "audit" else PolicyIdentity),
         "people": one_of(*people),
-        "together": NOTHING if by_release else TOGETHER,
+        "together": NOTHING if by_release else _of(TogetherReport),
         "columns": many(record(COLUMN | unsaid)),
         "warnings": many(record(FINDING, OF_FINDING)),
     }

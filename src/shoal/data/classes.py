@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from shoal.data.certificate_shape import SizesReport
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.person_names import same_value
 
@@ -232,3 +233,8 @@ class Sizes:
     @property
     def mean(self) -> float | None:
         return self.total / self.count if len(self.sizes) else None
+
+    @property
+    def stated(self) -> SizesReport:
+        """As a certificate states them."""
+        return {"count": self.count, "min": self.least, "mean": self.mean, "max": self.greatest}

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -36,14 +36,14 @@ from shoal.errors import InfeasibleError, InputError, PartyError, PromiseError, 
 from shoal.fusion.keys import Keys, check_not_read, check_output, make_folder
 from shoal.fusion.ledger import START, PastFusions, ledger_path, write_ledger
 from shoal.fusion.secure_maximum import check_computing
-from shoal.policy.agreement import Agreement, with_endpoints
+from shoal.policy.agreement import Agreement, AgreementLike, with_endpoints
 
 if TYPE_CHECKING:
     from shoal.auditor.publication import Publication
 
 
 def fuse(
-    agreement: str | Path | dict[str, Any],
+    agreement: AgreementLike,
     tables: Mapping[str, Frame] | None = None,
     *,
     transcript: str | Path | None = None,

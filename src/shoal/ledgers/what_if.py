@@ -38,12 +38,7 @@ from shoal.ledgers.republish import (
     increment_of,
     republish_file,
 )
-from shoal.ledgers.returning import (
-    ReturningPlan,
-    in_order_of_names,
-    place_returning,
-    records_of,
-)
+from shoal.ledgers.returning import ReturningPlan, in_order_of_names, place_returning, records_of
 from shoal.policy import registry
 from shoal.policy.binding.columns import check_increment
 from shoal.policy.model import PolicyModel

@@ -13,7 +13,7 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from shoal.connectors.files import file_sha256
 from shoal.connectors.party.tls import Peer, fingerprint_of
@@ -43,6 +43,10 @@ LARGEST_CERTIFICATE = 1 << 20  # bytes that are read of one
 _KEYS = "compare with the agreement that 'shoal sample bank' writes"
 
 
+AgreementLike: TypeAlias = str | Path | dict[str, Any]
+"""A file, or its content."""
+
+
 @dataclass(frozen=True)
 class Agreement:
     """A complete, checked agreement. base: the folder that its paths are relative to."""
@@ -63,7 +67,7 @@ class Agreement:
         return cls.from_dict(content, base=path.parent, what=f"agreement '{path}'")
 
     @classmethod
-    def of(cls, agreement: Agreement | str | Path | dict[str, Any]) -> Agreement:
+    def of(cls, agreement: Agreement | AgreementLike) -> Agreement:
         """The agreement itself, or the one in a file or in plain dicts."""
         if isinstance(agreement, Agreement):
             return agreement

@@ -80,7 +80,7 @@ class Policy:
 
     @classmethod
     def from_dict(
-        cls, content: dict[str, Any], base: str | Path = ".", what: str = "policy"
+        cls, content: Mapping[str, Any], base: str | Path = ".", what: str = "policy"
     ) -> Policy:
         """A policy from plain dicts; raises InputError with every finding. what: its name there."""
         model = checked(PolicyModel, content, what)

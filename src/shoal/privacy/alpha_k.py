@@ -11,24 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.parameters import parameter
 from shoal.errors import InputError
 from shoal.privacy.k_anonymity import fewest, least_people, too_few_subjects
-from shoal.privacy.promise import (
-    Judgement,
-    Promise,
-    as_written,
-    decimal,
-    names,
-    one_name,
-    sign,
-    whole,
-)
+from shoal.privacy.promise import Judgement, Promise, Settings, as_written, sign
 from shoal.privacy.value_counts import counts_of, sensitive_column, value_counts
 
 
@@ -41,6 +33,7 @@ class AlphaKAnonymity(Promise):
     """
 
     model: ClassVar[str] = "alpha-k-anonymity"
+    letter: ClassVar[str] = "alpha"
     source: ClassVar[str] = "Wong, Li, Fu, Wang 2006"
     definition: ClassVar[str] = (
         "Every class has at least k distinct subjects, and of these at most the share alpha has any"
@@ -50,21 +43,11 @@ class AlphaKAnonymity(Promise):
     higher_is_better: ClassVar[bool] = False
 
     attribute: str = parameter("sensitive attribute")
-    alpha: float = parameter("greatest share of one value in a class", low=0.0, high=1.0)
+    alpha: float = parameter(
+        "greatest share of one value in a class", low=0.0, high=1.0, above=True
+    )
     k: int = parameter("least number of distinct subjects in a class", low=2)
     values: tuple[str, ...] = parameter("designated values; none means every value", default=())
-
-    def __post_init__(self) -> None:
-        one_name(self.model, "attribute", self.attribute)
-        object.__setattr__(
-            self, "alpha", decimal(self.model, "alpha", self.alpha, 0.0, 1.0, above=True)
-        )
-        object.__setattr__(self, "k", whole(self.model, "k", self.k, 2))
-        object.__setattr__(self, "values", names(self.model, "values", self.values, required=False))
-
-    @property
-    def asked(self) -> float:
-        return self.alpha
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -75,7 +58,7 @@ class AlphaKAnonymity(Promise):
         return self.values
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """The designated values are counted, not named: a certificate holds no value."""
         return {"k": self.k} | ({"designated": len(self.values)} if self.values else {})
 
@@ -93,7 +76,7 @@ class AlphaKAnonymity(Promise):
     def part(self, classes: Classes, table: Classes) -> Judgement:
         return self._judgement(*self.judge(classes), least_people(classes))
 
-    def total(self, parts: Sequence[Judgement]) -> dict[str, Any]:
+    def total(self, parts: Sequence[Judgement]) -> PromiseReport:
         return super().total(parts) | {"k_measured": fewest(parts)}
 
     def nearest(self, whole_table: Classes) -> list[str]:

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from math import inf
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from shoal.data.parameters import parameter
-from shoal.privacy.promise import INPUT, NEARLY, as_written, choice, decimal, names, sign
+from shoal.privacy.promise import INPUT, NEARLY, as_written, sign
 from shoal.privacy.value_counts import UNSURE, Shares, SharesPromise, precise_logarithm
 
 KINDS = ("basic", "enhanced")
@@ -38,6 +37,7 @@ class BetaLikeness(SharesPromise):
     """
 
     model: ClassVar[str] = "beta-likeness"
+    letter: ClassVar[str] = "beta"
     source: ClassVar[str] = "Cao, Karras 2012"
     definition: ClassVar[str] = (
         "In every class and for every value of each listed attribute, the share q in the class"
@@ -45,9 +45,11 @@ class BetaLikeness(SharesPromise):
         " min(beta, -ln p) * p (enhanced)."
     )
     monotone: ClassVar[bool] = True
+    states: ClassVar[tuple[str, ...]] = ("kind",)
+    states_if_chosen: ClassVar[tuple[str, ...]] = ("reference",)
 
     attributes: tuple[str, ...] = parameter("sensitive attributes; the worst counts")
-    beta: float = parameter("greatest relative gain of a value", low=0.0)
+    beta: float = parameter("greatest relative gain of a value", low=0.0, above=True)
     kind: str = parameter(
         "whether frequent values may gain less", default="enhanced", choices=KINDS
     )
@@ -57,23 +59,6 @@ class BetaLikeness(SharesPromise):
         default=RELEASE,
         choices=REFERENCES,
     )
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "attributes", names(self.model, "attributes", self.attributes))
-        object.__setattr__(
-            self, "beta", decimal(self.model, "beta", self.beta, 0.0, inf, above=True)
-        )
-        choice(self.model, "kind", self.kind, KINDS)
-        choice(self.model, "reference", self.reference, REFERENCES)
-
-    @property
-    def asked(self) -> float:
-        return self.beta
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        more = {} if self.reference == RELEASE else {"reference": self.reference}
-        return {"kind": self.kind, **more}
 
     @property
     def compares_with_input(self) -> bool:

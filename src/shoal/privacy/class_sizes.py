@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, Sizes
 from shoal.data.parameters import parameter
-from shoal.privacy.promise import Judgement, Promise, as_written, choice, decimal
+from shoal.privacy.promise import Judgement, Promise, as_written
 from shoal.privacy.uniqueness import ESTIMATORS
 
 
@@ -27,12 +28,9 @@ class _OfSizes(Promise):
     higher_is_better: ClassVar[bool] = False
     whole_table: ClassVar[bool] = True
     attributes = ()
+    letter: ClassVar[str] = "threshold"
 
     threshold: float
-
-    @property
-    def asked(self) -> float:
-        return self.threshold
 
     @abstractmethod
     def of_sizes(self, sizes: Sizes) -> tuple[float, bool]:
@@ -49,7 +47,7 @@ class _OfSizes(Promise):
         people = classes.people()
         return Judgement(None, bool((people > 0).all()), Sizes.of(people))
 
-    def total(self, parts: Sequence[Judgement]) -> dict[str, Any]:
+    def total(self, parts: Sequence[Judgement]) -> PromiseReport:
         sizes, occupied = Sizes.joined(part.more for part in parts), all(p.holds for p in parts)
         if not sizes.count:
             return self.stated(None, occupied)
@@ -76,14 +74,7 @@ class AverageRisk(_OfSizes):
     )
     monotone: ClassVar[bool] = True
 
-    threshold: float = parameter("greatest average risk", low=0.0, high=1.0)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(
-            self,
-            "threshold",
-            decimal(self.model, "threshold", self.threshold, 0.0, 1.0, above=True),
-        )
+    threshold: float = parameter("greatest average risk", low=0.0, high=1.0, above=True)
 
     def enough_subjects(self, several_records: bool) -> int:
         return ceil(1 / as_written(self.threshold))
@@ -116,11 +107,6 @@ class SampleUniqueness(_OfSizes):
 
     threshold: float = parameter("greatest share of people alone in a class", low=0.0, high=1.0)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "threshold", decimal(self.model, "threshold", self.threshold, 0.0, 1.0)
-        )
-
     def enough_subjects(self, several_records: bool) -> int:
         return 2 if self.threshold < 1 else 1
 
@@ -150,27 +136,15 @@ class PopulationUniqueness(_OfSizes):
         " nobody of the release is alone."
     )
     monotone: ClassVar[bool] = False
+    states: ClassVar[tuple[str, ...]] = ("estimator", "fraction")
 
     threshold: float = parameter("greatest share of the population alone", low=0.0, high=1.0)
-    fraction: float = parameter("share of the population that is in the table", low=0.0, high=1.0)
+    fraction: float = parameter(
+        "share of the population that is in the table", low=0.0, high=1.0, above=True
+    )
     estimator: str = parameter(
         "model of the class sizes", default="pitman", choices=tuple(ESTIMATORS)
     )
-
-    def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "threshold", decimal(self.model, "threshold", self.threshold, 0.0, 1.0)
-        )
-        object.__setattr__(
-            self, "fraction", decimal(self.model, "fraction", self.fraction, 0.0, 1.0, above=True)
-        )
-        object.__setattr__(
-            self, "estimator", choice(self.model, "estimator", self.estimator, tuple(ESTIMATORS))
-        )
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {"estimator": self.estimator, "fraction": self.fraction}
 
     def enough_subjects(self, several_records: bool) -> int:
         return 2 if self.threshold < 1 else 1

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from math import inf, log
-from typing import Any, ClassVar
+from math import log
+from typing import ClassVar
 
 import numpy as np
 
 from shoal.data.parameters import parameter
-from shoal.privacy.promise import NEARLY, choice, decimal, names
+from shoal.privacy.promise import NEARLY
 from shoal.privacy.value_counts import UNSURE, Shares, SharesPromise, precise_logarithm
 
 LOGARITHMS = {"natural": 1.0, "binary": log(2.0)}
@@ -35,6 +35,7 @@ class DeltaDisclosure(SharesPromise):
     """
 
     model: ClassVar[str] = "delta-disclosure"
+    letter: ClassVar[str] = "delta"
     source: ClassVar[str] = "Brickell, Shmatikov 2008"
     definition: ClassVar[str] = (
         "In every class and for every value of each listed attribute that occurs in the table,"
@@ -42,25 +43,11 @@ class DeltaDisclosure(SharesPromise):
         " in the whole table."
     )
     monotone: ClassVar[bool] = True
+    states: ClassVar[tuple[str, ...]] = ("logarithm",)
 
     attributes: tuple[str, ...] = parameter("sensitive attributes; the worst counts")
-    delta: float = parameter("what |log(q / p)| has to stay below", low=0.0)
+    delta: float = parameter("what |log(q / p)| has to stay below", low=0.0, above=True)
     logarithm: str = parameter("its base: e or 2", default="natural", choices=tuple(LOGARITHMS))
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "attributes", names(self.model, "attributes", self.attributes))
-        object.__setattr__(
-            self, "delta", decimal(self.model, "delta", self.delta, 0.0, inf, above=True)
-        )
-        choice(self.model, "logarithm", self.logarithm, tuple(LOGARITHMS))
-
-    @property
-    def asked(self) -> float:
-        return self.delta
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {"logarithm": self.logarithm}
 
     def judge_shares(self, shares: Shares) -> tuple[np.ndarray, np.ndarray]:
         counts = shares.counts

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, Sizes
 from shoal.data.parameters import parameter
 from shoal.errors import InputError
-from shoal.privacy.promise import Judgement, Promise, names, whole
+from shoal.privacy.promise import Judgement, Promise
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class KAnonymity(Promise):
     """
 
     model: ClassVar[str] = "k-anonymity"
+    letter: ClassVar[str] = "k"
     source: ClassVar[str] = "Samarati 2001; Sweeney 2002"
     definition: ClassVar[str] = (
         "Every combination of published quasi-identifiers that occurs is shared by at least k"
@@ -42,15 +44,6 @@ class KAnonymity(Promise):
     attributes: tuple[str, ...] = parameter(
         "quasi-identifiers to combine; none means all", default=()
     )
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", whole(self.model, "k", self.k, 2))
-        attributes = names(self.model, "attributes", self.attributes, required=False)
-        object.__setattr__(self, "attributes", attributes)
-
-    @property
-    def asked(self) -> float:
-        return self.k
 
     @property
     def sensitive(self) -> tuple[str, ...]:
@@ -73,8 +66,16 @@ class KAnonymity(Promise):
         sizes = Sizes.of(groups)
         return self._judgement(people.astype(np.float64), people >= self.k, sizes)
 
-    def total(self, parts: Sequence[Judgement]) -> dict[str, Any]:
-        return super().total(parts) | sizes_and_risk(Sizes.joined(part.more for part in parts))
+    def total(self, parts: Sequence[Judgement]) -> PromiseReport:
+        """With how many people are alike, and the chance to pick one out."""
+        sizes = Sizes.joined(part.more for part in parts)
+        return super().total(parts) | {
+            "classes": sizes.stated,
+            "risk": {
+                "max": 1 / sizes.least if sizes.least else None,
+                "mean": sizes.count / float(sizes.total) if sizes.count else None,
+            },
+        }
 
     def _people(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
         """Of every class, the fewest people who share its cells; and how many share each cells."""
@@ -121,18 +122,6 @@ def too_few_subjects(model: str, k: int, whole_table: Classes) -> list[str]:
 def fewest(parts: Sequence[Judgement]) -> int | None:
     """The least of what `least_people` found in each part."""
     return min((part.more for part in parts if part.more is not None), default=None)
-
-
-def sizes_and_risk(sizes: Sizes) -> dict[str, Any]:
-    """How many people are alike, over all groups of them, and the chance to pick one out."""
-    count, least = sizes.count, sizes.least
-    return {
-        "classes": {"count": count, "min": least, "mean": sizes.mean, "max": sizes.greatest},
-        "risk": {
-            "max": 1 / least if least else None,
-            "mean": count / float(sizes.total) if count else None,
-        },
-    }
 
 
 def _people_by_cells(classes: Classes, cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

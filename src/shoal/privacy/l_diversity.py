@@ -14,23 +14,14 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from math import floor, gcd, inf, prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from shoal.data.classes import Classes
 from shoal.data.parameters import parameter
 from shoal.errors import InputError
-from shoal.privacy.promise import (
-    NEARLY,
-    Promise,
-    as_written,
-    choice,
-    decimal,
-    one_name,
-    sign,
-    whole,
-)
+from shoal.privacy.promise import NEARLY, Promise, as_written, decimal, sign
 from shoal.privacy.value_counts import ValueCounts, value_counts
 
 KINDS = ("distinct", "entropy", "recursive")
@@ -48,6 +39,7 @@ class LDiversity(Promise):
     """
 
     model: ClassVar[str] = "l-diversity"
+    letter: ClassVar[str] = "l"
     source: ClassVar[str] = "Machanavajjhala et al. 2007"
     definition: ClassVar[str] = (
         "Every class has at least l different values of the sensitive attribute (distinct), or"
@@ -56,6 +48,8 @@ class LDiversity(Promise):
     )
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = True
+    states: ClassVar[tuple[str, ...]] = ("kind",)
+    states_if_chosen: ClassVar[tuple[str, ...]] = ("c",)
 
     attribute: str = parameter("sensitive attribute")
     l: int = parameter("least number of well represented values in a class", low=1)
@@ -65,9 +59,7 @@ class LDiversity(Promise):
     )
 
     def __post_init__(self) -> None:
-        one_name(self.model, "attribute", self.attribute)
-        object.__setattr__(self, "l", whole(self.model, "l", self.l, 1))
-        choice(self.model, "kind", self.kind, KINDS)
+        super().__post_init__()
         if (self.kind == "recursive") != (self.c is not None):
             raise InputError(
                 f"promise '{self.model}': kind 'recursive', and it alone, takes c; add or remove c"
@@ -76,20 +68,12 @@ class LDiversity(Promise):
             object.__setattr__(self, "c", decimal(self.model, "c", self.c, 0.0, inf, above=True))
 
     @property
-    def asked(self) -> float:
-        return self.l
-
-    @property
     def attributes(self) -> tuple[str, ...]:
         return (self.attribute,)
 
     @property
     def survives_additions(self) -> bool:
         return self.kind == "distinct"
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {"kind": self.kind} | ({} if self.c is None else {"c": self.c})
 
     def least_subjects(self, several_records: bool) -> int:
         """At least l values need l subjects, unless one subject may bring several values.

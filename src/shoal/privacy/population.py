@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, Population
 from shoal.data.parameters import parameter
 from shoal.errors import InputError
-from shoal.privacy.promise import Judgement, Promise, as_written, decimal, one_name, sign, whole
+from shoal.privacy.promise import Judgement, Promise, as_written, decimal, one_name, sign
 
 
 class _AgainstPopulation(Promise):
@@ -43,6 +44,7 @@ class KMap(_AgainstPopulation):
     """
 
     model: ClassVar[str] = "k-map"
+    letter: ClassVar[str] = "k"
     source: ClassVar[str] = "Sweeney 2001"
     definition: ClassVar[str] = (
         "The published cells of every class cover at least k people of the population table."
@@ -52,14 +54,6 @@ class KMap(_AgainstPopulation):
 
     k: int = parameter("least number of people of the population who fit a class", low=2)
     population: str = parameter("table of the population, with all quasi-identifiers")
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", whole(self.model, "k", self.k, 2))
-        one_name(self.model, "population", self.population)
-
-    @property
-    def asked(self) -> float:
-        return self.k
 
     def nearest_among(self, people: int) -> list[str]:
         """What stands against the promise in a population of this size."""
@@ -88,6 +82,7 @@ class DeltaPresence(_AgainstPopulation):
     """
 
     model: ClassVar[str] = "delta-presence"
+    letter: ClassVar[str] = "delta_max"
     source: ClassVar[str] = "Nergiz, Atzori, Clifton 2007"
     definition: ClassVar[str] = (
         "For every person of the population table, the chance to be in the release - people of the"
@@ -96,6 +91,7 @@ class DeltaPresence(_AgainstPopulation):
     )
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = False
+    states: ClassVar[tuple[str, ...]] = ("delta_min",)
 
     delta_max: float = parameter("greatest chance to be in the release", low=0.0, high=1.0)
     population: str = parameter("table of the population, with all quasi-identifiers")
@@ -112,14 +108,6 @@ class DeltaPresence(_AgainstPopulation):
         )
         one_name(self.model, "population", self.population)
 
-    @property
-    def asked(self) -> float:
-        return self.delta_max
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {"delta_min": self.delta_min}
-
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
         fits, people = self.of(classes), classes.people()
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -135,6 +123,6 @@ class DeltaPresence(_AgainstPopulation):
         least = 0.0 if self.of(classes).outside else float(known.min()) if len(known) else None
         return self._judgement(share, holds, least)
 
-    def total(self, parts: Sequence[Judgement]) -> dict[str, Any]:
+    def total(self, parts: Sequence[Judgement]) -> PromiseReport:
         known = [part.more for part in parts if part.more is not None]
         return super().total(parts) | {"measured_min": min(known, default=None)}

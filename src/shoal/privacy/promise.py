@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import Field, dataclass, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from inspect import formatannotation
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 
+from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, Closeness
 from shoal.errors import InputError
 
 INPUT = "input"
 """Compared with all records of the input, the suppressed ones, too."""
+
+Settings: TypeAlias = Mapping[str, str | float]
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,15 @@ class Judgement:
 class Promise(ABC):
     """A privacy model with its parameters; a frozen dataclass derives from it.
 
-    `judge` and `asked` are what a promise must say; the rest has a default that is right for a
-    promise about each class alone. A class without records keeps no promise: whoever splits off
-    nobody has not hidden anybody.
+    `judge` and `letter`, or `asked`, are what a promise must say; the rest has a default that is
+    right for a promise about each class alone. A class without records keeps no promise: whoever
+    splits off nobody has not hidden anybody.
     """
 
     model: ClassVar[str]
+    letter: ClassVar[str]
+    """The parameter that is the threshold."""
+
     source: ClassVar[str]
     definition: ClassVar[str]
     monotone: ClassVar[bool]
@@ -56,6 +63,12 @@ class Promise(ABC):
     Then `monotone` means that merging classes of a release that holds gives one that holds.
     """
 
+    states: ClassVar[tuple[str, ...]] = ()
+    """The parameters that a certificate always states besides `asked`."""
+
+    states_if_chosen: ClassVar[tuple[str, ...]] = ()
+    """Those that it states where they differ from their defaults."""
+
     population: str = ""
     """The table of the population that classes are compared with; none for most promises."""
 
@@ -67,14 +80,19 @@ class Promise(ABC):
         def attributes(self) -> tuple[str, ...]:
             """The attributes that the promise is about, as a certificate lists them."""
 
+    def __post_init__(self) -> None:
+        """Takes every parameter that is of its type and within its bounds; raises InputError."""
+        for one in fields(self):
+            object.__setattr__(self, one.name, _taken(self, one))
+
     @abstractmethod
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
         """Measured value and whether it holds, for every class; (count,) float64 and bool."""
 
     @property
-    @abstractmethod
     def asked(self) -> float:
         """The threshold, in the unit of `measure`."""
+        return getattr(self, self.letter)
 
     @property
     def sensitive(self) -> tuple[str, ...]:
@@ -92,9 +110,11 @@ class Promise(ABC):
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """Parameters that a certificate states besides `asked`."""
-        return {}
+        given, default = self.parameters, {field.name: field.default for field in fields(self)}
+        chosen = (name for name in self.states_if_chosen if given[name] != default[name])
+        return {name: given[name] for name in (*self.states, *chosen)}
 
     @property
     def compares_with_table(self) -> bool:
@@ -181,23 +201,23 @@ class Promise(ABC):
         """What it finds on some of the classes of a table; each class is in one part, whole."""
         return self._judgement(*self.judged_against(table, classes))
 
-    def total(self, parts: Sequence[Judgement]) -> dict[str, Any]:
+    def total(self, parts: Sequence[Judgement]) -> PromiseReport:
         """The promise as a certificate states it, by the judgements on all parts, in any order."""
         known = [part.worst for part in parts if part.worst is not None]
         return self.stated(
             self.worst(np.array(known, dtype=np.float64)), all(part.holds for part in parts)
         )
 
-    def report(self, classes: Classes) -> dict[str, Any]:
+    def report(self, classes: Classes) -> PromiseReport:
         """The promise as a certificate states it."""
         return self.total([self.part(classes, classes)])
 
     def _judgement(self, measured: np.ndarray, holds: np.ndarray, more: Any = None) -> Judgement:
         return Judgement(self.worst(measured), bool(holds.all()), more)
 
-    def stated(self, measured: float | None, holds: bool) -> dict[str, Any]:
+    def stated(self, measured: float | None, holds: bool) -> PromiseReport:
         """What was judged, as a certificate states it."""
-        return {
+        stated = {
             "model": self.model,
             "attributes": list(self.attributes),
             **self.settings,
@@ -205,9 +225,28 @@ class Promise(ABC):
             "measured": measured,
             "holds": holds,
         }
+        return cast(PromiseReport, stated)
 
 
 # What a promise may be asked with, refused early and in words.
+
+
+def _taken(promise: Promise, asked: Field[Any]) -> Any:
+    """A parameter as it is kept: a number, a word, the name of one column or of several."""
+    given, bounds = (promise.model, asked.name, getattr(promise, asked.name)), asked.metadata
+    # text, or a type itself where the file of a plug-in has its annotations evaluated
+    kind = asked.type if isinstance(asked.type, str) else formatannotation(asked.type)
+    if kind == "int" and "low" in bounds:
+        return whole(*given, bounds["low"])
+    if kind == "float" and "low" in bounds:
+        return decimal(*given, bounds["low"], bounds.get("high", math.inf), "above" in bounds)
+    if kind == "bool":
+        return bool(given[-1])
+    if "choices" in bounds:
+        return choice(*given, bounds["choices"])
+    if kind == "tuple[str, ...]":
+        return names(*given, required=asked.default is MISSING)
+    return one_name(*given) if asked.name in ("attribute", "population") else given[-1]
 
 
 def whole(model: str, name: str, given: object, low: int) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.data.classes import Classes
 from shoal.data.parameters import parameter
-from shoal.privacy.promise import Promise, as_written, decimal, sign
+from shoal.privacy.promise import Promise, as_written, sign
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class SubjectShare(Promise):
     """
 
     model: ClassVar[str] = "subject-share"
+    letter: ClassVar[str] = "share"
     source: ClassVar[str] = "ours"
     definition: ClassVar[str] = (
         "In every class, no subject owns more than this share of the records."
@@ -35,16 +36,9 @@ class SubjectShare(Promise):
     higher_is_better: ClassVar[bool] = False
     attributes: ClassVar[tuple[str, ...]] = ()
 
-    share: float = parameter("greatest share of a class that one subject owns", low=0.0, high=1.0)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "share", decimal(self.model, "share", self.share, 0.0, 1.0, above=True)
-        )
-
-    @property
-    def asked(self) -> float:
-        return self.share
+    share: float = parameter(
+        "greatest share of a class that one subject owns", low=0.0, high=1.0, above=True
+    )
 
     def least_subjects(self, several_records: bool) -> int:
         """Whoever owns most owns at least 1 / people of the records."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from shoal.data.parameters import parameter
 from shoal.errors import InputError
 from shoal.privacy import promise
 from shoal.privacy.earth_mover import Distance, distance_to
-from shoal.privacy.promise import INPUT, NEARLY, Promise, as_written, choice, decimal, names, sign
+from shoal.privacy.promise import INPUT, NEARLY, Promise, as_written, sign
 from shoal.privacy.value_counts import ValueCounts, counts_of, sensitive_column, table_frequencies
 
 RELEASE, TABLE = "release", "table"
@@ -50,6 +50,7 @@ class TCloseness(Promise):
     """
 
     model: ClassVar[str] = "t-closeness"
+    letter: ClassVar[str] = "t"
     source: ClassVar[str] = "Li, Li, Venkatasubramanian 2007"
     definition: ClassVar[str] = (
         "In every class and for every listed attribute, the earth mover's distance between the"
@@ -58,6 +59,7 @@ class TCloseness(Promise):
     )
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = False
+    states_if_chosen: ClassVar[tuple[str, ...]] = ("joint", "reference")
 
     attributes: tuple[str, ...] = parameter("sensitive attributes; the worst counts")
     t: float = parameter("greatest distance of a class from the whole table", low=0.0, high=1.0)
@@ -73,29 +75,17 @@ class TCloseness(Promise):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "attributes", names(self.model, "attributes", self.attributes))
-        object.__setattr__(self, "t", decimal(self.model, "t", self.t, 0.0, 1.0))
+        super().__post_init__()
         if self.joint and len(self.attributes) < 2:
             raise InputError(
                 f"promise '{self.model}': joint needs two attributes at least; list them, or leave"
                 " it out"
             )
-        choice(self.model, "reference", self.reference, REFERENCES)
         if self.joint and self.reference == TABLE:
             raise InputError(
                 f"promise '{self.model}': joint can't be compared with a whole ledger; leave out"
                 " joint or reference"
             )
-
-    @property
-    def asked(self) -> float:
-        return self.t
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return ({"joint": True} if self.joint else {}) | (
-            {} if self.reference == RELEASE else {"reference": self.reference}
-        )
 
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
         return self.judged_against(classes, classes)

@@ -7,11 +7,12 @@ measured by group does not depend on how they were dealt.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import polars as pl
 
+from shoal.data.certificate_shape import PromiseReport, SizesReport
+from shoal.data.classes import Sizes
 from shoal.data.release import Release
 from shoal.data.schema import Kind, Schema
 from shoal.data.table import Table, as_text
@@ -112,21 +113,14 @@ class Groups:
     labels: np.ndarray
     count: int
 
-    def report(self, model: PrivacyModel, release: Release, frame: pl.DataFrame) -> dict[str, Any]:
+    def report(self, model: PrivacyModel, release: Release, frame: pl.DataFrame) -> PromiseReport:
         """A promise as a certificate states it."""
         classes = replace(release.classes, labels=self.labels, count=self.count, quasi={})
         return model.report(classes)
 
-    def stated(self) -> dict[str, Any]:
+    def stated(self) -> dict[str, str | SizesReport]:
         """What a certificate says of such a release beside its measurements."""
-        sizes = np.bincount(self.labels, minlength=self.count)
-        groups = {
-            "count": self.count,
-            "min": int(sizes.min()) if self.count else None,
-            "mean": float(sizes.mean()) if self.count else None,
-            "max": int(sizes.max()) if self.count else None,
-        }
-        return {"presence": DISCLOSED, "groups": groups}
+        return {"presence": DISCLOSED, "groups": Sizes.of(np.bincount(self.labels)).stated}
 
 
 def parted(table: Table, name: str, truth: Truth | None = None) -> tuple[Table, Groups]:

@@ -6,16 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
 from shoal.privacy import promise
 from shoal.privacy.k_anonymity import fewest as fewest_people
 from shoal.privacy.k_anonymity import least_people, too_few_subjects
-from shoal.privacy.promise import Judgement, Promise, names, whole
+from shoal.privacy.promise import Judgement, Promise
 
 
 @dataclass(frozen=True)
@@ -163,15 +164,10 @@ class DifferentValues(Promise, ABC):
 
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = True
-    letter: ClassVar[str]
+    states: ClassVar[tuple[str, ...]] = ("k",)
 
     attributes: tuple[str, ...]
     k: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "attributes", names(self.model, "attributes", self.attributes))
-        object.__setattr__(self, self.letter, whole(self.model, self.letter, self._values, 1))
-        object.__setattr__(self, "k", whole(self.model, "k", self.k, 2))
 
     @property
     def _values(self) -> int:
@@ -179,19 +175,11 @@ class DifferentValues(Promise, ABC):
         return values
 
     @property
-    def asked(self) -> float:
-        return self._values
-
-    @property
     def survives_additions(self) -> bool:
         return True
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {"k": self.k}
-
     def least_subjects(self, several_records: bool) -> int:
-        """So many values need as many subjects, unless one subject may bring several values."""
+        """Different values need as many subjects, unless one subject may bring several values."""
         return self.k if several_records else max(self.k, self._values)
 
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
@@ -203,7 +191,7 @@ class DifferentValues(Promise, ABC):
     def part(self, classes: Classes, table: Classes) -> Judgement:
         return self._judgement(*self.judge(classes), least_people(classes))
 
-    def total(self, parts: Sequence[Judgement]) -> dict[str, Any]:
+    def total(self, parts: Sequence[Judgement]) -> PromiseReport:
         return super().total(parts) | {"k_measured": fewest_people(parts)}
 
     def nearest(self, whole_table: Classes) -> list[str]:

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from shoal.auditor.verdict import remedy
+from shoal.data.attack_scene import Findings
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import AcceptedReport
 from shoal.data.language import gettext, ngettext
 from shoal.data.warnings import PLAIN_NAMES_PEOPLE
 from shoal.policy import registry
 from shoal.reports import charts
 from shoal.reports.in_short import alone_if_known
-from shoal.reports.pages import percent_text
+from shoal.reports.pages import Content, percent_text
 
 OPENING = gettext("Attacks try; they don't prove.")
 LEGEND = gettext(
@@ -41,7 +43,6 @@ NOT_MEASURED = "not measured"
 NOT_ASKED = gettext("nobody asked for it")
 ALL_PLAIN = "all plain columns"
 
-Found = Mapping[str, Any]
 Number = Mapping[str, Any] | float | None
 
 
@@ -140,13 +141,13 @@ OF = (
 )
 
 
-def acceptance(certificate: Certificate, row: Row) -> dict[str, Any] | None:
+def acceptance(certificate: Certificate, row: Row) -> AcceptedReport | None:
     """The threshold of the policy that a row is judged by; None without one."""
     accepted = certificate.get("attacks", {}).get("accept", [])
     for threshold in accepted:
         same = threshold["attribute"] in (row.attribute, None)
         if threshold["measure"] == row.measure and same:
-            return dict(threshold)
+            return threshold
     return None
 
 
@@ -235,7 +236,7 @@ def _finding(certificate: Certificate, row: Row, accepted: Collection[str] | Non
     return Finding(row.word, said, f"{helps[:1].upper()}{helps[1:]}.", state)
 
 
-def _singled_out(found: Found) -> Iterator[Row]:
+def _singled_out(found: Findings) -> Iterator[Row]:
     attack = found.get("singling-out")
     if attack is None:
         return
@@ -281,7 +282,7 @@ def _singled_out(found: Found) -> Iterator[Row]:
         yield Row(QUESTIONS[0], label, sentence, share, measure="alone", attribute=name)
 
 
-def _linked(found: Found) -> Iterator[Row]:
+def _linked(found: Findings) -> Iterator[Row]:
     attack = found.get("linkability")
     if attack is not None:
         for one in (attack, *attack.get("others", [])):
@@ -367,7 +368,7 @@ def _linked_by_names(certificate: Certificate) -> Iterator[Row]:
     yield Row(QUESTIONS[1], label, sentence, share, helps="alone")
 
 
-def _inferred(found: Found) -> Iterator[Row]:
+def _inferred(found: Findings) -> Iterator[Row]:
     for name, one in found.get("inference", {}).items():
         best = (one["attackers"] or {}).get(one.get("best"), {})
         member, control = best.get("member"), best.get("control")
@@ -414,7 +415,7 @@ def _near(one: Mapping[str, Any]) -> str:
     return gettext(", give or take {part} of its range,", part=part)
 
 
-def _by_class(found: Found) -> Iterator[Row]:
+def _by_class(found: Findings) -> Iterator[Row]:
     """What the class of a person tells by itself."""
     for name, one in found.get("skewness", {}).items():
         sentence = gettext(
@@ -446,7 +447,7 @@ def _by_class(found: Found) -> Iterator[Row]:
         )
 
 
-def _member(found: Found) -> Iterator[Row]:
+def _member(found: Findings) -> Iterator[Row]:
     attack = found.get("membership")
     if attack is None:
         return
@@ -469,7 +470,7 @@ def _member(found: Found) -> Iterator[Row]:
     )
 
 
-def _together(found: Found, certificate: Certificate) -> Iterator[Row]:
+def _together(found: Findings, certificate: Certificate) -> Iterator[Row]:
     attack = found.get("intersection")
     if attack is None:
         return
@@ -505,7 +506,7 @@ def _together(found: Found, certificate: Certificate) -> Iterator[Row]:
         yield Row(QUESTIONS[4], label, sentence, share, measure="certain_after", attribute=name)
 
 
-def _method(found: Found) -> Iterator[Row]:
+def _method(found: Findings) -> Iterator[Row]:
     attack = found.get("minimality")
     if attack is None:
         return
@@ -571,7 +572,7 @@ def interval_text(number: Number) -> str:
     )
 
 
-def page_content(certificate: Certificate, always: bool = False) -> list[dict[str, Any]]:
+def page_content(certificate: Certificate, always: bool = False) -> list[Content]:
     """The rows by question, as the template takes them.
 
     Where nothing was tried it is empty, or, `always`, says so to each question.
@@ -587,7 +588,7 @@ def page_content(certificate: Certificate, always: bool = False) -> list[dict[st
     ]
 
 
-def _cells(certificate: Certificate, row: Row) -> dict[str, Any]:
+def _cells(certificate: Certificate, row: Row) -> Content:
     threshold = acceptance(certificate, row)
     return {
         "sentence": row.says,
@@ -635,7 +636,7 @@ def _bar(number: Number) -> tuple[float, float, float] | None:
 
 def attack_section(
     certificate: Certificate, always: bool = False, accepted: Collection[str] | None = None
-) -> dict[str, Any]:
+) -> Content:
     """What `attacks.html.j2` takes. always: with its questions even where nothing was tried.
     accepted: as of `ranked`.
     """
@@ -654,7 +655,7 @@ def attack_section(
     }
 
 
-def _tried(found: Found) -> str:
+def _tried(found: Findings) -> str:
     """How many of the attacks that there are were tried, and which were not; empty if all were."""
     names = sorted(registry.attacks())
     lacking = [name.replace("-", " ") for name in names if name not in found]

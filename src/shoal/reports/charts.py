@@ -87,7 +87,7 @@ class Chart:
             axes.patch.set_alpha(0.0)
             self.draw(axes)
             drawn = BytesIO()
-            nothing: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+            nothing: dict[str, None] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
             canvas.print_svg(drawn, metadata=nothing)
         return _inlined(drawn.getvalue().decode(), key, self.title, self.description)
 

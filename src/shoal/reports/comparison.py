@@ -20,7 +20,7 @@ from shoal.advise.comparison import Comparison, Row
 from shoal.data.language import gettext
 from shoal.reports import charts
 from shoal.reports.comparison_table import columns, faults, more_columns, percent, reasons
-from shoal.reports.pages import render_template, write_page
+from shoal.reports.pages import Content, render_template, write_page
 from shoal.version import VERSION
 
 
@@ -34,7 +34,7 @@ def render(comparison: Comparison) -> str:
     return render_template("compare.html.j2", _content(comparison))
 
 
-def _content(comparison: Comparison) -> dict[str, Any]:
+def _content(comparison: Comparison) -> Content:
     drawn = drawn_methods(comparison)
     return {
         "shoal": VERSION,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shoal.auditor.dossier.context import SHOWN, Rating, parts_of, words_of
+from shoal.auditor.dossier.context import SHOWN, ContextLike, Rating, parts_of, words_of
 from shoal.auditor.dossier.dossier import (
     ANSWERED,
     ATTACKS,
@@ -51,7 +51,7 @@ def dossier(
     released: str | Path,
     certificate: str | Path | None = None,
     *,
-    context: str | Path | dict[str, Any],
+    context: ContextLike,
     output: str | Path | None = None,
     policy: PolicyLike | None = None,
     original: str | Path | None = None,
@@ -95,7 +95,7 @@ def _with_attacks(found: Dossier) -> Dossier:
     ]
     findings = [one for one in found.open if one["kind"] != QUESTION]
     questions = [one for one in found.open if one["kind"] == QUESTION]
-    return replace(found, content=content | {"open": [*findings, *much, *questions]})
+    return replace(found, content={**content, "open": [*findings, *much, *questions]})
 
 
 def json_path(page: Path) -> Path:
@@ -223,7 +223,7 @@ def _grave(found: Dossier, certificate: Certificate) -> list[str]:
     return lines
 
 
-def _content(found: Dossier) -> dict[str, Any]:
+def _content(found: Dossier) -> pages.Content:
     content = found.content
     certificate, context = Certificate(content["certificate"]), content["context"]
     counted = counted_open(found)
@@ -334,7 +334,7 @@ def _light(found: Dossier, certificate: Certificate) -> str:
     if is_above or is_rejected or certificate.grave:
         return "red"
     is_doubtful = bool(found.open) or much_found(certificate) is not None
-    return "amber" if is_doubtful and certificate.is_kept else certificate.light
+    return "amber" if is_doubtful and certificate.holds else certificate.light
 
 
 def _sentences(content: Mapping[str, Any]) -> Iterator[str]:
@@ -417,7 +417,7 @@ def _answers(
             yield title, [("", _text(value))]
 
 
-def _profiles(found: Dossier, certificate: Certificate) -> Iterator[dict[str, Any]]:
+def _profiles(found: Dossier, certificate: Certificate) -> Iterator[pages.Content]:
     for profile in found.profiles:
         fields = [one for one in found.content["clauses"] if one["profile"] == profile.name]
         words = {

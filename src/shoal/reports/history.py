@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import yaml
@@ -59,7 +58,7 @@ def write_history_report(found: LedgerAudit, path: Path) -> None:
     pages.write_page(pages.render_template("history.html.j2", _content(found)), path)
 
 
-def _content(found: LedgerAudit) -> dict[str, Any]:
+def _content(found: LedgerAudit) -> pages.Content:
     checks = {finding.check for release in found.releases for finding in release.findings}
     table = published_table(found.releases) if found.releases else None
     holds = "green" if table is None else table.light

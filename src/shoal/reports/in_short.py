@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from shoal.auditor.ledger.history import LedgerAudit, ReleaseAudit
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import BesideReport, ColumnReport, PromiseReport
 from shoal.data.fault_words import fault_sentences
 from shoal.data.language import gettext, ngettext
 from shoal.data.people import ASSUMED, Unit, span_text, unit
@@ -137,7 +138,7 @@ def _in_two_tables(certificate: Certificate) -> Iterator[str]:
     )
 
 
-def _beside(found: Mapping[str, Any]) -> str:
+def _beside(found: BesideReport) -> str:
     """What is left where the other releases that were named are read as well."""
     people = ngettext("{count:,} person who is", "{count:,} people who are", found["people"])
     if found["holds"]:
@@ -170,9 +171,9 @@ def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence
     )
 
 
-def _of_sensitive(promise: Mapping[str, Any]) -> str:
+def _of_sensitive(promise: PromiseReport) -> str:
     about, found = listed(promise["attributes"]), promise["measured"]
-    found = promise["asked"] if found is None else found  # so much held in every release
+    found = promise["asked"] if found is None else found  # which held in every release
     model, kind = promise["model"], promise.get("kind")
     if model == "p-sensitive-k-anonymity" or (model, kind) == ("l-diversity", "distinct"):
         return ngettext(
@@ -287,7 +288,7 @@ def _open(certificate: Certificate) -> Iterator[str]:
         )
 
 
-def _columns(certificate: Certificate) -> list[Mapping[str, Any]]:
+def _columns(certificate: Certificate) -> list[ColumnReport]:
     return certificate.get("columns") or []
 
 
@@ -378,11 +379,11 @@ def _worst(promises: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     return choose(known, key=lambda promise: promise["measured"])
 
 
-def _ledger_columns(parts: Sequence[Certificate]) -> list[dict[str, Any]]:
+def _ledger_columns(parts: Sequence[Certificate]) -> list[ColumnReport]:
     """The columns of the last part, with their losses over all."""
     losses = [{c["name"]: c["loss"] for c in part.get("columns") or []} for part in parts]
     return [
-        dict(column) | {"loss": _mean(parts, [mine.get(column["name"]) for mine in losses])}
+        column | {"loss": _mean(parts, [mine.get(column["name"]) for mine in losses])}
         for column in parts[-1].get("columns") or []
     ]
 

@@ -10,12 +10,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from shoal.connectors.files import atomic_write
 from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import PromiseReport
 from shoal.data.numbers import number_text
 from shoal.errors import InputError
 
@@ -191,7 +192,7 @@ _PARTS = {
 }
 
 
-def _promise(promise: Mapping[str, Any]) -> str:
+def _promise(promise: PromiseReport) -> str:
     about = ", ".join(promise.get("attributes") or ())
     over = f" over {about}" if about else ""
     return f"{promise['model']} {promise['asked']}{over}"
@@ -200,15 +201,18 @@ def _promise(promise: Mapping[str, Any]) -> str:
 # The two forms
 
 
+Document: TypeAlias = dict[str, Any]
+"""A part of a form, as JSON."""
+
 _DATA_TYPES = {"number": "number", "date": "date", "text": "string"}
 
 
-def datapackage(release: Description) -> dict[str, Any]:
+def datapackage(release: Description) -> Document:
     """Data Package 2.0: a resource with its dialect and fields.
 
     Our own description of a column stands under `shoal`.
     """
-    resource: dict[str, Any] = {
+    resource: Document = {
         "name": release.name,
         "path": release.path,
         "type": "table",
@@ -236,8 +240,8 @@ def datapackage(release: Description) -> dict[str, Any]:
     }
 
 
-def _package_field(release: Description, column: Column) -> dict[str, Any]:
-    field: dict[str, Any] = {
+def _package_field(release: Description, column: Column) -> Document:
+    field: Document = {
         "name": column.name,
         "type": _DATA_TYPES[column.kind],
         "description": column.text,
@@ -251,7 +255,7 @@ def _package_field(release: Description, column: Column) -> dict[str, Any]:
     return field
 
 
-_CROISSANT: dict[str, Any] = {
+_CROISSANT: Document = {
     "@language": "en",
     "@vocab": "https://schema.org/",
     "sc": "https://schema.org/",
@@ -271,7 +275,7 @@ _RECORDS = "records"
 _CROISSANT_TYPES = {"number": "sc:Float", "date": "sc:Date", "text": "sc:Text"}
 
 
-def croissant(release: Description) -> dict[str, Any]:
+def croissant(release: Description) -> Document:
     """Croissant 1.0 (MLCommons): a file and its fields, for machine learning.
 
     How people were protected stands under `rai:dataManipulationProtocol`.
@@ -306,7 +310,7 @@ def croissant(release: Description) -> dict[str, Any]:
     }
 
 
-def _croissant_field(release: Description, column: Column) -> dict[str, Any]:
+def _croissant_field(release: Description, column: Column) -> Document:
     return {
         "@type": "cr:Field",
         "@id": f"{_RECORDS}/{column.name}",
@@ -317,7 +321,7 @@ def _croissant_field(release: Description, column: Column) -> dict[str, Any]:
     }
 
 
-FORMS: Mapping[str, Callable[[Description], dict[str, Any]]] = {
+FORMS: Mapping[str, Callable[[Description], Document]] = {
     "datapackage": datapackage,
     "croissant": croissant,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -22,8 +22,11 @@ from shoal.data.truth import Truth
 from shoal.policy.policy import Policy
 from shoal.tables.draft import Outcome
 
+Content: TypeAlias = Mapping[str, Any]
+"""What a template takes, by the names in it."""
 
-def render_template(template: str, content: Mapping[str, Any]) -> str:
+
+def render_template(template: str, content: Content) -> str:
     """The page; the same for the same content. Whatever is put in is escaped, can't reorder or hide
     the text around it, and nothing may be missing.
     """
@@ -46,7 +49,7 @@ def translate(environment: Environment) -> None:
     escaped as all others are.
     """
 
-    def filled(message: str, values: dict[str, Any]) -> Markup:
+    def filled(message: str, values: Content) -> Markup:
         shown = environment.finalize or (lambda value: value)
         return Markup(message) % {name: shown(value) for name, value in values.items()}
 

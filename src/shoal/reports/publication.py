@@ -15,6 +15,7 @@ from shoal.connectors.frames import FrameT, table_of
 from shoal.data import cores
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
+from shoal.policy.agreement import AgreementLike
 from shoal.policy.policy import PolicyLike
 from shoal.reports.text import summary
 from shoal.tables import publish as job
@@ -155,7 +156,7 @@ def publish(
 
 @overload
 def fuse(
-    agreement: str | Path | dict[str, Any],
+    agreement: AgreementLike,
     tables: None = None,
     *,
     transcript: str | Path | None = None,
@@ -166,7 +167,7 @@ def fuse(
 
 @overload
 def fuse(
-    agreement: str | Path | dict[str, Any],
+    agreement: AgreementLike,
     tables: Mapping[str, FrameT],
     *,
     transcript: str | Path | None = None,
@@ -176,7 +177,7 @@ def fuse(
 
 
 def fuse(
-    agreement: str | Path | dict[str, Any],
+    agreement: AgreementLike,
     tables: Mapping[str, Any] | None = None,
     *,
     transcript: str | Path | None = None,

@@ -17,6 +17,7 @@ import numpy as np
 from shoal.auditor.dossier.context import Heading
 from shoal.auditor.publication import Found
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import PromiseReport
 from shoal.data.language import gettext, ngettext
 from shoal.data.people import unit
 from shoal.data.release import PublishedColumn
@@ -39,6 +40,7 @@ from shoal.reports.distributions import (
 from shoal.reports.in_short import alone_if_known, in_short, listed
 from shoal.reports.limits import hidden_from, limits, who_pays
 from shoal.reports.pages import (
+    Content,
     Measured,
     measured_of,
     number_text,
@@ -62,7 +64,7 @@ def render(measured: Measured, heading: Heading | None = None) -> str:
     return render_template("report.html.j2", _content(measured, heading or Heading()))
 
 
-def _content(measured: Measured, heading: Heading) -> dict[str, Any]:
+def _content(measured: Measured, heading: Heading) -> Content:
     certificate, schema = measured.certificate, measured.schema
     sizes, losses = sizes_chart(measured), losses_of(measured)
     drawn = drawn_of(losses)
@@ -125,7 +127,7 @@ ASKED = {
 # Promises and risk
 
 
-def _promise(promise: dict[str, Any]) -> dict[str, Any]:
+def _promise(promise: PromiseReport) -> Content:
     model: Any = registry.models()[promise["model"]]
     known = ("model", "attributes", "asked", "measured", "holds", "classes", "risk")
     over = ", ".join(promise["attributes"])
@@ -136,10 +138,10 @@ def _promise(promise: dict[str, Any]) -> dict[str, Any]:
         "bound": gettext("at least") if model.higher_is_better else gettext("at most"),
         "title": f"{promise['model']}{about}",
         "settings": [
-            number_text(promise[key])
+            number_text(value)
             if key == "kind"
-            else f"{key.replace('_', ' ')}: {number_text(promise[key])}"
-            for key in promise
+            else f"{key.replace('_', ' ')}: {number_text(value)}"
+            for key, value in promise.items()
             if key not in known
         ],
         "definition": model.definition,
@@ -147,7 +149,7 @@ def _promise(promise: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _groups(promise: dict[str, Any]) -> str:
+def _groups(promise: PromiseReport) -> str:
     """How people are alike in the columns of one promise, where these are not all."""
     classes, risk = promise.get("classes"), promise.get("risk")
     if not promise["attributes"] or not risk or not classes or not classes["count"]:
@@ -247,7 +249,7 @@ def _attribute(
     attribute: Attribute,
     column: PublishedColumn,
     losses: Mapping[str, float | None],
-) -> dict[str, Any]:
+) -> Content:
     """One quasi-identifier in the table of losses."""
     shown, records = measured.release.cell_counts[column.name], max(measured.release.records, 1)
     mark = np.isneginf(column.lo)
@@ -263,7 +265,7 @@ def _attribute(
 # Before and after
 
 
-def _comparison(measured: Measured, index: int, found: Distribution) -> dict[str, Any]:
+def _comparison(measured: Measured, index: int, found: Distribution) -> Content:
     """One chart, the figures behind it, and what it can't show."""
     before, after = shares(measured, found)
     chart = distribution_chart(measured, found)
@@ -315,7 +317,7 @@ def _fate(attribute: Attribute, policy: Policy) -> str:
     return fate
 
 
-def _how(attribute: Attribute, declared: str | dict[str, Any] | None) -> str:
+def _how(attribute: Attribute, declared: str | Mapping[str, Any] | None) -> str:
     """What the cells of a quasi-identifier are generalized to."""
     if declared is not None:
         made = ""

@@ -247,7 +247,7 @@ def fusion_summary(certificate: Certificate, written: str) -> str:
     return f"{summary(certificate, written)}\n{printable_lines(lines)}"
 
 
-def downstream_sentences(measured: dict[str, Any]) -> Iterator[str]:
+def downstream_sentences(measured: Mapping[str, Any]) -> Iterator[str]:
     """What classifiers and counts lose on a release, in sentences."""
     if "models" in measured:
         yield gettext(
@@ -272,7 +272,7 @@ def downstream_sentences(measured: dict[str, Any]) -> Iterator[str]:
     )
 
 
-def explanation_sentences(measured: dict[str, Any]) -> Iterator[str]:
+def explanation_sentences(measured: Mapping[str, Any]) -> Iterator[str]:
     """Why a global recoding is as coarse as it is, in sentences."""
     why = measured["suppressed"]
     if why is not None:
@@ -320,7 +320,7 @@ def explanation_sentences(measured: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def _saving(change: dict[str, Any]) -> str:
+def _saving(change: Mapping[str, Any]) -> str:
     """What a cheaper setting suppresses and scores, where that is not as it is now."""
     now = change["now"]
     words = {
@@ -328,7 +328,7 @@ def _saving(change: dict[str, Any]) -> str:
         "score": gettext("scores {score:.4g} instead of {now:.4g}"),
     }
     return gettext(" and ").join(
-        text.format(**change | {"now": now[key]})
+        text.format(**{**change, "now": now[key]})
         for key, text in words.items()
         if None not in (change[key], now[key]) and change[key] != now[key]
     )

@@ -220,7 +220,7 @@ def release_by_release(core: StreamCore, counters: StreamCounters) -> dict[str, 
 
 def output_of(
     options: StreamOptions, published: Path, digest: str | None, render: Render
-) -> dict[str, Any]:
+) -> Mapping[str, Any]:
     """The certificate's `output`: the file; of a topic or standard output its hash."""
     if not options.place.is_path and not options.place.is_table:
         return {"sha256": digest}

@@ -19,6 +19,7 @@ from shoal.connectors.location import TOPIC
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.errors import CheckpointError, InputError, MissingExtraError, PartyError
+from shoal.protocols import Place
 
 _NAME = re.compile(r"kafka://(?P<servers>[^/]+)/(?P<topic>[A-Za-z0-9._-]+)$")
 PATIENCE = 0.2
@@ -149,11 +150,11 @@ class TopicFeed:
         return piece
 
     @property
-    def place(self) -> dict[str, Any]:
+    def place(self) -> Place:
         """The next offset, and how many records came before it."""
         return {"offset": self._offset, "records": self._records, "topic": self._created}
 
-    def go_to(self, place: dict[str, Any]) -> None:
+    def go_to(self, place: Place) -> None:
         """Goes on at an offset; raises CheckpointError where the topic no longer, or not yet,
         reaches it.
         """

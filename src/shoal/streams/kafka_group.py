@@ -22,6 +22,7 @@ from shoal.data.person_names import names_of
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.errors import CheckpointError, InputError
+from shoal.protocols import Place
 from shoal.streams import kafka
 from shoal.streams.kafka import Arrived, Topic
 from shoal.streams.options import PARTITIONERS
@@ -342,11 +343,11 @@ class PartitionFeed:
         return int((found != self._partition).sum())
 
     @property
-    def place(self) -> dict[str, Any]:
+    def place(self) -> Place:
         """The next offset, and how many records of the partition came before it."""
         return {"offset": self._offset, "records": self._records}
 
-    def go_to(self, place: dict[str, Any]) -> None:
+    def go_to(self, place: Place) -> None:
         """Continues at an offset, without the messages that came for another one."""
         self._offset, self._records = place["offset"], place["records"]
         self._waiting = Arrived()

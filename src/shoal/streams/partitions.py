@@ -21,25 +21,10 @@ from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.errors import CheckpointError, InputError
 from shoal.streams import kafka
-from shoal.streams.certify import (
-    NOTHING,
-    union_certificate,
-    write_certificate,
-)
-from shoal.streams.checkpoint import (
-    CURRENT,
-    SharedCheckpoint,
-    SharedStream,
-)
+from shoal.streams.certify import NOTHING, union_certificate, write_certificate
+from shoal.streams.checkpoint import CURRENT, SharedCheckpoint, SharedStream
 from shoal.streams.kafka import Arrived, TransactionLost
-from shoal.streams.kafka_group import (
-    Group,
-    Keyed,
-    Mark,
-    PartitionFeed,
-    Writer,
-    gone,
-)
+from shoal.streams.kafka_group import Group, Keyed, Mark, PartitionFeed, Writer, gone
 from shoal.streams.publishing import Publishing, StreamRequest, hash_of
 from shoal.streams.stream_status import is_stop
 

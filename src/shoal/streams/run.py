@@ -34,12 +34,7 @@ from shoal.errors import CheckpointError, os_errors_as_input_errors
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
 from shoal.streams import kafka
-from shoal.streams.certify import (
-    output_of,
-    require_whole_kept,
-    whole_stream,
-    write_certificate,
-)
+from shoal.streams.certify import output_of, require_whole_kept, whole_stream, write_certificate
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.options import StreamOptions
 from shoal.streams.partitions import TELL_EVERY, stream_partitions

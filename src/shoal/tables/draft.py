@@ -32,6 +32,7 @@ from shoal.recoding.recode import find_classes, recode
 if TYPE_CHECKING:
     from shoal.attacks.beside.guard import BesideGuard
     from shoal.auditor.audit import AuditResult
+    from shoal.data.certificate_shape import BesideReport
     from shoal.tables.plan import Plan
 
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 
 WITHHELD = "nothing was written"
-ReportBeside: TypeAlias = "Callable[[AuditResult], dict[str, Any]]"
+ReportBeside: TypeAlias = "Callable[[AuditResult], BesideReport]"
 BOUNDED = "rounded-partition"
 """The method that promises as many classes as there can be; how near it came is stated."""
 

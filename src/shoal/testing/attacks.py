@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.attack_scene import AttackScene, People, ShownRelease, Trial
+from shoal.data.attack_scene import AttackScene, Findings, People, ShownRelease, Trial
 from shoal.data.boxes import Axis, Boxes
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes, SensitiveColumn
@@ -77,7 +77,7 @@ def check_attack(attack: Attack, seed: int = 0) -> None:
             assert blind == found, f"{attack.name}: it uses people's quasi-identifiers after all"
 
 
-def _plain(found: Any) -> dict[str, Any]:
+def _plain(found: Any) -> Findings:
     return dict(Certificate(found))
 
 

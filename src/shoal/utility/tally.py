@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.data.certificate_shape import SizesReport, TogetherReport
 from shoal.data.classes import Classes, Sizes
 from shoal.data.faults import faults
 from shoal.data.people import UNKNOWN
@@ -44,7 +45,7 @@ class Crowd:
         self._met[people] = True
 
     def add_records(self, records: int) -> None:
-        """So many people of one record each."""
+        """This number of people with one record each."""
         self._records += records
 
     def absorb(self, other: Crowd) -> None:
@@ -68,7 +69,7 @@ class Tally:
         self.faults = {"uncovered": 0, "changed": 0}
         self.required_k: int | None = None
         self._names: list[str] = []
-        self._classes, self._sizes = 0, list[Sizes]()
+        self._sizes: list[Sizes] = []
         self._everybody, self._withheld_people, self.found_by_order = Crowd(), Crowd(), Crowd()
         self._together = {name: Crowd() for name in ("alone", "below", "people")}
         each = {(name,): Crowd() for name in not_promised}
@@ -87,7 +88,6 @@ class Tally:
         self.suppressed += release.suppressed
         self.withheld += release.withheld
         self.unrounded += release.unrounded(self.schema)
-        self._classes += classes.count
         self._sizes.append(Sizes.of(classes.people()))
         if classes.subjects is None:
             self._everybody.add_records(release.records)
@@ -117,7 +117,7 @@ class Tally:
     def absorb(self, other: Tally) -> None:
         """Everything that was added to another tally, of other classes."""
         self.required_k, self._names = other.required_k, other._names
-        for name in ("records", "suppressed", "withheld", "unrounded", "_classes"):
+        for name in ("records", "suppressed", "withheld", "unrounded"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name, count in other.faults.items():
             self.faults[name] += count
@@ -154,17 +154,11 @@ class Tally:
         """The people of the records that are in no class, as far as they are known."""
         return len(self._withheld_people)
 
-    def classes(self) -> dict[str, Any]:
+    def classes(self) -> SizesReport:
         """How many there are, and how many people they have."""
-        sizes = Sizes.joined(self._sizes)
-        return {
-            "count": self._classes,
-            "min": sizes.least,
-            "mean": sizes.mean,
-            "max": sizes.greatest,
-        }
+        return Sizes.joined(self._sizes).stated
 
-    def together(self, people: str) -> dict[str, Any]:
+    def together(self, people: str) -> TogetherReport:
         """How many people are alike in every quasi-identifier, as a certificate states it.
 
         people: whose the records are, as a certificate states it.

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from shoal.connectors.files import atomic_write
 
 if TYPE_CHECKING:  # jobs alone import these
     from shoal.attacks.beside.audit import ReleaseBeside
+    from shoal.data.certificate_shape import BesideReport
 
 PEOPLE = "people.npz"
 STATED = ("kind", "count", "sensitive", "k", "least_values", "holds", "sha256")
@@ -128,7 +129,7 @@ def _names(place: Path, stamp: int) -> tuple[frozenset[bytes], str | None]:
         return frozenset(found["names"].tolist()), json.loads(str(found["stated"]))["sha256"]
 
 
-def judged_together(own: Path, others: list[Overlap]) -> dict[str, Any] | None:
+def judged_together(own: Path, others: list[Overlap]) -> BesideReport | None:
     """The `beside` part of a draft's certificate; None where no release shares people with it."""
     from shoal.attacks.beside.audit import Question, audit_together
 

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any
+from typing import Any, TypeAlias
 
 from shoal.errors import InputError
 
@@ -26,11 +26,14 @@ GRACE = 2.0  # seconds between asking a job to end and ending it
 KEPT_LOOKS = 64
 KEPT_JOBS = 20
 
+Message: TypeAlias = dict[str, Any]
+"""What the server and a process of its own say to each other, in a line of JSON each."""
+
 
 class Refused(Exception):
     """A helper answered with an error, which holds one sentence and maybe more findings."""
 
-    def __init__(self, said: dict[str, Any]) -> None:
+    def __init__(self, said: Message) -> None:
         super().__init__(said["message"])
         self.kind, self.message = said["error"], said["message"]
         self.findings: list[str] = said["findings"]
@@ -53,19 +56,19 @@ class Desk:
     def __init__(self) -> None:
         self._process: Process | None = None
         self._turn = asyncio.Lock()
-        self._known: dict[str, asyncio.Task[dict[str, Any]]] = {}
-        self._since: dict[asyncio.Task[dict[str, Any]], float] = {}
+        self._known: dict[str, asyncio.Task[Message]] = {}
+        self._since: dict[asyncio.Task[Message], float] = {}
 
     @property
     def pid(self) -> int | None:
         return None if self._process is None else self._process.pid
 
-    async def look(self, name: str, **asked: Any) -> dict[str, Any]:
+    async def look(self, name: str, **asked: Any) -> Message:
         """What a look finds, for one answer; raises Refused."""
         async with self._turn:
             return await self._asked({"look": name, **asked})
 
-    def kept(self, name: str, stamp: Any = None, **asked: Any) -> asyncio.Task[dict[str, Any]]:
+    def kept(self, name: str, stamp: Any = None, **asked: Any) -> asyncio.Task[Message]:
         """A look that is asked once and then remembered, for as long as `stamp` stays."""
         key = json.dumps([name, stamp, asked], sort_keys=True, default=str)
         task = self._known.get(key)
@@ -79,7 +82,7 @@ class Desk:
                 self._known.pop(next(iter(self._known)))
         return task
 
-    async def soon(self, name: str, stamp: Any = None, **asked: Any) -> dict[str, Any] | None:
+    async def soon(self, name: str, stamp: Any = None, **asked: Any) -> Message | None:
         """A kept look; None where it takes longer than a page waits. Raises Refused.
 
         A page asks for several, one after the other: its patience is counted from the oldest that
@@ -94,7 +97,7 @@ class Desk:
         """Files have changed: every look is asked anew."""
         self._known.clear()
 
-    async def _asked(self, message: dict[str, Any]) -> dict[str, Any]:
+    async def _asked(self, message: Message) -> Message:
         if self._process is None or self._process.returncode is not None:
             self._process = await _started("shoal.web.desk")
         assert self._process.stdin is not None
@@ -116,7 +119,7 @@ class Desk:
                 " again, or take a sample of the table.",
                 "findings": [],
             })  # fmt: skip
-        answer: dict[str, Any] = json.loads(line)
+        answer: Message = json.loads(line)
         if "error" in answer:
             raise Refused(answer)
         return answer
@@ -136,7 +139,7 @@ class Desk:
             await self._process.wait()
 
 
-def _seen(task: asyncio.Task[dict[str, Any]]) -> None:
+def _seen(task: asyncio.Task[Message]) -> None:
     if not task.cancelled():
         task.exception()  # whoever shows the page says it
 
@@ -150,10 +153,10 @@ class Job:
 
     id: str
     kind: str
-    asked: dict[str, Any]
+    asked: Message
     state: str = "waiting"
-    events: list[dict[str, Any]] = field(default_factory=list)
-    result: dict[str, Any] = field(default_factory=dict)
+    events: list[Message] = field(default_factory=list)
+    result: Message = field(default_factory=dict)
     begun: float = 0.0
     process: Process | None = field(default=None, repr=False)
     changed: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
@@ -169,15 +172,15 @@ class Job:
     @property
     def measured(self) -> tuple[int | None, int | None]:
         """How many units of the stage are done, of how many; None where nobody can tell."""
-        last: dict[str, Any] = next((e for e in reversed(self.events) if e.get("stage")), {})
+        last: Message = next((e for e in reversed(self.events) if e.get("stage")), {})
         return last.get("done"), last.get("total")
 
-    def tell(self, event: dict[str, Any]) -> None:
+    def tell(self, event: Message) -> None:
         self.events.append({"id": len(self.events) + 1, **event})
         self.changed.set()
         self.changed = asyncio.Event()
 
-    async def events_after(self, after: int) -> AsyncIterator[dict[str, Any]]:
+    async def events_after(self, after: int) -> AsyncIterator[Message]:
         """The events after this one, those to come included, until the job is over."""
         while True:
             while after < len(self.events):
@@ -275,7 +278,7 @@ class Jobs:
         with suppress(OSError, ConnectionError):
             process.stdin.write(json.dumps(asked, default=str).encode() + b"\n")
             await process.stdin.drain()
-        answer: dict[str, Any] = {}
+        answer: Message = {}
         async for line in process.stdout:
             message = json.loads(line)
             if "stage" in message or "part" in message:

@@ -780,8 +780,8 @@ def test_what_is_forged_is_not_signed_by_its_owner(folder, capsys):
 )
 def test_a_certificate_that_states_harm_is_not_kept(folder, change):
     honest = shoal.Certificate(content_of(folder))
-    assert honest.is_kept
-    assert not honest.extended(**change).is_kept
+    assert honest.holds
+    assert not honest.extended(**change).holds
 
 
 # What a file may carry beside what it shows

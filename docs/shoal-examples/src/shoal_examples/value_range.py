@@ -16,6 +16,7 @@ class ValueRange(Promise):
     """The greatest and the least value of a class differ by at least `least`."""
 
     model: ClassVar[str] = "value-range"
+    letter: ClassVar[str] = "least"  # the parameter that is the threshold
     source: ClassVar[str] = "Zhang, Koudas, Srivastava, Yu 2007"
     definition: ClassVar[str] = (
         "In every class, the greatest and the least value of the attribute differ by at least this"
@@ -30,10 +31,6 @@ class ValueRange(Promise):
     @property
     def attributes(self) -> tuple[str, ...]:
         return (self.attribute,)
-
-    @property
-    def asked(self) -> float:
-        return self.least
 
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
         column = sensitive_column(classes, self.attribute)

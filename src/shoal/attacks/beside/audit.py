@@ -9,19 +9,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
-from shoal.attacks.beside.sharing import (
-    KnownPeople,
-    Links,
-    fitting,
-    people_who_fit,
-)
+from shoal.attacks.beside.sharing import KnownPeople, Links, fitting, people_who_fit
 from shoal.auditor.audit import AuditResult
+from shoal.data.certificate_shape import BesideReport, OtherRelease
 from shoal.data.person_names import (
     are_spelled_apart,
     bare_names,
@@ -103,7 +99,7 @@ class ReleaseBeside:
     together: tuple[str, ...] | None = None
 
     @property
-    def stated(self) -> dict[str, Any]:
+    def stated(self) -> OtherRelease:
         """What a certificate says of it."""
         return {
             "kind": self.kind,
@@ -190,7 +186,7 @@ def stripped(cells: Iterable[str]) -> tuple[tuple[str, ...], np.ndarray]:
 
 def audit_together(
     releases: Sequence[ReleaseBeside], question: Question, progress: Progress = no_progress
-) -> dict[str, Any]:
+) -> BesideReport:
     """The `beside` part of a certificate: how few remain over all of these releases.
 
     Raises InputError where people can't be found again, and for an attribute in question that
@@ -206,12 +202,13 @@ def audit_together(
     asked = [release.k for release in releases if release.k is not None]
     k = question.k or min(asked, default=DEFAULT_K)
     found = joint.report(k, attributes)
-    return {
+    stated = {
         "attacker": question.attacker,
         "releases": [release.stated for release in releases],
         **found,
         "holds": found["holds"] and all(release.holds for release in releases),
     }
+    return cast(BesideReport, stated)
 
 
 def numbered(releases: Sequence[ReleaseBeside]) -> Numbered:
@@ -360,11 +357,11 @@ class Joint:
         places = self.places.of_classes(kept)
         return fitting(places, places if self.fits is None else self.fits.of_classes(kept))
 
-    def people_row(self, releases: Sequence[int], k: int) -> dict[str, Any]:
+    def people_row(self, releases: Sequence[int], k: int) -> dict[str, int | None]:
         """How many people of these releases remain among fewer than k, counts only."""
         return counted(self.remaining(releases)[self.judged(releases)], k)
 
-    def values_row(self, attribute: Attribute) -> dict[str, Any]:
+    def values_row(self, attribute: Attribute) -> Mapping[str, Any]:
         """How many people's value of an attribute is certain, or among fewer than asked.
 
         Where classes show no common value at all, the attribute is not one that never changes.
@@ -385,7 +382,7 @@ class Joint:
             "least": int(remaining.min()) if len(people) else None,
         }
 
-    def report(self, k: int, attributes: Sequence[Attribute]) -> dict[str, Any]:
+    def report(self, k: int, attributes: Sequence[Attribute]) -> Mapping[str, Any]:
         """All of it, as a certificate states it; counts, and never who."""
         everything = range(self.releases)
         pairs = combinations(everything, 2)
@@ -403,7 +400,7 @@ class Joint:
         }
 
 
-def counted(remaining: np.ndarray, k: int) -> dict[str, Any]:
+def counted(remaining: np.ndarray, k: int) -> dict[str, int | None]:
     """How many people are left among fewer than k. remaining: for each, among how many."""
     return {
         "people": len(remaining),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from shoal.attacks.beside.others import Others, OthersLike
 from shoal.attacks.beside.sharing import ABSENT, KnownPeople, fitting_pairs, points_of, profiles_of
 from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.audit import AuditResult
+from shoal.data.certificate_shape import BesideReport
 from shoal.data.progress import Progress, no_progress
 from shoal.data.schema import Schema
 from shoal.data.table import Column
@@ -92,7 +93,7 @@ class BesideGuard:
         points[whose] = values
         return Candidates(groups, starts, people, points)
 
-    def report(self, k: int, audited: AuditResult) -> dict[str, Any]:
+    def report(self, k: int, audited: AuditResult) -> BesideReport:
         """How few people fit all classes of anybody who is in this release and in another: the last
         check of what is to be published, as a certificate states it.
         """
@@ -110,12 +111,10 @@ class BesideGuard:
         there = is_old[everybody.numbers[-1]]
         return self.stated(k, remaining, int(there.sum()) - len(remaining), int((~there).sum()))
 
-    def stated(
-        self, k: int, remaining: np.ndarray, withheld: int, newcomers: int
-    ) -> dict[str, Any]:
+    def stated(self, k: int, remaining: np.ndarray, withheld: int, newcomers: int) -> BesideReport:
         """As a certificate states it. remaining: for each who is left, among how many people."""
         found = counted(remaining, k)
-        return {
+        stated = {
             "k": k,
             "attacker": self.attacker,
             "releases": [release.stated for release in self.releases],
@@ -125,6 +124,7 @@ class BesideGuard:
             "newcomers": newcomers,
             "holds": found["below_k"] == 0,
         }
+        return cast(BesideReport, stated)
 
 
 def guard_of(
@@ -251,7 +251,7 @@ class OldCells:
         present = np.bincount(self.cells[known & shown], minlength=cells)
         return present, self.elsewhere + np.bincount(self.cells[known & ~shown], minlength=cells)
 
-    def report(self, labels: np.ndarray) -> dict[str, Any]:
+    def report(self, labels: np.ndarray) -> BesideReport:
         """The last check, as a certificate states it: the people of each cell, and who is left.
 
         labels: (n,) published class of each record, -1 where it is in none.
@@ -278,7 +278,7 @@ class OldCells:
         )
         return not few_absent and not ((new > 0) & (new < self.k)).any()
 
-    def report_of(self, audited: AuditResult) -> dict[str, Any]:
+    def report_of(self, audited: AuditResult) -> BesideReport:
         """What is to be published beside the others, in the order of its records."""
         assert audited.truth is not None
         published = replace(self, cells=audited.truth.aligned(self.cells))

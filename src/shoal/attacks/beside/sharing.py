@@ -24,7 +24,7 @@ from shoal.data.truth import Truth
 from shoal.errors import InputError
 
 BLOCK = 1 << 21  # pairs that are compared at a time
-LARGE = 64  # a class that more than one in so many fit is a bit set
+LARGE = 64  # a class that more than one person in this number fits is a bit set
 ABSENT = -1
 
 _ONES = np.array([number.bit_count() for number in range(256)], dtype=np.uint8)

@@ -31,7 +31,7 @@ from shoal.attacks.run.request import (
 from shoal.auditor.audit import AuditResult
 from shoal.auditor.order_kept import most_followed
 from shoal.connectors.frames import Frame, table_of
-from shoal.data.attack_scene import AttackScene, ExternalList, ShownRelease, Surroundings
+from shoal.data.attack_scene import AttackScene, ExternalList, Findings, ShownRelease, Surroundings
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.notation import PublishedNumbers
@@ -78,7 +78,7 @@ def tried(
     accept: Accepted,
     request: AttackRequest,
     progress: Progress = no_progress,
-) -> dict[str, Any]:
+) -> Findings:
     """The `attacks` part of a certificate. scene_for: all that these attacks are given.
 
     accept: the most of each measure that is accepted.
@@ -88,7 +88,7 @@ def tried(
     progress("preparing the attacks")
     scene = scene_for(attacks)
     seconds = {"republish": time.process_time() - started}
-    found: dict[str, Any] = {}
+    found: Findings = {}
     skipped: dict[str, str] = {}
     for attack in attacks:
         why = lacking(attack, scene)
@@ -107,7 +107,7 @@ def tried(
     return _stated(section, section["people"] >= FEWEST_COUNTED)
 
 
-def _head(scene: AttackScene) -> dict[str, Any]:
+def _head(scene: AttackScene) -> Findings:
     """How the attacks were made, whatever they found."""
     return {
         "seed": scene.seed,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from shoal.data.attack_scene import (
     AttackScene,
     Control,
     EarlierRelease,
+    Findings,
     People,
     ShownRelease,
     Trial,
@@ -72,7 +72,7 @@ def audit_ledger(
 
 def attack_ledger(
     ledger: Ledger, policy: Policy, request: AttackRequest, progress: Progress = no_progress
-) -> dict[str, Any]:
+) -> Findings:
     """What attacks find on the newest release, `release`; as in a certificate.
 
     Raises InputError where the private part is missing, and for an attack that is named and can't

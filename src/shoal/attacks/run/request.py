@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from shoal.data.attack_scene import Findings
 from shoal.data.boxes import Axis
+from shoal.data.certificate_shape import AcceptedReport
 from shoal.data.numbers import parse_numbers
 from shoal.data.schema import Kind, Schema
 from shoal.data.table import Column, Table
@@ -208,8 +210,6 @@ def _places(axis: Axis, column: Column, schema: Schema) -> np.ndarray:
 # What a policy accepts that attacks find, judged on the upper end of each interval.
 
 
-Found = Mapping[str, Any]
-
 # the key of each measure of one number below its attack
 SINGLE = {
     "ends_gain": "gain",
@@ -238,7 +238,7 @@ def attacks_for(policy: Policy) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def judged(accept: Accepted, found: Found) -> list[dict[str, Any]]:
+def judged(accept: Accepted, found: Findings) -> list[AcceptedReport]:
     """Every threshold of the policy against what its attack found; one that could not be measured
     does not hold.
     """
@@ -251,7 +251,7 @@ def judged(accept: Accepted, found: Found) -> list[dict[str, Any]]:
     return rows
 
 
-def unmeasured(accept: Accepted) -> list[dict[str, Any]]:
+def unmeasured(accept: Accepted) -> list[AcceptedReport]:
     """The thresholds where no attack could be tried; whether they hold stays open."""
     rows = []
     for measure, limit in accept.items():
@@ -260,7 +260,7 @@ def unmeasured(accept: Accepted) -> list[dict[str, Any]]:
     return rows
 
 
-def _row(measure: str, attribute: str | None, at_most: float, number: Any) -> dict[str, Any]:
+def _row(measure: str, attribute: str | None, at_most: float, number: Any) -> AcceptedReport:
     measured, upper = _ends(number)
     return {
         "measure": measure,
@@ -280,7 +280,7 @@ def _ends(number: Any) -> tuple[float | None, float | None]:
     return number, number
 
 
-def _numbers(measure: str, found: Found) -> Iterator[tuple[str | None, Any]]:
+def _numbers(measure: str, found: Findings) -> Iterator[tuple[str | None, Any]]:
     """What was measured, by attribute; None for one number of the whole release."""
     attack = found.get(MEASURES[measure]) or {}
     if measure in SINGLE:
@@ -296,13 +296,13 @@ def _numbers(measure: str, found: Found) -> Iterator[tuple[str | None, Any]]:
         yield from [(a, _at(row, BY_ATTRIBUTE[measure])) for a, row in attack.items()]
 
 
-def _alone(columns: Found) -> Iterator[tuple[str | None, Any]]:
+def _alone(columns: Findings) -> Iterator[tuple[str | None, Any]]:
     """Every column, and None for the greatest of them."""
     yield from columns.items()
     yield None, max(columns.values(), key=lambda found: found["share"] or 0.0, default=None)
 
 
-def _after(measure: str, attack: Found) -> Iterator[tuple[str | None, Any]]:
+def _after(measure: str, attack: Findings) -> Iterator[tuple[str | None, Any]]:
     """What two releases give away together: by rows where these link, else by both classes."""
     joint = attack.get("linked") or {}
     if measure == "alone":

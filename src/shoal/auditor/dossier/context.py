@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date as Day
 from importlib.resources import files as resources
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -195,10 +196,13 @@ class ContextFile:
     sha256: str | None
 
     @property
-    def content(self) -> dict[str, Any]:
+    def content(self) -> Mapping[str, Any]:
         """As JSON, with every key."""
         return self.context.model_dump(mode="json")
 
+
+ContextLike: TypeAlias = str | Path | dict[str, Any]
+"""A file, or its content."""
 
 SHOWN = {
     "interval": "ranges",
@@ -215,7 +219,7 @@ SHOWN = {
 """What a column shows, by its technique."""
 
 
-def read_context(given: str | Path | dict[str, Any]) -> ContextFile:
+def read_context(given: ContextLike) -> ContextFile:
     """A context from a YAML, JSON or TOML file, or its content; raises InputError, all findings."""
     if isinstance(given, dict):
         return ContextFile(_checked(given), None)
@@ -235,7 +239,7 @@ class Heading(NamedTuple):
     purpose: str = ""
 
     @classmethod
-    def of(cls, released: str, given: str | Path | dict[str, Any] | None) -> Heading:
+    def of(cls, released: str, given: ContextLike | None) -> Heading:
         """Raises InputError where the context can't be read."""
         name = "" if "://" in released or released == "-" else Path(released).name
         context = Context(version=1) if given is None else read_context(given).context
@@ -243,7 +247,7 @@ class Heading(NamedTuple):
         return cls(name, *(text or "" for text in stated))
 
 
-def _checked(content: dict[str, Any]) -> Context:
+def _checked(content: Mapping[str, Any]) -> Context:
     present = {key: value for key, value in content.items() if value is not None}
     try:
         return Context.model_validate(present)

@@ -20,7 +20,14 @@ import yaml
 from pydantic import BaseModel
 
 from shoal.auditor.checks import GRAVE_FINDING, Check
-from shoal.auditor.dossier.context import Context, ContextFile, parts_of, read_context, words_of
+from shoal.auditor.dossier.context import (
+    Context,
+    ContextFile,
+    ContextLike,
+    parts_of,
+    read_context,
+    words_of,
+)
 from shoal.auditor.verify import Proof, require_there, verify_by
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
@@ -31,7 +38,7 @@ from shoal.data.table import as_text
 from shoal.data.warnings import GRAVE
 from shoal.errors import InputError, PromiseError
 from shoal.policy.parameters import suggestion
-from shoal.policy.policy import Policy
+from shoal.policy.policy import Policy, PolicyLike
 from shoal.version import VERSION
 
 # How easily people could be found: before anything was done, and in the release.
@@ -202,7 +209,7 @@ QUESTION = "question"
 class Dossier:
     """What is known about a release. content: as dossier.json has it."""
 
-    content: dict[str, Any]
+    content: Mapping[str, Any]
     checks: tuple[Check, ...]
     profiles: tuple[Profile, ...]
 
@@ -219,8 +226,8 @@ def build_dossier(
     released: str | Path,
     certificate: str | Path | None = None,
     *,
-    context: str | Path | dict[str, Any],
-    policy: Policy | str | Path | dict[str, Any] | None = None,
+    context: ContextLike,
+    policy: PolicyLike | None = None,
     original: str | Path | None = None,
     trace: str | Path | None = None,
     profiles: Sequence[str] = (),
@@ -301,9 +308,7 @@ def asked_fields(profile: str) -> list[str]:
     return [f for f in fields if not f.startswith(CERTIFICATE) and f != "initial_risk"]
 
 
-def _other_certificates(
-    answered: ContextFile, context: str | Path | dict[str, Any]
-) -> list[dict[str, Any]]:
+def _other_certificates(answered: ContextFile, context: ContextLike) -> list[dict[str, str | None]]:
     """The certificates of other releases that the context names, by their hashes."""
     named = answered.context.other_releases
     if not isinstance(named, list):
@@ -318,7 +323,7 @@ def _other_certificates(
     return found
 
 
-def _clauses(profiles: Sequence[Profile], answers: Answers) -> list[dict[str, Any]]:
+def _clauses(profiles: Sequence[Profile], answers: Answers) -> list[dict[str, str | None]]:
     return [
         {
             "profile": profile.name,
@@ -420,7 +425,7 @@ class Answers:
             value = getattr(value, key)
         return _lacks(value, self.today)
 
-    def threshold(self) -> dict[str, Any]:
+    def threshold(self) -> Mapping[str, Any]:
         """What is accepted, and whether the residual risk is within it; None where unknown."""
         accepted = self.context.threshold
         return {

@@ -135,7 +135,7 @@ class ReleaseAudit:
         """The findings that break the history."""
         return [finding for finding in self.findings if finding.is_violation]
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> Mapping[str, Any]:
         """As JSON states it."""
         return {
             "release": self.number,
@@ -178,7 +178,7 @@ class LedgerAudit:
         )
         return not self.damage and alone and bool(self.beside.get("holds", True))
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> Mapping[str, Any]:
         """As JSON states it."""
         return {
             "schema": "shoal.history/1",

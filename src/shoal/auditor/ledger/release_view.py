@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -115,7 +115,7 @@ class HistoryFinding:
     releases: tuple[int, int]
     people: int | None
     is_violation: bool
-    more: dict[str, Any] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """The finding in one line."""
@@ -124,7 +124,7 @@ class HistoryFinding:
         meaning = _MEANINGS.get(self.check, self.check)
         return f"history, releases {first:04d} and {last:04d}, {self.check}: {people}; {meaning}"
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> Mapping[str, Any]:
         """As a certificate states it."""
         return {
             "check": self.check,

@@ -108,7 +108,7 @@ def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     return [key for key in sorted({*one, *other}) if one.get(key) != other.get(key)]
 
 
-def _fixed(tables: PolicyTables) -> dict[str, Any]:
+def _fixed(tables: PolicyTables) -> Mapping[str, Any]:
     """What must not differ, hierarchies by what their tables hold."""
     content = tables.model.model_dump(mode="json")
     for attribute in content["attributes"].values():

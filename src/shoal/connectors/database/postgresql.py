@@ -14,13 +14,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from shoal.connectors.database.address import TableAddress
-from shoal.connectors.database.session import (
-    BATCH,
-    DatabaseRefusal,
-    SqlColumn,
-    TableName,
-    cell_of,
-)
+from shoal.connectors.database.session import BATCH, DatabaseRefusal, SqlColumn, TableName, cell_of
 from shoal.errors import MissingExtraError
 
 LONGEST = 63

@@ -53,6 +53,7 @@ from shoal.connectors.database.tables import (
     target_findings,
 )
 from shoal.connectors.dialect import default_dialect
+from shoal.connectors.ledger.layout import mapping_in
 from shoal.errors import InputError
 
 _ABOUT = ("name", "release", "since", "rows", "certificate", "created")
@@ -87,12 +88,12 @@ class ListedRelease:
     @property
     def previous(self) -> object:
         """The hash of the certificate before it, or of the ledger's beginning."""
-        return _part(self.stated, "ledger").get("previous")
+        return mapping_in(self.stated, "ledger").get("previous")
 
     @property
     def data_sha256(self) -> object:
         """The hash of the rows, written as CSV."""
-        return _part(self.stated, "output").get("sha256")
+        return mapping_in(self.stated, "output").get("sha256")
 
     @property
     def names(self) -> list[str]:
@@ -109,7 +110,7 @@ class ListedRelease:
 
     def follows(self, before: ListedRelease | None) -> bool:
         """Whether this is the line that the release behind another one has."""
-        number = _part(self.stated, "ledger").get("release")
+        number = mapping_in(self.stated, "ledger").get("release")
         is_next = before is None or self.previous == before.head
         return is_next and (
             number == self.release and self == self.after(before, self.certificate, self.rows)
@@ -123,11 +124,6 @@ def stated(certificate: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
-
-
-def _part(content: dict[str, Any], name: str) -> dict[str, Any]:
-    part = content.get(name)
-    return part if isinstance(part, dict) else {}
 
 
 def listed_releases(session: Session, table: TableName) -> list[ListedRelease]:

@@ -7,12 +7,7 @@ from collections.abc import Container
 
 import polars as pl
 
-from shoal.data.column_words import (
-    copied_columns,
-    is_no_header,
-    looks_like_data,
-    named_by_a_record,
-)
+from shoal.data.column_words import copied_columns, is_no_header, looks_like_data, named_by_a_record
 from shoal.data.derived import PARTS
 from shoal.data.person.decision import who_is_a_person
 from shoal.data.person_names import alike_values

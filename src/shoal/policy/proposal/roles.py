@@ -12,12 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.column_words import (
-    CODE,
-    REFERENCE,
-    mean,
-    names_place,
-)
+from shoal.data.column_words import CODE, REFERENCE, mean, names_place
 from shoal.data.findings import some_named
 from shoal.data.person.decision import Answer, PersonCandidate, Verdict
 from shoal.data.person.names import name_of

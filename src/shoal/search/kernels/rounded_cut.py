@@ -14,12 +14,7 @@ import numpy as np
 from shoal.search.kernels.cut_sizes import CROSS, PROPORTIONAL, SAME
 from shoal.search.kernels.inplace_cut import cut_large
 from shoal.search.kernels.inplace_cut import cut_once as propose_cuts
-from shoal.search.kernels.sorted_cut import (
-    DEEPEST,
-    TIES_BY_ROW,
-    TIES_LEXICOGRAPHIC,
-    cut_listed,
-)
+from shoal.search.kernels.sorted_cut import DEEPEST, TIES_BY_ROW, TIES_LEXICOGRAPHIC, cut_listed
 
 __all__ = [
     "CROSS",

@@ -12,17 +12,8 @@ import numpy as np
 
 from shoal.data.numba_kernels import inner, outer
 from shoal.search.kernels.closeness import TargetArrays
-from shoal.tables.kernels.improve_closeness import (
-    improve_closeness,
-    improvement,
-    is_farther,
-)
-from shoal.tables.kernels.unassigned_pool import (
-    compacted,
-    distances_to_seed,
-    farthest,
-    pool_of,
-)
+from shoal.tables.kernels.improve_closeness import improve_closeness, improvement, is_farther
+from shoal.tables.kernels.unassigned_pool import compacted, distances_to_seed, farthest, pool_of
 
 
 @outer

@@ -52,12 +52,7 @@ from shoal.protocols import Partitioner, Promises
 from shoal.search import subtrees
 from shoal.search.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
 from shoal.search.kernels import cuts, rounded_cut
-from shoal.search.most_classes import (
-    Diversity,
-    cut_for_most,
-    diversity_of,
-    with_less_loss,
-)
+from shoal.search.most_classes import Diversity, cut_for_most, diversity_of, with_less_loss
 from shoal.search.segments import ROWS, STABLE, costs_of, cut_by_rule
 from shoal.tables.kernels import class_refinement
 

@@ -45,11 +45,7 @@ from shoal.search.refinement import refine
 from shoal.search.repair import repair
 from shoal.search.segments import costs_of, loss_of, require_people
 from shoal.search.targets import Targets, least_size, targets_of
-from shoal.tables.kernels import (
-    around_extremes,
-    exchange,
-    unassigned_pool,
-)
+from shoal.tables.kernels import around_extremes, exchange, unassigned_pool
 from shoal.tables.methods.lattice_peeling import LatticePeeling
 from shoal.tables.methods.rounded_partition import RoundedPartition
 from shoal.tables.twins import by_twins, cut_apart, has_twins, is_large, short_search

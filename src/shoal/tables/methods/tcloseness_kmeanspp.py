@@ -48,11 +48,7 @@ from shoal.search.points import (
 )
 from shoal.search.segments import require_people
 from shoal.search.targets import Targets, targets_of
-from shoal.tables.kernels import (
-    centres,
-    from_subsets,
-    unassigned_pool,
-)
+from shoal.tables.kernels import centres, from_subsets, unassigned_pool
 
 ROUNDS = 100
 """Of k-means at most."""
