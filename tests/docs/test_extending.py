@@ -18,9 +18,7 @@ PIP = "-m pip install --quiet --no-index --no-deps --no-build-isolation --disabl
 
 @pytest.fixture(scope="module")
 def stranger(tmp_path_factory) -> tuple[Path, dict[str, str]]:
-    """A folder with the package and the files of the page, and the environment of somebody who
-    installed them.
-    """
+    """A folder with the page's package and files, and the environment of who installed them."""
     folder = tmp_path_factory.mktemp("stranger")
     shutil.copytree(DOCS / "shoal-examples", folder / "shoal-examples")
     for block in blocks(PAGE):
