@@ -23,7 +23,7 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import IO
+from typing import IO, Self
 
 UNREADABLE = (
     ValueError,
@@ -71,6 +71,20 @@ class ShoalError(Exception):
         """The line, then every further finding."""
         return [str(self.args[0]), *self.findings]
 
+    @classmethod
+    def from_findings(cls, findings: Sequence[object]) -> Self:
+        """One error for many findings, as they read, each said once: the first is the message, the
+        others follow it.
+        """
+        first, *more = dict.fromkeys(str(finding) for finding in findings)
+        return cls(first, more)
+
+    @classmethod
+    def raise_for(cls, findings: Iterable[object]) -> None:
+        """Raises one error for all findings, as `from_findings`; nothing where there are none."""
+        if found := list(findings):
+            raise cls.from_findings(found)
+
 
 def _one_line(text: str) -> str:
     shown = _UP_TO_AT.sub(_without_password, _PASSWORD_OPTION.sub(r"\1***", str(text)))
@@ -85,20 +99,6 @@ class InputError(ShoalError):
     """The data, policy, hierarchy or parameter given can't be used; nothing was written."""
 
     exit_status = 2
-
-    @classmethod
-    def from_findings(cls, findings: Sequence[object]) -> InputError:
-        """One error for many findings, as they read, each said once: the first is the message, the
-        others follow it.
-        """
-        first, *more = dict.fromkeys(str(finding) for finding in findings)
-        return cls(first, more)
-
-    @classmethod
-    def raise_for(cls, findings: Iterable[object]) -> None:
-        """Raises one error for all findings, as `from_findings`; nothing where there are none."""
-        if found := list(findings):
-            raise cls.from_findings(found)
 
 
 class InfeasibleError(ShoalError):

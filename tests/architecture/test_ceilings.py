@@ -19,21 +19,21 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 97_930,
-    "logical lines": 60_390,
-    "modules of more than 3 lines": 416,
-    "lines of imports": 6_730,
+    "lines": 97_650,
+    "logical lines": 60_200,
+    "modules of more than 3 lines": 414,
+    "lines of imports": 6_715,
     "percent of the biggest package": 11,
-    "files that name a format or scheme": 24,
-    "parameters annotated with Policy": 106,
+    "files that name a format or scheme": 31,
+    "parameters annotated with Policy": 100,
     "dict[str, Any] and dict[str, object]": 409,
     "functions of 8 or more parameters": 25,
     "files above 500 lines": 6,
     "docstrings that begin 'The same' or 'As `x`'": 0,
     "'so many' and 'so much'": 20,
     "files of changes": 20,
-    "words of docs": 87_960,
-    "lines of tests": 69_700,
+    "words of docs": 87_900,
+    "lines of tests": 69_600,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

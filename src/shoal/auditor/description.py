@@ -285,12 +285,12 @@ def policy_sha256(policy: Policy, verb: str = "publish") -> str:
     if verb == "republish":
         content = {key: value for key, value in content.items() if key not in FREE}
     for attribute in content.get("attributes", {}).values():
-        _by_content(attribute, "hierarchy", policy)
+        _by_content(attribute, "hierarchy", policy.base)
     for promise in content.get("promises", ()):
-        _by_content(promise, "population", policy)
-    _by_content(content, "reference", policy)
+        _by_content(promise, "population", policy.base)
+    _by_content(content, "reference", policy.base)
     for kind in SURROUNDINGS:
-        _by_content(content.get("population") or {}, kind, policy)
+        _by_content(content.get("population") or {}, kind, policy.base)
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -316,11 +316,11 @@ def _file(policy: Policy, name: str, kind: str, attribute: str | None = None) ->
     return {"attribute": attribute, "kind": kind, "sha256": sha256, "bytes": size}
 
 
-def _by_content(settings: dict[str, Any], key: str, policy: Policy) -> None:
+def _by_content(settings: dict[str, Any], key: str, base: Path) -> None:
     """Puts the hash of a file in the place of its path."""
     name = settings.get(key)
     if isinstance(name, str) and name:
-        settings[key] = _sha256(policy.base / name)
+        settings[key] = _sha256(base / name)
 
 
 def _sha256(path: Path) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shoal.connectors import files
 from shoal.data.notation import Notation
@@ -19,7 +19,6 @@ from shoal.data.schema import Fields, Render
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.files import PolicyTables
 from shoal.policy.consistency import (
     attributes_with_means,
     build_promise,
@@ -41,6 +40,9 @@ from shoal.policy.loading import (
 )
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import build
+
+if TYPE_CHECKING:
+    from shoal.policy.binding.files import PolicyTables
 
 DEFAULT_METHOD = "rounded-partition"
 DEFAULT_OVER_HIERARCHIES = "lattice-peeling"  # and for long searches
@@ -123,6 +125,8 @@ class Policy:
     @cached_property
     def tables(self) -> PolicyTables:
         """Its tables, as it says that they are written."""
+        from shoal.policy.binding.files import PolicyTables  # which few checks of a policy need
+
         return PolicyTables(self.model, self.base, self.is_made_of_columns)
 
     @property

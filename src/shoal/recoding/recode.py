@@ -43,9 +43,7 @@ def find_classes(
     if recodes_globally:
         problem.require_promised(matrix.names)
     people = {name: len(codes) for name, codes in matrix.populations.items()}
-    findings = nearest_feasible(promises, whole_table, people)
-    if findings:
-        raise InfeasibleError(findings[0], findings[1:])
+    InfeasibleError.raise_for(nearest_feasible(promises, whole_table, people))
     bound = BoundPromises(promises, whole_table)
     rng = np.random.default_rng(problem.seed)
     started = time.process_time()

@@ -313,13 +313,11 @@ class Committed:
         there = set(os.listdir(folder))
         gone = {sha256 for name, _, sha256 in self.taken if name not in there}
         renamed = [split.name for split in splits if split.records and split.sha256 in gone]
-        if renamed:
-            found = [
-                f"file '{name}': has the content of a file that was read already and is gone; give"
-                " it its former name back, or remove it"
-                for name in renamed
-            ]
-            raise CheckpointError(found[0], found[1:])
+        CheckpointError.raise_for(
+            f"file '{name}': has the content of a file that was read already and is gone; give it"
+            " its former name back, or remove it"
+            for name in renamed
+        )
 
     @property
     def source_digest(self) -> str:

@@ -45,9 +45,7 @@ def bucketed(table: Table, bound: BoundTable) -> Bucketed:
             " different groups would show; publish one record of each"
         )
     promises = problem.promises
-    findings = nearest_feasible(promises, bound.whole_table)
-    if findings:
-        raise InfeasibleError(findings[0], findings[1:])
+    InfeasibleError.raise_for(nearest_feasible(promises, bound.whole_table))
     (hidden,) = bound.whole_table.sensitive.values()
     matrix, asked = bound.matrix(), BoundPromises(promises, bound.whole_table)
     started = time.process_time()

@@ -266,9 +266,7 @@ def _require_feasible(models: Sequence[Any], records: int, k: int) -> Classes:
     """Some of the records in one class; raises InfeasibleError where there are too few."""
     # of how many there are more than k, nothing is asked
     some = Classes(np.zeros(min(records, k + 1), dtype=np.int32), 1)
-    findings = nearest_feasible(models, some)
-    if findings:
-        raise InfeasibleError(findings[0], findings[1:])
+    InfeasibleError.raise_for(nearest_feasible(models, some))
     return some
 
 

@@ -220,8 +220,7 @@ def _require_same(plan: Plan, attributes: tuple[EncodedAttribute, ...]) -> None:
         f"plan: attribute '{name}' is not a quasi-identifier of the policy; correct one of them"
         for name in known - asked
     ]
-    if findings:
-        raise InputError.from_findings(sorted(findings))
+    InputError.raise_for(sorted(findings))
 
 
 def _keeping(

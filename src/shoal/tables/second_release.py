@@ -64,8 +64,7 @@ def _part(table: Table, encoded: EncodedTable, problem: Problem, rows: np.ndarra
     smaller = Table(pl.DataFrame([table.frame[name].gather(rows) for name in names]))
     sensitive, strange = encode_sensitive_columns(smaller, schema, problem.earlier)
     populations, wrong = encode_populations(problem.tables.populations, schema, encoded)
-    if strange or wrong:
-        raise InputError.from_findings([*strange, *wrong])
+    InputError.raise_for([*strange, *wrong])
     label = None
     if schema.label is not None:
         label = table.column(schema.label).codes[rows]

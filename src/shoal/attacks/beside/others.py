@@ -39,6 +39,7 @@ from shoal.data.faults import with_contradicted
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError
+from shoal.policy.binding.files import PolicyTables
 from shoal.policy.consistency import checked
 from shoal.policy.loading import read_mapping
 from shoal.policy.model import _Strict
@@ -94,21 +95,19 @@ class OtherRelease(_Strict):
         is_named = self.original is not None and isinstance(self.trace, str | Path)
         return is_named and is_of_stream(str(self.trace))
 
-    def table(self, policy: Policy) -> Table:
+    def table(self, tables: PolicyTables) -> Table:
         """Its cells."""
         if not self.is_file:
-            table = policy.tables.released_table(self.release)
-            return table if self.is_stream else policy.tables.published_table(table)[0]
+            table = tables.released_table(self.release)
+            return table if self.is_stream else tables.published_table(table)[0]
         name = str(self.release)
-        return Table(
-            (files.read(name) if self.is_stream else policy.tables.read_released(name)).frame
-        )
+        return Table((files.read(name) if self.is_stream else tables.read_released(name)).frame)
 
-    def original_table(self, policy: Policy) -> Table:
+    def original_table(self, tables: PolicyTables) -> Table:
         """The cells that it was made of."""
         if self.is_file:
-            return Table(policy.tables.read_original(str(self.original)).frame)
-        return policy.tables.read_original(self.original).table
+            return Table(tables.read_original(str(self.original)).frame)
+        return tables.read_original(self.original).table
 
     @cached_property
     def audited(self) -> Audited:
@@ -134,7 +133,7 @@ class OtherRelease(_Strict):
         own = Policy.of(self.policy)
         rows = None if self.trace is None else rows_given(self.trace)
         if not self.is_file:
-            return Earlier(self.table(own), own, rows)
+            return Earlier(self.table(own.tables), own, rows)
         released = own.tables.read_released(str(self.release))
         own = as_certified(own, str(self.release), released.sha256)
         return Earlier(Table(released.frame), own, rows)
@@ -266,13 +265,13 @@ class Audited:
     @cached_property
     def table(self) -> Table:
         """Its cells."""
-        return self.named.table(self.policy)
+        return self.named.table(self.policy.tables)
 
     @property
     def original(self) -> Table:
         """The cells that it was made of."""
         truth = self.result.truth
-        return self.named.original_table(self.policy) if truth is None else truth.original
+        return self.named.original_table(self.policy.tables) if truth is None else truth.original
 
     def people(self, what: str) -> tuple[tuple[str, ...], np.ndarray]:
         """The distinct names of its people, and which of them each row is of.
@@ -311,10 +310,10 @@ class Audited:
             people[kept],
             labels[kept],
             classes.count,
-            values_of(self.table, labels, self.policy),
+            values_of(self.table, labels, self.policy.model),
             tuple(a.name for a in self.result.problem.schema.sensitive),
             self.policy.required_k,
-            least_values_of(self.policy),
+            least_values_of(self.policy.build_promises()),
             certificate.holds,
             (certificate.get("output") or {}).get("sha256"),
             self.result,
@@ -348,9 +347,9 @@ def audited(
         records = policy.tables.table_given(original).frame
         read = StreamSource(records, np.arange(records.height), None)
         lines = read_trace(str(trace))
-        result = audit_traced(named.table(policy), policy, read, lines, progress)
+        result = audit_traced(named.table(policy.tables), policy, read, lines, progress)
     else:
-        source = None if original is None else named.original_table(policy)
+        source = None if original is None else named.original_table(policy.tables)
         table, contradicted = policy.tables.published_table(
             policy.tables.released_table(named.release)
         )

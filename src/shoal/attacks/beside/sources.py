@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,30 +19,31 @@ from shoal.connectors.ledger.private import token_of
 from shoal.data.person_names import same_value
 from shoal.data.table import Table
 from shoal.errors import InputError
+from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy
 
 LEAST_VALUES = {"l-diversity": "l", "k-l-diversity": "l", "p-sensitive-k-anonymity": "p"}
 """By promise, the parameter that says how many different values every class shows."""
 
 
-def least_values_of(policy: Policy) -> dict[str, int]:
-    """By sensitive attribute, how many different values the policy wants every class to show."""
+def least_values_of(promises: Sequence[Any]) -> dict[str, int]:
+    """By sensitive attribute, how many different values every class is promised to show."""
     least: dict[str, int] = {}
-    for promise in policy.build_promises():
+    for promise in promises:
         asked = promise.parameters.get(LEAST_VALUES.get(promise.model, ""))
         for name in promise.sensitive if asked is not None else ():
             least[name] = max(int(asked), least.get(name, 0))
     return least
 
 
-def values_of(released: Table, labels: np.ndarray, policy: Policy) -> dict[str, ShownValues]:
+def values_of(released: Table, labels: np.ndarray, model: PolicyModel) -> dict[str, ShownValues]:
     """What classes show of every column but the quasi-identifiers, and names nobody."""
-    roles = {name: a.role for name, a in policy.model.attributes.items()}
+    roles = {name: a.role for name, a in model.attributes.items()}
     hidden = ("quasi", "subject", "identifier", "drop", "time", "operation")
-    kept, is_value = labels >= 0, policy.model.is_value
+    kept, is_value = labels >= 0, model.is_value
     found = {}
     for name in released.names:
-        if roles.get(name, policy.model.other or "plain") in hidden:
+        if roles.get(name, model.other or "plain") in hidden:
             continue
         column = released.column(name)
         texts = tuple(same_value(cell) if is_value(cell) else "" for cell in column.cells)
@@ -97,7 +99,7 @@ def of_ledger(path: str | Path, what: str) -> ReleaseBeside:
         _values_of_all(begun, places.of_items(np.isin(np.arange(len(row)), one_each)), labels),
         tuple(name for name, a in policy.model.attributes.items() if a.role == "sensitive"),
         policy.required_k,
-        least_values_of(policy),
+        least_values_of(policy.build_promises()),
         audited.holds,
         head,
         token=lambda name: token_of(name, key),
@@ -130,7 +132,7 @@ def _rows_of(ledger: Ledger, number: int, policy: Policy) -> _LedgerRows:
         reading.identities.subjects[kept],
         labels[kept],
         classes.count,
-        values_of(Table(reading.frame), labels, policy),
+        values_of(Table(reading.frame), labels, policy.model),
     )
 
 

@@ -40,6 +40,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.errors import InputError
+from shoal.policy.binding.files import PolicyTables
 from shoal.policy.model import PopulationPolicy
 from shoal.policy.policy import Policy
 from shoal.privacy.uniqueness import ESTIMATORS
@@ -215,7 +216,7 @@ def surroundings_of(ground: Ground, people: np.ndarray) -> Surroundings | None:
     if around is None:
         return None
     if around.table is not None:
-        table = _read(policy, around.table)
+        table = _read(policy.tables, around.table)
         _require(table, [axis.name for axis in ground.axes])
         points = points_of(table, ground.axes, ground.target.problem.schema, "population")
         distinct, counts = np.unique(points, axis=0, return_counts=True)
@@ -245,7 +246,7 @@ def _frequencies(around: PopulationPolicy, ground: Ground) -> Surroundings:
     assert around.frequencies is not None
     assert around.column is not None
     assert around.people is not None
-    table = _read(policy, around.frequencies)
+    table = _read(policy.tables, around.frequencies)
     _require(table, [around.column])
     none = "population: its frequencies name no quasi-identifier; add some"
     known, points = _known_points(table, ground, "population", none)
@@ -298,8 +299,8 @@ def external_list(
     return ExternalList(known, points, class_of[number])
 
 
-def _read(policy: Policy, name: str) -> Table:
-    return policy.tables.read_beside(str(policy.base / name), f"population '{name}'")
+def _read(tables: PolicyTables, name: str) -> Table:
+    return tables.read_beside(str(tables.base / name), f"population '{name}'")
 
 
 def _require(table: Table, names: list[str]) -> None:
