@@ -8,24 +8,22 @@ several values counts in the frequency of each, so frequencies may add up to mor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.parameters import parameter
 from shoal.errors import InputError
-from shoal.privacy.k_anonymity import fewest, least_people, too_few_subjects
-from shoal.privacy.promise import Judgement, Promise, Settings, as_written, sign
+from shoal.privacy.k_anonymity import BesidesK, too_few_subjects
+from shoal.privacy.promise import Settings, as_written, sign
 from shoal.privacy.value_counts import counts_of, sensitive_column, value_counts
 
 
 @dataclass(frozen=True)
-class AlphaKAnonymity(Promise):
+class AlphaKAnonymity(BesidesK):
     """k-anonymity, and no designated value more frequent than alpha in any class.
 
     What is measured is the frequency; `holds` asks k as well. In a union of classes a value is at
@@ -72,12 +70,6 @@ class AlphaKAnonymity(Promise):
             measured = most / people
         rare = sign(most, people, as_written(self.alpha)) <= 0
         return measured, rare & (people >= self.k)
-
-    def part(self, classes: Classes, table: Classes) -> Judgement:
-        return self._judgement(*self.judge(classes), least_people(classes))
-
-    def total(self, parts: Sequence[Judgement]) -> PromiseReport:
-        return super().total(parts) | {"k_measured": fewest(parts)}
 
     def nearest(self, whole_table: Classes) -> list[str]:
         findings = too_few_subjects(self.model, self.k, whole_table)

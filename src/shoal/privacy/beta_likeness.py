@@ -60,11 +60,6 @@ class BetaLikeness(SharesPromise):
         choices=REFERENCES,
     )
 
-    @property
-    def compares_with_input(self) -> bool:
-        """Whether suppressed records count in what a class is compared with."""
-        return self.reference == INPUT
-
     def judge_shares(self, shares: Shares) -> tuple[np.ndarray, np.ndarray]:
         gain = np.maximum(shares.ratio - 1.0, 0.0)
         allowed = sign(shares.inside, shares.outside, 1 + as_written(self.beta)) <= 0

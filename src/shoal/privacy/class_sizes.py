@@ -32,6 +32,9 @@ class _OfSizes(Promise):
 
     threshold: float
 
+    def enough_subjects(self, several_records: bool) -> int:
+        return 2 if self.threshold < 1 else 1
+
     @abstractmethod
     def of_sizes(self, sizes: Sizes) -> tuple[float, bool]:
         """The figure for the sizes of one class or more, and whether it is low enough."""
@@ -107,9 +110,6 @@ class SampleUniqueness(_OfSizes):
 
     threshold: float = parameter("greatest share of people alone in a class", low=0.0, high=1.0)
 
-    def enough_subjects(self, several_records: bool) -> int:
-        return 2 if self.threshold < 1 else 1
-
     def of_sizes(self, sizes: Sizes) -> tuple[float, bool]:
         alone, total = int(sizes.groups[sizes.sizes == 1].sum()), sizes.total
         return alone / total, self._is_low(alone, total)
@@ -145,9 +145,6 @@ class PopulationUniqueness(_OfSizes):
     estimator: str = parameter(
         "model of the class sizes", default="pitman", choices=tuple(ESTIMATORS)
     )
-
-    def enough_subjects(self, several_records: bool) -> int:
-        return 2 if self.threshold < 1 else 1
 
     def of_sizes(self, sizes: Sizes) -> tuple[float, bool]:
         estimate = ESTIMATORS[self.estimator]

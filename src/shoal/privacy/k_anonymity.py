@@ -102,9 +102,15 @@ class KAnonymity(Promise):
         return [classes.quasi[name] for name in self.attributes]
 
 
-def least_people(classes: Classes) -> int | None:
-    """Distinct subjects of the smallest class; None where there is no class."""
-    return int(classes.people().min()) if classes.count else None
+class BesidesK(Promise):
+    """A promise that asks k as well, and states the people of the smallest class."""
+
+    def part(self, classes: Classes, table: Classes) -> Judgement:
+        least = int(classes.people().min()) if classes.count else None
+        return self._judgement(*self.judge(classes), least)
+
+    def total(self, parts: Sequence[Judgement]) -> PromiseReport:
+        return super().total(parts) | {"k_measured": fewest(parts)}
 
 
 def too_few_subjects(model: str, k: int, whole_table: Classes) -> list[str]:
@@ -120,7 +126,7 @@ def too_few_subjects(model: str, k: int, whole_table: Classes) -> list[str]:
 
 
 def fewest(parts: Sequence[Judgement]) -> int | None:
-    """The least of what `least_people` found in each part."""
+    """The people of the smallest class of all parts; None where there is no class."""
     return min((part.more for part in parts if part.more is not None), default=None)
 
 

@@ -129,7 +129,7 @@ class Promise(ABC):
     @property
     def compares_with_input(self) -> bool:
         """Whether suppressed records count in what a class is compared with."""
-        return False
+        return getattr(self, "reference", None) == INPUT
 
     def measure(self, classes: Classes) -> np.ndarray:
         """The measured value of every class, (count,) float64."""

@@ -104,11 +104,6 @@ class TCloseness(Promise):
         """Combinations of values are numbered over a whole table."""
         return not self.joint and super().works_in_parts
 
-    @property
-    def compares_with_input(self) -> bool:
-        """Whether suppressed records count in what a class is compared with."""
-        return self.reference == INPUT
-
     def against(self, table: Classes) -> Callable[[Classes], np.ndarray]:
         distances = self._distances(table)
         return lambda classes: self._judge(classes, distances)[1]

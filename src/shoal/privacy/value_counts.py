@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
 from shoal.privacy import promise
-from shoal.privacy.k_anonymity import fewest as fewest_people
-from shoal.privacy.k_anonymity import least_people, too_few_subjects
-from shoal.privacy.promise import Judgement, Promise
+from shoal.privacy.k_anonymity import BesidesK, too_few_subjects
+from shoal.privacy.promise import Promise
 
 
 @dataclass(frozen=True)
@@ -155,7 +153,7 @@ def _edges(ordered: np.ndarray) -> np.ndarray:
 # What p-sensitive k-anonymity and (k,l)-diversity share: people and values in every class.
 
 
-class DifferentValues(Promise, ABC):
+class DifferentValues(BesidesK, ABC):
     """k-anonymity, and several different values of each listed attribute in every class.
 
     What is measured is the number of values, of the attribute that has the fewest; `holds` asks k
@@ -187,12 +185,6 @@ class DifferentValues(Promise, ABC):
             [value_counts(classes, name).distinct for name in self.attributes], axis=0
         )
         return fewest.astype(np.float64), (fewest >= self._values) & (classes.people() >= self.k)
-
-    def part(self, classes: Classes, table: Classes) -> Judgement:
-        return self._judgement(*self.judge(classes), least_people(classes))
-
-    def total(self, parts: Sequence[Judgement]) -> PromiseReport:
-        return super().total(parts) | {"k_measured": fewest_people(parts)}
 
     def nearest(self, whole_table: Classes) -> list[str]:
         return [
