@@ -19,21 +19,21 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 97_650,
-    "logical lines": 60_200,
-    "modules of more than 3 lines": 414,
-    "lines of imports": 6_715,
+    "lines": 97_620,
+    "logical lines": 60_640,
+    "modules of more than 3 lines": 415,
+    "lines of imports": 6_640,
     "percent of the biggest package": 11,
-    "files that name a format or scheme": 31,
-    "parameters annotated with Policy": 100,
-    "dict[str, Any] and dict[str, object]": 409,
-    "functions of 8 or more parameters": 25,
+    "files that name a format or scheme": 25,
+    "parameters annotated with Policy": 97,
+    "dict[str, Any] and dict[str, object]": 193,
+    "functions of 8 or more parameters": 14,
     "files above 500 lines": 6,
     "docstrings that begin 'The same' or 'As `x`'": 0,
-    "'so many' and 'so much'": 20,
+    "'so many' and 'so much'": 15,
     "files of changes": 20,
-    "words of docs": 87_900,
-    "lines of tests": 69_600,
+    "words of docs": 73_100,
+    "lines of tests": 70_240,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

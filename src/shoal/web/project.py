@@ -20,17 +20,7 @@ from shoal.data.language import gettext
 from shoal.errors import InputError
 from shoal.policy.loading import SafeLoader
 from shoal.web import policy_text as files
-from shoal.web.policy_text import (
-    Context,
-    change_between,
-    has_comments,
-    hash_of,
-    is_ours,
-    patched,
-    read,
-    sha256,
-    written,
-)
+from shoal.web.policy_text import Context, change_between, is_ours, patched, read, sha256, written
 
 try:
     import fcntl
@@ -221,7 +211,7 @@ class Project:
 
     def _keep_as_written(self, text: str) -> None:
         """A policy with somebody's comments goes to the history, which has no comments."""
-        if has_comments(text):
+        if files.has_comments(text):
             kept = files.made(self.history.folder) / f"by-hand-{sha256(text)[:12]}.yaml"
             if not kept.exists():
                 files.write(kept, text)
@@ -472,7 +462,7 @@ class History:
             if entry is None:
                 raise InputError("history: no way leads back to that entry; a file of it is gone")
             for name, change in entry.files.items():
-                if hash_of(now.get(name)) != change["after"]:
+                if files.hash_of(now.get(name)) != change["after"]:
                     raise InputError(
                         f"history: {name} is not as entry {at} left it; undo needs it unchanged"
                     )

@@ -74,16 +74,13 @@ class Roles:
             name: ("subject" if name in people else a.role, True) for name, a in declared.items()
         }
         hidden = ("identifier", "subject", "time", "operation", "drop")
+        kept = {name: role for name, (role, is_kept) in roles.items() if is_kept}
         return cls(
             True,
-            tuple(name for name, (role, kept) in roles.items() if kept and role not in hidden),
+            tuple(name for name, role in kept.items() if role not in hidden),
             tuple(name for name, (role, _) in roles.items() if role == "quasi"),
             tuple(name for name, (role, _) in roles.items() if role == "subject"),
-            tuple(
-                name
-                for name, (role, kept) in roles.items()
-                if kept and role in ("sensitive", "plain")
-            ),
+            tuple(name for name, role in kept.items() if role in ("sensitive", "plain")),
         )
 
 
@@ -98,12 +95,10 @@ def initial_risk(original: str, roles: Roles, policy: Policy | None = None) -> d
             "dossier: the certificate doesn't name the quasi-identifiers, so the risk of the"
             " original can't be measured; give the policy with -p"
         )
-    source = (
-        files.read(original, roles.quasi)
-        if policy is None
-        else policy.tables.read_original(original)
-    )
-    frame = source.frame
+    if policy is None:
+        frame = files.read(original, roles.quasi).frame
+    else:
+        frame = policy.tables.read_original(original).frame
     absent = [name for name in roles.quasi if name not in frame.columns]
     if absent:
         raise InputError.from_findings(
