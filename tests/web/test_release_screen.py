@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import shutil
+import zipfile
 from unittest import mock
 
 import polars as pl
@@ -19,6 +20,7 @@ from shoal.cli.main import status_of
 from shoal.connectors import files
 from shoal.web.job import COPIES
 from shoal.web.others import Overlap
+from shoal.web.project import PACK
 from shoal.web.routes_of_release import OWN_NAMES
 from shoal.web.sign_off import context_of
 from web.test_page import draft
@@ -138,8 +140,13 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     (place,) = (project.folder / "releases").iterdir()
     assert {p.name for p in place.iterdir()} == {
         "data.csv", "data.csv.certificate.json", "report.html", "policy.yaml", "dossier.html",
-        "dossier.json", "data.xlsx", "data-semicolons.csv", "data.parquet",
+        "dossier.json", "data.xlsx", "data-semicolons.csv", "data.parquet", PACK,
     }  # fmt: skip
+    # what is handed on in one file holds all but the dossier, which stays
+    with zipfile.ZipFile(place / PACK) as pack:
+        kept = {"dossier.html", "dossier.json", PACK}
+        assert {*pack.namelist()} == {p.name for p in place.iterdir()} - kept
+        assert pack.read("data.csv") == whole
     cells = files.read(place / "data.csv").frame
     assert all(files.read(place / copy.name).frame.equals(cells) for copy in COPIES)
     assert (place / "data-semicolons.csv").read_bytes().startswith(b"\xef\xbb\xbfage;sex;")
@@ -251,10 +258,11 @@ def test_grave_findings_keep_the_gate_shut_until_somebody_says_why(opened):
     accepted = yaml.safe_load((project.folder / "release.yaml").read_text())["accepted"]
     assert accepted
     page = opened.get("/release").text
-    assert 'name="accept-1" pattern=".{15,}" title="write at least 15 characters"' in page
-    answer = opened.send("answers", purpose="Planning", **{"accept-1": "ok"})
-    assert answer.status == 422
-    assert "coarsen it, or drop it: write at least 15 characters" in answer.words
+    assert 'name="accept-1" pattern=".{15,}" title="say why in at least 15 characters"' in page
+    for words in ("ok", "a" * 20):
+        answer = opened.send("answers", purpose="Planning", **{"accept-1": words})
+        assert answer.status == 422
+        assert "coarsen it, or drop it: say why in at least 15 characters" in answer.words
     given = yaml.safe_load((project.folder / "release.yaml").read_text())
     assert (given["purpose"], given["accepted"]) == ("Planning", accepted)
     opened.get("/release")

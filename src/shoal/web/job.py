@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from shoal.connectors.dialect import Dialect
 from shoal.data.language import gettext
 from shoal.web.desk import Line, end_with_the_server, said
-from shoal.web.project import DATA, TRACE
+from shoal.web.project import DATA, PACK, TRACE
 from shoal.web.sign_off import trace_of
 
 Asked = dict[str, Any]
@@ -281,6 +281,7 @@ def _draw(found: Any, certificate: Any, own: Any, path: Path, heading: Any) -> N
 def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     """Everything that is released in one folder, verified; the server gives it its name."""
     import shutil
+    import zipfile
 
     from shoal.attacks.beside.others import audited
     from shoal.auditor.dossier.context import Heading
@@ -319,6 +320,10 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     )
     if signer is not None:
         signer.sign(draft / "dossier.json")
+    with zipfile.ZipFile(draft / PACK, "w", zipfile.ZIP_DEFLATED) as pack:
+        for path in sorted(draft.rglob("*")):
+            if not path.name.startswith(("dossier.", PACK)):
+                pack.write(path, path.relative_to(draft))
     for path in draft.rglob("*"):
         path.chmod(0o700 if path.is_dir() else 0o600)
     return {}

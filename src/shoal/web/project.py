@@ -32,6 +32,7 @@ RUN = re.compile(r"\d{4,}")
 CERTIFICATE = "certificate.json"
 DATA = "data.csv"
 DRAFT = "draft.csv"
+PACK = "for-the-recipient.zip"
 EVENTS = "events.jsonl"
 TRACE = "trace.jsonl"
 """Whose row is whose in a draft; never part of a release."""

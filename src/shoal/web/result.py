@@ -95,6 +95,7 @@ async def _measured(server: Server, run: Run) -> Context:
         "worst_risk": _one_in(risk.get("prosecutor_max")),
         "worst_before": gettext("1 in 1") if before and before.get("lone") else "",
         "loss": (stated.get("utility") or {}).get("gcp"),
+        "left_out": sum(c["role"] == "drop" for c in stated.get("columns") or ()),
         "suppressed": stated["records"]["suppressed"],
         "largest": largest,
         "columns": [_suffers(server, run, column) for column in losses],

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from shoal.data.language import gettext
+from shoal.data.language import gettext, ngettext
 from shoal.errors import InputError
 from shoal.web import policy_text
 from shoal.web.edits import Form, edited, lines_of, one, subject_of, with_missing
@@ -105,7 +105,9 @@ def _set_missing(server: Server, form: Form, before: list[str]) -> None:
     content = with_missing(policy, texts, before)
     if texts and content != policy:
         server.project.edit_policy(
-            gettext("{texts} texts mean no value", texts=len(texts)), content, None
+            ngettext("{count} text means no value", "{count} texts mean no value", len(texts)),
+            content,
+            None,
         )
 
 

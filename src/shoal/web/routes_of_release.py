@@ -37,7 +37,7 @@ from shoal.web.frame import frame, person_answered, release_tried, shell, shows
 from shoal.web.job import COPIES
 from shoal.web.others import PEOPLE, Overlap, overlaps, unjudged
 from shoal.web.policy_text import Context, sha256, written
-from shoal.web.project import DATA, DRAFT, RELEASE, Run
+from shoal.web.project import DATA, DRAFT, PACK, RELEASE, Run
 from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
 from shoal.web.sign_off import (
@@ -52,6 +52,7 @@ from shoal.web.sign_off import (
     is_accepted,
     released_as,
     releases,
+    says_why,
     signed,
     with_sign_offs,
 )
@@ -342,7 +343,7 @@ def gate(server: Server, run: Run) -> list[Context]:
     unread = _unread(server, run)
     if others or unread:
         is_safe, beside = _together(run, others, unread)
-    not_accepted = [p for p in to_accept(run) if len(words.get(p) or "") < FEWEST_SIGNS]
+    not_accepted = [p for p in to_accept(run) if not says_why(words.get(p) or "")]
     rows = [
         (
             gettext("Every promise holds on the file"),
@@ -496,6 +497,7 @@ async def release_screen(server: Server) -> Context:
         "released": released,
         "tried": release_tried(server),
         "for_recipient": [name for name in files if not name.startswith("dossier.")],
+        "pack": PACK,
         "to_keep": [name for name in files if name.startswith("dossier.")],
         "attacks": attacks,
         "to_accept": points,
@@ -624,8 +626,8 @@ def with_answers(
     accepted = {point: (given.get("accepted") or {}).get(point) for point in points}
     for number, point in enumerate(points, 1):
         if (name := f"accept-{number}") in form:
-            if 0 < len(one(form, name)) < FEWEST_SIGNS:
-                refused.append(f"{point}: {fewest_signs()}")
+            if one(form, name) and not says_why(one(form, name)):
+                refused.append(f"{point.rstrip('.')}: {fewest_signs()}")
             else:
                 accepted[point] = one(form, name)
     changes = {
@@ -655,7 +657,7 @@ def with_answers(
 
 def fewest_signs() -> str:
     """What an acceptance lacks that is too short."""
-    return gettext("write at least {fewest} characters", fewest=FEWEST_SIGNS)
+    return gettext("say why in at least {fewest} characters", fewest=FEWEST_SIGNS)
 
 
 def _typed(field: str, text: str) -> Any:

@@ -15,9 +15,16 @@ from shoal.web.project import ASKED, CERTIFICATE, DATA, RELEASE, TRACE, Project,
 
 SIGNED = "signed.json"
 ACCEPT, REJECT = "accept", "reject"
-FEWEST_SIGNS = 15
-"""Of the words that accept a grave finding: "ok" tells readers of the dossier nothing."""
+FEWEST_SIGNS, FEWEST_LETTERS = 15, 6
+"""Of the words that accept a grave finding, and different ones among them: "ok" tells readers of
+the dossier nothing, and neither does a key that is held down.
+"""
 MEASURED = {"data": DATA, "certificate": CERTIFICATE, "report": "report.html"}
+
+
+def says_why(words: str) -> bool:
+    """Whether the words that accept a finding are long enough to say something."""
+    return len(words) >= FEWEST_SIGNS and len(set(words)) >= FEWEST_LETTERS
 
 
 def context_of(project: Project) -> Context:

@@ -99,6 +99,7 @@ async function send(form, submitter) {
   if (waiting.at(-1)?.sent === sent && form.id !== "undo") return; // Enter in a field is a change, and then a submit
   if (form.dataset.auto && waiting.length > 1 && waiting.at(-1).id === form.id) waiting.pop();
   if (waiting.push({ sent, data, id: form.id, action: form.action }) > 1) return;
+  submitter?.setAttribute("aria-busy", "true"); // seen at once, however long the answer takes
   const sending = [], slow = setTimeout(() => document.getElementById("main").classList.add("stale"), 300);
   try {
     while (waiting.length) {
@@ -122,6 +123,7 @@ async function send(form, submitter) {
   waiting.length = 0;
   leaving = null;
   clearTimeout(slow);
+  submitter?.removeAttribute("aria-busy");
   document.getElementById("main").classList.remove("stale");
 }
 
