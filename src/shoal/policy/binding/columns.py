@@ -16,7 +16,7 @@ from shoal.data.column_words import (
 from shoal.data.derived import PARTS
 from shoal.data.person.decision import who_is_a_person
 from shoal.data.person_names import alike_texts, names_of
-from shoal.data.table import Column, Table
+from shoal.data.table import Column, Table, names_like_patterns
 from shoal.data.two_tables import GROUP
 from shoal.data.warnings import NAMES_LIKE_DATA, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
 from shoal.policy.consistency import quoted
@@ -29,8 +29,7 @@ _SHOWN = ("quasi", "sensitive", "plain")
 
 def check_columns(names: list[str], policy: Policy, released: bool = False) -> list[str]:
     """Columns of the data that the policy does not name, and the other way round."""
-    patterns = _patterns(names)
-    if patterns:
+    if patterns := names_like_patterns(names):
         return patterns
     declared = policy.model.attributes
     if not set(declared) & set(names):
@@ -82,16 +81,6 @@ def _end_of(name: str, declared: Container[str]) -> str | None:
     """Which derived number of a declared column a name says, such as lo of age_lo; None if none."""
     column, _, end = name.rpartition("_")
     return end if column in declared and end in PARTS else None
-
-
-def _patterns(names: list[str]) -> list[str]:
-    """Names that the table library takes for patterns of names, and so for other columns."""
-    return [
-        f"column {number}: its name is '*', or runs from '^' to '$', and would be read as a pattern"
-        " of names; rename it"
-        for number, name in enumerate(names, 1)
-        if name == "*" or (name.startswith("^") and name.endswith("$"))
-    ]
 
 
 def check_unnamed(table: Table, policy: Policy) -> list[str]:
