@@ -199,13 +199,22 @@ def _bare(name: str) -> str:
 
 def written_alike(table: Table, policy: Policy) -> list[ReleaseWarning]:
     """A warning for each text column of quasi-identifiers, sensitive values or people that holds
-    such values; counts alone.
+    such values, and for any that holds texts for no value as `-9.0`; counts alone.
     """
     found = []
     for name, attribute in policy.model.attributes.items():
         is_text = attribute.type in (None, "category") and attribute.domain is None
         role = "subject" if name in policy.model.subject_columns else attribute.role
-        if role not in _ALIKE or not is_text or name not in table.names:
+        if role not in _ALIKE or name not in table.names:
+            continue
+        if unlisted := _unlisted(table.column(name), policy.model.missing_values):
+            hold = "1 record holds" if unlisted == 1 else f"{unlisted} records hold"
+            text = (
+                f"attribute '{name}': {hold} a number of 'missing_values' as a decimal ('.0'),"
+                " which counts as a value; if it stands for none, list that text, too"
+            )
+            found.append(ReleaseWarning(WRITTEN_ALIKE, text, name))
+        if not is_text:
             continue
         values, texts = _counts(table.column(name), role, policy.model.missing_values)
         if values > texts:
@@ -238,6 +247,16 @@ def _counts(column: Column, role: str, missing_values: list[str]) -> tuple[int, 
         shown = shown.str.strip_chars_start("0")
     alike = alike_texts(shown)
     return sum(alike), len(alike)
+
+
+def _unlisted(column: Column, missing_values: list[str]) -> int:
+    """How many records hold a whole number that stands for no value, written as a decimal."""
+    numbers = [text for text in missing_values if text.removeprefix("-").isdecimal()]
+    if not numbers:
+        return 0
+    whole = pl.Series(column.cells, dtype=pl.String).str.replace(r"[.,]0+$", "")
+    is_decimal = ~pl.Series(column.cells, dtype=pl.String).is_in(missing_values)
+    return int(column.counts()[(whole.is_in(numbers) & is_decimal).to_numpy()].sum())
 
 
 def input_warnings(table: Table, policy: Policy) -> list[ReleaseWarning]:
