@@ -19,12 +19,7 @@ from shoal import Policy, verify
 from shoal.connectors.files import file_sha256
 from shoal.tables import publish as publishing
 
-FOR_THE_CERTIFICATE = (
-    "described",
-    "file_metadata",
-    "input_warnings",
-    "_formulas",
-)
+FOR_THE_CERTIFICATE = ("described", "file_metadata", "input_warnings")
 
 
 def timed(call: Callable[..., Any], *given: Any, **named: Any) -> float:

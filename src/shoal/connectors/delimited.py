@@ -31,6 +31,7 @@ from shoal.connectors.dialect import (
     whole,
 )
 from shoal.data.findings import MOST_LISTED, listed_rows
+from shoal.data.table import names_like_patterns
 from shoal.errors import InputError, library_errors_as
 
 _SEPARATORS = ",;\t|"
@@ -280,6 +281,7 @@ def check_names(header: list[str], path: str, names_row: int = 3) -> list[str]:
             f"file '{path}': column {number} has no name; the first line must name every column;"
             " if another does, say which, such as --read header=2"
         )
+    findings += names_like_patterns(header, f"file '{path}': ")
     InputError.raise_for(findings)
     return header
 

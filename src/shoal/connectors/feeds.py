@@ -424,7 +424,7 @@ def rows_of_json(
                 line.removeprefix(BOM),
                 parse_int=str,
                 parse_float=_Decimal,
-                parse_constant=str,
+                parse_constant=int,  # NaN and Infinity are no JSON: a ValueError
                 object_pairs_hook=_each_once,
             )
         except _NamedTwice:

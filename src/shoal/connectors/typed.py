@@ -11,9 +11,11 @@ from typing import Any, cast
 
 import numpy as np
 import polars as pl
+from polars.selectors import by_name
 
 from shoal.connectors.dialect import AS_FOUND, Reading
 from shoal.connectors.page_sizes import unpacked_parts
+from shoal.data.table import names_like_patterns
 from shoal.data.unpacking import CELL, SHORT, most_unpacked, require_room
 from shoal.errors import InputError, library_errors_as
 
@@ -55,7 +57,7 @@ def long_texts(schema: Mapping[str, pl.DataType]) -> pl.Expr:
     many cells.
     """
     lengths = [
-        pl.col(name).str.len_bytes() if dtype == pl.String else pl.col(name).cat.len_bytes()
+        by_name(name).str.len_bytes() if dtype == pl.String else by_name(name).cat.len_bytes()
         for name, dtype in schema.items()
         if isinstance(dtype, pl.String | pl.Categorical | pl.Enum)
     ]
@@ -68,6 +70,8 @@ def plain(frame: pl.DataFrame, where: str, reading: Reading = AS_FOUND) -> pl.Da
     none, such as lists or bytes, one 0 of numbers, and no value where a number is none (NaN);
     raises InputError where columns that are needed hold what has no one text.
     """
+    if patterns := names_like_patterns(frame.columns, f"{where}: "):
+        raise InputError.from_findings(patterns)
     found = [
         name
         for name, dtype in frame.schema.items()

@@ -228,6 +228,16 @@ def _distinct(series: pl.Series, numbers: list[np.ndarray]) -> tuple[np.ndarray,
     return distinct.to_physical().to_numpy(), distinct.cast(pl.String)
 
 
+def names_like_patterns(names: Sequence[str], where: str = "") -> list[str]:
+    """Names that the table library takes for patterns of names, and so for other columns."""
+    return [
+        f"{where}column {number}: its name is '*', or runs from '^' to '$', and would be read as a"
+        " pattern of names; rename it"
+        for number, name in enumerate(names, 1)
+        if name == "*" or (name.startswith("^") and name.endswith("$"))
+    ]
+
+
 def as_text(series: pl.Series) -> pl.Series:
     text = series if series.dtype == pl.String else series.cast(pl.String)
     return text.fill_null("") if text.null_count() else text

@@ -200,6 +200,12 @@ def test_a_record_of_a_stream_that_names_a_key_twice_is_set_aside():
     assert bad == [(1, "names a key twice")]
 
 
+@pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity"])
+def test_a_record_of_a_stream_with_a_number_that_json_does_not_have_is_set_aside(number):
+    frame, _, bad, _ = rows_of_json([b'{"a":' + number + b"}", b'{"a":1}'], ["a"])
+    assert (frame.rows(), bad) == ([("1",)], [(0, "is not a JSON object")])
+
+
 @pytest.mark.parametrize(
     "line",
     ['{"a":"\\"a\\":1","b":null}', '{"a:":"1","a":"x"}', "{}", '{"a":"\u2028 \x85"}', '{"a":"{}"}'],

@@ -19,7 +19,6 @@ from shoal.connectors.location import Location
 from shoal.data.notation import Notation, PublishedNumbers
 from shoal.data.schema import Render
 from shoal.errors import InputError
-from shoal.policy.binding.notation import read_published
 from shoal.policy.policy import Policy
 
 ROWS = [
@@ -556,7 +555,8 @@ def test_months_are_not_days_of_a_form_without_marks_between(tmp_path):
             "read": {"dates": "%Y-%m%d"},
         }
     )
-    frame, findings = read_published(pl.DataFrame({"d": ["2024-12", "2024-1231"]}), policy, {})
+    shown = pl.DataFrame({"d": ["2024-12", "2024-1231"]})
+    frame, findings = policy.tables.cells.read_published(shown)
     assert frame["d"].to_list() == ["2024-12", "2024-12-31"]
     assert not findings
 

@@ -154,3 +154,19 @@ def test_people_whose_numbers_differ_by_capitals_are_counted_apart_and_said_so()
     assert "5 of its values are only 2 if capitals, zeros in front, '.0' and" in said
     apart = frame.with_columns(note=pl.Series([f"a{i}0" for i in range(6)]))
     assert not [text for text in texts(apart, policy) if "'note'" in text]
+
+
+@pytest.mark.parametrize("cells", [[1.0, -9.0, None, -9.0], ["1", "-9,00", "-9", "-9.0"]])
+@pytest.mark.parametrize("role", [{"role": "quasi", "type": "number"}, {"role": "subject"}])
+def test_codes_for_no_value_that_are_written_as_decimals_are_warned_of(cells, role):
+    policy = {
+        "version": 1,
+        "attributes": {"a": role, "b": {"role": "quasi"}},
+        "promises": [{"model": "k-anonymity", "k": 2}],
+    }
+    table = Table(pl.DataFrame({"a": cells, "b": ["x"] * 4}))
+    for listed, warned in ([["", "-9"], 1], [["", "-9", "-9.0", "-9,00"], 0], [[""], 0]):
+        found = written_alike(table, Policy.from_dict({**policy, "missing_values": listed}))
+        texts = [one.text for one in found if "'missing_values'" in one.text]
+        assert len(texts) == warned
+        assert all(text.startswith("attribute 'a': 2 records hold") for text in texts)

@@ -35,6 +35,7 @@ from shoal.connectors.database.session import (
     quoted,
     rows_as_text,
 )
+from shoal.data.table import names_like_patterns
 from shoal.errors import InputError
 
 ROW, RELEASE = "shoal_row", "shoal_release"
@@ -61,16 +62,18 @@ def rows_of_table(
     if not columns:
         hint = "; a schema is named by &schema=NAME" if "." in table.name else "; check its name"
         raise InputError(f"{address.where}: there is no such table{hint}")
+    names = [column.name for column in columns]
+    if patterns := names_like_patterns(names, f"{address.where}: "):
+        raise InputError.from_findings(patterns)
     odd = [
         f"column '{column.name}' is of type {column.unfit}" for column in columns if column.unfit
     ]
     if odd:
         raise InputError(f"{address.where}: {', '.join(odd)}; give plain values, such as in a view")
-    numbered = any(column.name == ROW for column in columns)
     order = _order(session, address, table, columns)
     by = ", ".join(column.in_order for column in order)
     frame = rows_as_text(session, table, columns, f"ORDER BY {by}")
-    if numbered:
+    if ROW in names:
         _check_numbers(frame[ROW], address)
         frame = frame.drop(ROW)
     else:

@@ -11,7 +11,7 @@ from shoal.data.column_words import copied_columns, is_no_header, looks_like_dat
 from shoal.data.derived import PARTS
 from shoal.data.person.decision import who_is_a_person
 from shoal.data.person_names import alike_values
-from shoal.data.table import Table
+from shoal.data.table import Column, Table, names_like_patterns
 from shoal.data.two_tables import GROUP
 from shoal.data.warnings import NAMES_LIKE_DATA, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
 from shoal.errors import InputError
@@ -25,8 +25,7 @@ _SHOWN = ("quasi", "sensitive", "plain")
 
 def check_columns(names: list[str], tables: PolicyTables, released: bool = False) -> list[str]:
     """Columns of the data that the policy does not name, and the other way round."""
-    patterns = _patterns(names)
-    if patterns:
+    if patterns := names_like_patterns(names):
         return patterns
     model = tables.model
     declared = model.attributes
@@ -82,16 +81,6 @@ def _end_of(name: str, declared: Container[str]) -> str | None:
     """Which derived number of a declared column a name says, such as lo of age_lo; None if none."""
     column, _, end = name.rpartition("_")
     return end if column in declared and end in PARTS else None
-
-
-def _patterns(names: list[str]) -> list[str]:
-    """Names that the table library takes for patterns of names, and so for other columns."""
-    return [
-        f"column {number}: its name is '*', or runs from '^' to '$', and would be read as a pattern"
-        " of names; rename it"
-        for number, name in enumerate(names, 1)
-        if name == "*" or (name.startswith("^") and name.endswith("$"))
-    ]
 
 
 def check_unnamed(table: Table, tables: PolicyTables) -> list[str]:
@@ -207,13 +196,22 @@ def _bare(name: str) -> str:
 
 def written_alike(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     """A warning for each text column of quasi-identifiers, sensitive values or people that holds
-    such values; counts alone.
+    such values, and for any that holds texts for no value as `-9.0`; counts alone.
     """
     found = []
     for name, attribute in model.attributes.items():
         is_text = attribute.type in (None, "category") and attribute.domain is None
         role = "subject" if name in model.subject_columns else attribute.role
-        if role not in _ALIKE or not is_text or name not in table.names:
+        if role not in _ALIKE or name not in table.names:
+            continue
+        if unlisted := _unlisted(table.column(name), model.missing_values):
+            hold = "1 record holds" if unlisted == 1 else f"{unlisted} records hold"
+            text = (
+                f"attribute '{name}': {hold} a number of 'missing_values' as a decimal ('.0'),"
+                " which counts as a value; if it stands for none, list that text, too"
+            )
+            found.append(ReleaseWarning(WRITTEN_ALIKE, text, name))
+        if not is_text:
             continue
         values, texts = alike_values(table.column(name), role == "subject", model.missing_values)
         if values > texts:
@@ -233,6 +231,17 @@ def written_alike(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
 
 
 _ALIKE = ("quasi", "sensitive", "subject")
+
+
+def _unlisted(column: Column, missing_values: list[str]) -> int:
+    """How many records hold a whole number that stands for no value, written as a decimal."""
+    numbers = [text for text in missing_values if text.removeprefix("-").isdecimal()]
+    if not numbers:
+        return 0
+    cells = pl.Series(column.cells, dtype=pl.String)
+    whole = cells.str.replace(r"[.,]0+$", "")
+    is_decimal = ~cells.is_in(missing_values)
+    return int(column.counts()[(whole.is_in(numbers) & is_decimal).to_numpy()].sum())
 
 
 def input_warnings(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
