@@ -13,7 +13,7 @@ WRITTEN = re.compile(
 )
 RELEASED = re.compile(
     r"releases(/[\d-]+(/(data(-semicolons)?\.(csv|xlsx|parquet)|data\.csv\.certificate\.json|report\.html|policy\.yaml"
-    r"|dossier\.(html|json)))?)?|runs/\d{4}/(signed|prices)\.json"
+    r"|dossier\.(html|json)|for-the-recipient\.zip))?)?|runs/\d{4}/(signed|prices)\.json"
 )
 
 
