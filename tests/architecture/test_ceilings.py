@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 97_620,
-    "logical lines": 60_640,
+    "lines": 97_660,
+    "logical lines": 60_670,
     "modules of more than 3 lines": 415,
     "lines of imports": 6_640,
     "percent of the biggest package": 11,
@@ -33,7 +33,7 @@ CEILINGS = {
     "'so many' and 'so much'": 15,
     "files of changes": 20,
     "words of docs": 73_100,
-    "lines of tests": 70_240,
+    "lines of tests": 70_300,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")
