@@ -53,7 +53,7 @@ def write_screens(start: Path) -> None:
         visitor.send("attack-form")
         keep("attacked", "/release", "Try again")
         fields = re.findall(r'name="((?:accept|why)-\d+)"', visitor.last.text)
-        words = dict.fromkeys(fields, "R4 R4 R4 R4 R4 R4")
+        words = dict.fromkeys(fields, "R4 R4 R5 R6 R7 R8")
         visitor.send("answers", **ANSWERS, other="none", **words)
         visitor.get("/release")
         visitor.send("sign-form", name="Ada", role="DPO", decision="accept")
