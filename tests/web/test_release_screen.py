@@ -77,6 +77,9 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     opened.send("ask-form", asker=" BEN ")
     opened.send("sign-form", name="Ben", role="head of study", decision="accept")
     assert "Signed off by somebody else by who asked for it" in gate(opened)
+    assert "does not count: they asked somebody else" in opened.get("/release").words
+    given = yaml.safe_load((opened.server.project.folder / "release.yaml").read_text())
+    assert [one["name"] for one in given["sign_off"]] == ["Ada"]
     opened.send("ask-form", asker="")
     assert all(gate(opened).values())
     # another recipient than was signed for, or other findings of attacks, shut it again
@@ -235,7 +238,8 @@ def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(o
         r" among fewer than k = 3",
         page.words,
     )
-    assert "make the draft by the policy of that release" in page.words
+    assert "keep this draft back" in page.words
+    assert "a promise is broken: Release says which" in opened.get("/result").words
     project = opened.server.project
     stated = project.runs[0].certificate["beside"]
     assert shown

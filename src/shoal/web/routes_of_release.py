@@ -50,6 +50,7 @@ from shoal.web.sign_off import (
     digest,
     hashes,
     is_accepted,
+    is_own,
     released_as,
     releases,
     says_why,
@@ -251,8 +252,8 @@ def _together(run: Run, others: list[Overlap], unread: dict[str, str]) -> tuple[
 
 
 KEEP_APART = gettext(
-    "make the draft by the policy of that release, publish it beside that release from a shell"
-    " ('shoal publish --others'), or keep it back"
+    "keep this draft back, or make it of other people alone; what comes every month goes by a"
+    " ledger from its first month on"
 )
 
 
@@ -508,7 +509,7 @@ async def release_screen(server: Server) -> Context:
         "fewest_signs": fewest_signs(),
         "others": others_of(server, run),
         "unread": _unread(server, run),
-        "decisions": signed(run),
+        "decisions": [one | {"is_own": is_own(server.project, one)} for one in signed(run)],
         "asked_by": server.project.about.get("asked_by"),
         "own_hashes": own,
         "shown": digest(own),

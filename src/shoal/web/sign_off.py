@@ -81,22 +81,26 @@ def is_accepted(project: Project, run: Run) -> bool:
     """Whether the last decision over what is there now is to accept it, by another than who asked
     for it where somebody did.
     """
-    found, asker = decisions(project, run), project.about.get("asked_by")
-    if not found or found[-1]["decision"] != ACCEPT:
-        return False
-    return not asker or _as_one(found[-1]["name"]) != _as_one(asker)
+    found = decisions(project, run)
+    return bool(found) and found[-1]["decision"] == ACCEPT and not is_own(project, found[-1])
 
 
-def _as_one(name: str) -> str:
-    """A name however it was typed."""
-    return " ".join(name.split()).casefold()
+def is_own(project: Project, one: Context) -> bool:
+    """Whether somebody accepts what they asked another to sign off: it does not count."""
+    asker = project.about.get("asked_by")
+    names = {" ".join(str(name).split()).casefold() for name in (asker, one["name"])}
+    return bool(asker) and one["decision"] == ACCEPT and len(names) == 1
 
 
 def with_sign_offs(project: Project, run: Run) -> Context:
     """The answers, and the decisions over them and this draft; none of an earlier draft."""
     kept = ("name", "role", "decision", "comment")
     found = decisions(project, run)
-    own = [{**{key: one[key] for key in kept}, "date": one["at"][:10]} for one in found]
+    own = [
+        {**{key: one[key] for key in kept}, "date": one["at"][:10]}
+        for one in found
+        if not is_own(project, one)
+    ]
     return {**context_of(project), "sign_off": own}
 
 

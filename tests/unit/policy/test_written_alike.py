@@ -166,7 +166,7 @@ def test_codes_for_no_value_that_are_written_as_decimals_are_warned_of(cells, ro
     }
     table = Table(pl.DataFrame({"a": cells, "b": ["x"] * 4}))
     for listed, warned in ([["", "-9"], 1], [["", "-9", "-9.0", "-9,00"], 0], [[""], 0]):
-        found = written_alike(table, Policy.from_dict({**policy, "missing_values": listed}))
+        found = written_alike(table, Policy.from_dict({**policy, "missing_values": listed}).model)
         texts = [one.text for one in found if "'missing_values'" in one.text]
         assert len(texts) == warned
         assert all(text.startswith("attribute 'a': 2 records hold") for text in texts)
