@@ -190,6 +190,8 @@ class SizesReport(TypedDict):
 
 
 class ClassRisk(TypedDict):
+    """How likely a person is found in a class: at most, and on average."""
+
     max: Share | None
     mean: Share | None
 
@@ -212,6 +214,8 @@ class PromiseReport(TypedDict):
 
 
 class ColumnReport(TypedDict):
+    """A column of the input: what it is, what became of it, and what that lost."""
+
     name: str
     role: Annotated[str, one_of(*ROLES)]
     type: Annotated[str, one_of("number", "ordinal", "category", "date")] | None
@@ -239,6 +243,8 @@ class TogetherReport(TypedDict):
 
 
 class PolicyFile(TypedDict):
+    """A file that the policy names; attribute: of a hierarchy, whose it is."""
+
     attribute: str | None
     kind: Annotated[str, one_of("hierarchy", "population", "reference")]
     sha256: Sha256
@@ -246,6 +252,8 @@ class PolicyFile(TypedDict):
 
 
 class PolicyIdentity(TypedDict):
+    """The policy and the files that it names, by their hashes."""
+
     sha256: Sha256
     files: list[PolicyFile]
 
@@ -262,6 +270,8 @@ class AcceptedReport(TypedDict):
 
 
 class OtherRelease(TypedDict):
+    """Another release of these people, and what of it was judged."""
+
     kind: Annotated[str, one_of("table", "stream", "ledger")]
     sha256: NotRequired[Annotated[str | None, ANYTHING]]
     people: int
@@ -270,6 +280,8 @@ class OtherRelease(TypedDict):
 
 
 class BesideReport(TypedDict):
+    """How many people several releases together hide among fewer than k."""
+
     k: int
     people: int
     below_k: int
@@ -291,6 +303,8 @@ _INTERVALS = matching("a text with {lo} and then {hi}", r"(?s).*\{lo\}.+\{hi\}.*
 
 
 class DialectReport(TypedDict):
+    """How a file of text is written."""
+
     delimiter: Annotated[str, _DELIMITER] | None
     encoding: Annotated[str, value("an encoding that Python knows", _is_codec)] | None
     newline: Annotated[str, matching("\\n or \\r\\n", r"\r?\n")] | None
@@ -303,6 +317,8 @@ class DialectReport(TypedDict):
 
 
 class OutputReport(TypedDict):
+    """The published file, or the files of a folder."""
+
     sha256: str | None
     bytes: int | None
     format: str

@@ -88,6 +88,17 @@ def alike_values(column: Column, is_person: bool, missing_values: list[str]) -> 
     return sum(alike), len(alike)
 
 
+def unlisted_codes(column: Column, missing_values: list[str]) -> int:
+    """How many records hold a whole number that stands for no value, written as a decimal."""
+    numbers = [text for text in missing_values if text.removeprefix("-").isdecimal()]
+    if not numbers:
+        return 0
+    cells = pl.Series(column.cells, dtype=pl.String)
+    whole = cells.str.replace(r"[.,]0+$", "")
+    is_decimal = ~cells.is_in(missing_values)
+    return int(column.counts()[(whole.is_in(numbers) & is_decimal).to_numpy()].sum())
+
+
 def values_of(column: Column) -> np.ndarray:
     """(cells,) int64, which value each text is, numbered by first occurrence."""
     number: dict[str, int] = {}

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from shoal.data.attack_scene import Findings
 from shoal.data.boxes import Axis
 from shoal.data.certificate_shape import AcceptedReport
 from shoal.data.numbers import parse_numbers
@@ -25,7 +24,7 @@ from shoal.protocols import Attack
 
 if TYPE_CHECKING:
     from shoal.attacks.intersection import Earlier
-    from shoal.data.attack_scene import AttackScene
+    from shoal.data.attack_scene import AttackScene, Findings
 
 
 Asked = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]

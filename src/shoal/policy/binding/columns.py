@@ -10,8 +10,8 @@ import polars as pl
 from shoal.data.column_words import copied_columns, is_no_header, looks_like_data, named_by_a_record
 from shoal.data.derived import PARTS
 from shoal.data.person.decision import who_is_a_person
-from shoal.data.person_names import alike_values
-from shoal.data.table import Column, Table, names_like_patterns
+from shoal.data.person_names import alike_values, unlisted_codes
+from shoal.data.table import Table, names_like_patterns
 from shoal.data.two_tables import GROUP
 from shoal.data.warnings import NAMES_LIKE_DATA, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
 from shoal.errors import InputError
@@ -204,7 +204,7 @@ def written_alike(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
         role = "subject" if name in model.subject_columns else attribute.role
         if role not in _ALIKE or name not in table.names:
             continue
-        if unlisted := _unlisted(table.column(name), model.missing_values):
+        if unlisted := unlisted_codes(table.column(name), model.missing_values):
             hold = "1 record holds" if unlisted == 1 else f"{unlisted} records hold"
             text = (
                 f"attribute '{name}': {hold} a number of 'missing_values' as a decimal ('.0'),"
@@ -231,17 +231,6 @@ def written_alike(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
 
 
 _ALIKE = ("quasi", "sensitive", "subject")
-
-
-def _unlisted(column: Column, missing_values: list[str]) -> int:
-    """How many records hold a whole number that stands for no value, written as a decimal."""
-    numbers = [text for text in missing_values if text.removeprefix("-").isdecimal()]
-    if not numbers:
-        return 0
-    cells = pl.Series(column.cells, dtype=pl.String)
-    whole = cells.str.replace(r"[.,]0+$", "")
-    is_decimal = ~cells.is_in(missing_values)
-    return int(column.counts()[(whole.is_in(numbers) & is_decimal).to_numpy()].sum())
 
 
 def input_warnings(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
