@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 97_660,
+    "lines": 97_680,
     "logical lines": 60_670,
     "modules of more than 3 lines": 415,
     "lines of imports": 6_640,
