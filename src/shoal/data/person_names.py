@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce
+from itertools import combinations, product
 from operator import add
 
 import numpy as np
@@ -249,12 +250,15 @@ def _joined_columns(columns: Sequence[pl.Series]) -> pl.Series:
 
 
 def _spellings(names: pl.Series) -> Iterator[pl.Series]:
-    """Ways to write all ids; of several columns, of all of them, and of each by itself."""
+    """Ways to write all ids; of several columns, one for all of them, and any for each two."""
     columns = _columns_of(names)
-    for spelled in zip(*map(_spellings_of_one, columns), strict=True):
-        yield _joined_columns(spelled)
-        for place in range(len(columns) if len(columns) > 1 else 0):
-            yield _joined_columns([*columns[:place], spelled[place], *columns[place + 1 :]])
+    ways = [[column, *_spellings_of_one(column)] for column in columns]
+    yield from map(_joined_columns, zip(*ways, strict=True))
+    different = [list({tuple(way): way for way in of_one}.values()) for of_one in ways]
+    for pair in combinations(range(len(columns)), 2):
+        places = enumerate(columns)
+        some = [different[place] if place in pair else [column] for place, column in places]
+        yield from map(_joined_columns, product(*some))
 
 
 def _spellings_of_one(names: pl.Series) -> Iterator[pl.Series]:

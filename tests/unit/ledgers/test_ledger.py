@@ -366,6 +366,25 @@ def test_people_who_come_again_under_ids_that_are_spelled_otherwise_are_refused(
         append(tmp_path / "L", again, policy(method))
 
 
+@pytest.mark.parametrize(("house", "member"), [("H{}", "{}"), ("H{}", "{}.0"), ("00h{}", "{}.0")])
+def test_people_of_two_columns_are_refused_where_each_is_spelled_otherwise_in_its_own_way(
+    tmp_path, house, member
+):
+    named = {key: {"role": "identifier"} for key in ["who", "member"]}
+    content = POLICY | {"attributes": POLICY["attributes"] | named, "subject": list(named)}
+    asked = Policy.from_dict(content).with_k(4)
+    first, again = (
+        wearers(30, 1).with_columns(
+            who=pl.Series([in_house.format(100 + i // 2) for i in range(30)]),
+            member=pl.Series([of_member.format(1 + i % 2) for i in range(30)]),
+        )
+        for in_house, of_member in (("h{}", "0{}"), (house, member))
+    )
+    append(tmp_path / "L", first, asked)
+    with pytest.raises(InputError, match="increment: 30 of its people are those of earlier"):
+        append(tmp_path / "L", again, asked)
+
+
 @pytest.mark.parametrize("spelled", ["00{}", "{}.0"])
 def test_a_few_people_of_a_large_increment_are_not_taken_for_others(tmp_path, spelled):
     people, form = wearers(30, 1), "9{}".format
