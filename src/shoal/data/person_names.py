@@ -304,7 +304,8 @@ def nobody(empty: int, below: int) -> tuple[ReleaseWarning, ...]:
     said = []
     if empty:
         rows = "1 row has no value and is" if empty == 1 else f"{empty} rows have no value and are"
-        said.append(ReleaseWarning(EMPTY_ROWS, f"{rows} left out: such rows are nobody"))
+        text = f"{rows} left out: such rows are nobody, and no message or trace numbers them"
+        said.append(ReleaseWarning(EMPTY_ROWS, text))
     if below:
         rows = "1 row stands" if below == 1 else f"{below} rows stand"
         text = (

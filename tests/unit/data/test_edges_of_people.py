@@ -64,6 +64,7 @@ def test_rows_of_texts_that_stand_for_no_value_are_nobody(blank):
     kept, said = without_nobody(frame, ["", "n/a"])
     assert kept.height == 2
     assert [one.code for one in said] == ["empty-rows"]
+    assert "no message or trace numbers them" in str(said[0])
 
 
 @pytest.mark.parametrize("spelled", [" p{}", "P{}", "p{}\u200b"])
