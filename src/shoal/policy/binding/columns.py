@@ -207,8 +207,9 @@ def written_alike(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
         if unlisted := _unlisted(table.column(name), model.missing_values):
             hold = "1 record holds" if unlisted == 1 else f"{unlisted} records hold"
             text = (
-                f"attribute '{name}': {hold} a number of 'missing_values' as a decimal ('.0'),"
-                " which counts as a value; if it stands for none, list that text, too"
+                f"attribute '{name}': {hold} a number of 'missing_values' with blanks or as a"
+                " decimal ('.0'), which counts as a value; if it stands for none, list that text,"
+                " too"
             )
             found.append(ReleaseWarning(WRITTEN_ALIKE, text, name))
         if not is_text:
@@ -234,12 +235,12 @@ _ALIKE = ("quasi", "sensitive", "subject")
 
 
 def _unlisted(column: Column, missing_values: list[str]) -> int:
-    """How many records hold a whole number that stands for no value, written as a decimal."""
+    """How many records hold a number that stands for no value, with blanks or as a decimal."""
     numbers = [text for text in missing_values if text.removeprefix("-").isdecimal()]
     if not numbers:
         return 0
     cells = pl.Series(column.cells, dtype=pl.String)
-    whole = cells.str.replace(r"[.,]0+$", "")
+    whole = cells.str.strip_chars().str.replace(r"[.,]0+$", "")
     is_decimal = ~cells.is_in(missing_values)
     return int(column.counts()[(whole.is_in(numbers) & is_decimal).to_numpy()].sum())
 
