@@ -142,6 +142,23 @@ def read_known(frame, policy):
     return known_values(policy.tables.original_table(Table(frame)), policy)
 
 
+@pytest.mark.parametrize("is_pair", [True, False])
+def test_the_suppression_mark_names_nobody(is_pair, tmp_path):
+    people = pl.DataFrame({"hh": ["1", "2", "3"], "m": ["1", "2", "*"], "age": ["30"] * 3})
+    policy = PAIRS
+    if not is_pair:
+        roles = PAIRS["attributes"] | {"m": {"role": "subject"}}
+        policy = {k: v for k, v in PAIRS.items() if k != "subject"} | {"attributes": roles}
+    with pytest.raises(InputError, match="without a subject"):
+        shoal.publish(people, policy)
+    with pytest.raises(InputError, match="without a subject"):
+        shoal.republish(people, policy, tmp_path / "ledger")
+    with pytest.raises(InputError, match="no subject"):
+        shoal.stream(policy).push(people)
+    with pytest.raises(InputError, match="without a subject"):
+        read_known(people, policy)
+
+
 @pytest.mark.parametrize("mark", MARKS)
 @pytest.mark.parametrize("missing", ["hh", "m"])
 def test_a_text_for_no_value_names_nobody_together_with_others(mark, missing, tmp_path):

@@ -106,7 +106,7 @@ class PolicyTables:
         if person not in table.names:
             return
         named = names_of(table.frame[person])
-        named = named.filter(~named.is_in(names_of_nobody(self.model.missing_values)))
+        named = named.filter(~named.is_in(names_of_nobody(self.model.no_names)))
         if further := len(named) - named.n_unique():
             raise InputError(
                 f"{what}: further records of people who have one already: {further}; give it one"
