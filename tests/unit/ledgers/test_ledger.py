@@ -395,6 +395,16 @@ def test_a_few_people_of_a_large_increment_are_not_taken_for_others(tmp_path, sp
         append(tmp_path / "L", again)
 
 
+@pytest.mark.parametrize("method", ["crp", "k-pprp"])
+def test_records_at_fault_are_numbered_as_the_increment_numbers_them(tmp_path, method):
+    people = wearers(30, 1)
+    nobody = people.head(1).with_columns(who=pl.lit(None))
+    for at in (7, 29):
+        increment = pl.concat([people.head(at), nobody, people.tail(-at)])
+        with pytest.raises(InputError, match=rf"1 record without a subject \(row {at + 1}\)"):
+            append(tmp_path / "L", increment, policy(method))
+
+
 def test_people_ever_published_are_kept_in_few_runs(tmp_path):
     ledger = grown(tmp_path / "L", releases=9, n=12)
     runs = [
