@@ -451,7 +451,7 @@ def encode_subjects(
 
 def without_subject(column: Column, schema: Schema) -> list[AttributeFinding]:
     """A finding where cells of the column that names the person name nobody."""
-    none = names_of_nobody(schema.missing_values)
+    none = names_of_nobody(schema.no_names)
     missing = np.array([person_name(cell) in none for cell in column.cells])
     if not missing.any():
         return []

@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce
+from itertools import combinations, product
 from operator import add
 
 import numpy as np
@@ -89,12 +90,12 @@ def alike_values(column: Column, is_person: bool, missing_values: list[str]) -> 
 
 
 def unlisted_codes(column: Column, missing_values: list[str]) -> int:
-    """How many records hold a whole number that stands for no value, written as a decimal."""
+    """How many records hold a number that stands for no value, with blanks or as a decimal."""
     numbers = [text for text in missing_values if text.removeprefix("-").isdecimal()]
     if not numbers:
         return 0
     cells = pl.Series(column.cells, dtype=pl.String)
-    whole = cells.str.replace(r"[.,]0+$", "")
+    whole = cells.str.strip_chars().str.replace(r"[.,]0+$", "")
     is_decimal = ~cells.is_in(missing_values)
     return int(column.counts()[(whole.is_in(numbers) & is_decimal).to_numpy()].sum())
 
@@ -260,12 +261,15 @@ def _joined_columns(columns: Sequence[pl.Series]) -> pl.Series:
 
 
 def _spellings(names: pl.Series) -> Iterator[pl.Series]:
-    """Ways to write all ids; of several columns, of all of them, and of each by itself."""
+    """Ways to write all ids; of several columns, one for all of them, and any for each two."""
     columns = _columns_of(names)
-    for spelled in zip(*map(_spellings_of_one, columns), strict=True):
-        yield _joined_columns(spelled)
-        for place in range(len(columns) if len(columns) > 1 else 0):
-            yield _joined_columns([*columns[:place], spelled[place], *columns[place + 1 :]])
+    ways = [[column, *_spellings_of_one(column)] for column in columns]
+    yield from map(_joined_columns, zip(*ways, strict=True))
+    different = [list({tuple(way): way for way in of_one}.values()) for of_one in ways]
+    for pair in combinations(range(len(columns)), 2):
+        places = enumerate(columns)
+        some = [different[place] if place in pair else [column] for place, column in places]
+        yield from map(_joined_columns, product(*some))
 
 
 def _spellings_of_one(names: pl.Series) -> Iterator[pl.Series]:
@@ -311,7 +315,8 @@ def nobody(empty: int, below: int) -> tuple[ReleaseWarning, ...]:
     said = []
     if empty:
         rows = "1 row has no value and is" if empty == 1 else f"{empty} rows have no value and are"
-        said.append(ReleaseWarning(EMPTY_ROWS, f"{rows} left out: such rows are nobody"))
+        text = f"{rows} left out: such rows are nobody, and no message or trace numbers them"
+        said.append(ReleaseWarning(EMPTY_ROWS, text))
     if below:
         rows = "1 row stands" if below == 1 else f"{below} rows stand"
         text = (

@@ -113,6 +113,11 @@ class Schema:
         return self.with_role(Role.SENSITIVE)
 
     @property
+    def no_names(self) -> list[str]:
+        """The texts that name no person: those for no value, and the suppression mark."""
+        return [*self.missing_values, self.render.suppressed]
+
+    @property
     def subject(self) -> Attribute | None:
         return next(iter(self.with_role(Role.SUBJECT)), None)
 

@@ -318,7 +318,7 @@ def with_tokens(frame: pl.DataFrame, terms: Terms) -> pl.DataFrame:
     if subject is None or not frame.height:
         return frame
     _refuse_other_spellings(frame[subject], terms.ledger)
-    return tokens_of(frame, subject, terms.policy.model.missing_values, terms.ledger.key)
+    return tokens_of(frame, subject, terms.policy.model.no_names, terms.ledger.key)
 
 
 def _refuse_other_spellings(names: pl.Series, ledger: Ledger) -> None:
@@ -334,12 +334,10 @@ def _refuse_other_spellings(names: pl.Series, ledger: Ledger) -> None:
     refuse_spelling("earlier releases", "increment", *spelled)
 
 
-def tokens_of(
-    frame: pl.DataFrame, subject: str, missing_values: list[str], key: bytes
-) -> pl.DataFrame:
+def tokens_of(frame: pl.DataFrame, subject: str, no_names: list[str], key: bytes) -> pl.DataFrame:
     """The subject column as tokens under any key."""
     names = frame[subject]
-    absent = names_of_nobody(missing_values)
+    absent = names_of_nobody(no_names)
     distinct = names.unique()
     people = [person_name(name or "") for name in distinct.to_list()]
     tokens = [None if name in absent else token_of(name, key) for name in people]

@@ -34,6 +34,7 @@ from shoal.data.row_order import published_order
 from shoal.data.schema import Attribute, Role, Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
+from shoal.errors import InputError
 from shoal.ledgers.increment import NO_ROOM, CandidateRecords, Terms, collect_candidates
 from shoal.ledgers.planned_release import (
     PlannedRelease,
@@ -63,12 +64,17 @@ def plan(
     else:
         refuse_panel(terms)
         candidates = collect_candidates(frame, deferred, terms)
-        if not candidates.shows_new():
-            planned, waiting = None, candidates.defer("the increment holds nothing new")
-        elif terms.method.needs == "boxes" and terms.ledger.releases():
-            planned, waiting = plan_into_boxes(candidates, terms, progress)
-        else:
-            planned, waiting = _plan_new_classes(candidates, arrivals, terms, progress)
+        try:
+            if not candidates.shows_new():
+                planned, waiting = None, candidates.defer("the increment holds nothing new")
+            elif terms.method.needs == "boxes" and terms.ledger.releases():
+                planned, waiting = plan_into_boxes(candidates, terms, progress)
+            else:
+                planned, waiting = _plan_new_classes(candidates, arrivals, terms, progress)
+        except InputError:
+            # candidates have an order of their own; whoever corrects them needs the increment's
+            bound_table(Table(frame), terms.policy)
+            raise
     if terms.is_priced:
         waiting = waiting.after(terms.method.deadline, arrivals)
     return planned, waiting

@@ -223,7 +223,7 @@ def rehearsals(
         check_increment(source.frame, policy.tables)
     key = secrets.token_bytes(32)  # people are as good by any name
     named = [in_order_of_names(texts_of(source.frame), subject) for source in sources]
-    frames = [tokens_of(frame, subject, policy.model.missing_values, key) for frame in named]
+    frames = [tokens_of(frame, subject, policy.model.no_names, key) for frame in named]
     arrived = sum(frame.height for frame in frames)
     found = []
     for mode, terms in _settings(policy):

@@ -458,6 +458,11 @@ class PolicyModel(_Strict):
         named = [promise.get("population") for promise in self.promises]
         return sorted({name for name in named if isinstance(name, str) and name})
 
+    @property
+    def no_names(self) -> list[str]:
+        """The texts that name no person: those for no value, and the suppression mark."""
+        return [*self.missing_values, self.render.suppressed]
+
     def is_value(self, cell: str) -> bool:
         """Whether a cell holds a value: not a text for a missing one, nor the suppression mark."""
         return cell not in self.missing_values and cell != self.render.suppressed

@@ -237,7 +237,7 @@ class StreamCore:
         yield np.isin(np.arange(frame.height), nobody), "has no value and is nobody"
         if self.schema.subject is not None:
             people = frame[self.schema.subject.name]
-            yield is_nobody(people, self.schema.missing_values), "has no subject"
+            yield is_nobody(people, self.schema.no_names), "has no subject"
         for attribute in self.schema.published:
             # what a quasi-identifier may hold is known: no domain, hierarchy or order has such a
             # character

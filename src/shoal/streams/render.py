@@ -120,15 +120,18 @@ class ClusterTexts:
         order: tuple[str, ...] | None = None,
     ) -> list[str | None]:
         """The text of each bound as its earliest member wrote it; where no member has it, as a
-        plain number, or as it stands in the order.
+        plain number, or as it stands in the order. The mark would say that any value is possible,
+        so people who have it for no value show another text for that.
         """
+        mark = self._schema.render.suppressed
+        no_value = min(self._schema.missing_values, default=mark)
         plain = plain_number if order is None else lambda place: _in_order(order, place)
         at = np.flatnonzero(values == bound[cluster])[::-1]
         member = np.full(len(bound), -1, dtype=np.int64)
         member[cluster[at]] = at
         written = texts.gather(new[np.maximum(member, 0)]).to_list()
         return [
-            (text or None) if m >= 0 else plain(b)
+            ((no_value if text == mark else text) or None) if m >= 0 else plain(b)
             for text, m, b in zip(written, member.tolist(), bound.tolist(), strict=True)
         ]
 

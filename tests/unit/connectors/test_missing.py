@@ -84,6 +84,27 @@ def test_declared_texts_stand_for_no_value():
     ).holds
 
 
+@pytest.mark.parametrize("rule", ["value", "suppress"])
+@pytest.mark.parametrize(
+    ("marker", "cells", "declared"),
+    [
+        ("-9,0", ["1,5", "2", "3"], {"type": "number", "domain": [-10, 100]}),
+        ("01.01.1900", ["1.2.2024", "2.2.2024", "3.2.2024"], {"hierarchy": {"dates": ["month"]}}),
+    ],
+)
+def test_a_text_for_no_value_is_listed_as_it_stands_in_the_file(rule, marker, cells, declared):
+    read = {"decimal": ",", "dates": "%d.%m.%Y"}
+    asked = policy(rule, missing_values=["", marker], read=read)
+    content = asked.model.model_dump(exclude_unset=True)
+    content["attributes"]["age"] = {"role": "quasi", **declared}
+    asked = shoal.Policy.from_dict(content)
+    frame = table([*cells, marker, marker, marker])
+    published = shoal.publish(frame, asked)
+    shown = published.data["age"].to_list()[3:]
+    assert shown == ([marker] if rule == "value" else ["*"]) * 3
+    assert shoal.audit(published.data, asked, frame, trace=published.trace).holds
+
+
 def test_the_mark_in_the_input_is_no_value():
     """A table that was released before and is released again."""
     frame = table(["1", "2", "3", "*", "*", "*"])

@@ -64,6 +64,7 @@ def test_rows_of_texts_that_stand_for_no_value_are_nobody(blank):
     kept, said = without_nobody(frame, ["", "n/a"])
     assert kept.height == 2
     assert [one.code for one in said] == ["empty-rows"]
+    assert "no message or trace numbers them" in str(said[0])
 
 
 @pytest.mark.parametrize("spelled", [" p{}", "P{}", "p{}\u200b"])
@@ -139,6 +140,23 @@ PAIRS = {
 def read_known(frame, policy):
     policy = shoal.Policy.of(policy)
     return known_values(policy.tables.original_table(Table(frame)), policy)
+
+
+@pytest.mark.parametrize("is_pair", [True, False])
+def test_the_suppression_mark_names_nobody(is_pair, tmp_path):
+    people = pl.DataFrame({"hh": ["1", "2", "3"], "m": ["1", "2", "*"], "age": ["30"] * 3})
+    policy = PAIRS
+    if not is_pair:
+        roles = PAIRS["attributes"] | {"m": {"role": "subject"}}
+        policy = {k: v for k, v in PAIRS.items() if k != "subject"} | {"attributes": roles}
+    with pytest.raises(InputError, match="without a subject"):
+        shoal.publish(people, policy)
+    with pytest.raises(InputError, match="without a subject"):
+        shoal.republish(people, policy, tmp_path / "ledger")
+    with pytest.raises(InputError, match="no subject"):
+        shoal.stream(policy).push(people)
+    with pytest.raises(InputError, match="without a subject"):
+        read_known(people, policy)
 
 
 @pytest.mark.parametrize("mark", MARKS)

@@ -366,6 +366,25 @@ def test_people_who_come_again_under_ids_that_are_spelled_otherwise_are_refused(
         append(tmp_path / "L", again, policy(method))
 
 
+@pytest.mark.parametrize(("house", "member"), [("H{}", "{}"), ("H{}", "{}.0"), ("00h{}", "{}.0")])
+def test_people_of_two_columns_are_refused_where_each_is_spelled_otherwise_in_its_own_way(
+    tmp_path, house, member
+):
+    named = {key: {"role": "identifier"} for key in ["who", "member"]}
+    content = POLICY | {"attributes": POLICY["attributes"] | named, "subject": list(named)}
+    asked = Policy.from_dict(content).with_k(4)
+    first, again = (
+        wearers(30, 1).with_columns(
+            who=pl.Series([in_house.format(100 + i // 2) for i in range(30)]),
+            member=pl.Series([of_member.format(1 + i % 2) for i in range(30)]),
+        )
+        for in_house, of_member in (("h{}", "0{}"), (house, member))
+    )
+    append(tmp_path / "L", first, asked)
+    with pytest.raises(InputError, match="increment: 30 of its people are those of earlier"):
+        append(tmp_path / "L", again, asked)
+
+
 @pytest.mark.parametrize("spelled", ["00{}", "{}.0"])
 def test_a_few_people_of_a_large_increment_are_not_taken_for_others(tmp_path, spelled):
     people, form = wearers(30, 1), "9{}".format
@@ -374,6 +393,16 @@ def test_a_few_people_of_a_large_increment_are_not_taken_for_others(tmp_path, sp
     again = wearers(len(names), 2).with_columns(who=pl.Series(names))
     with pytest.raises(InputError, match="increment: 3 of its people are those of earlier"):
         append(tmp_path / "L", again)
+
+
+@pytest.mark.parametrize("method", ["crp", "k-pprp"])
+def test_records_at_fault_are_numbered_as_the_increment_numbers_them(tmp_path, method):
+    people = wearers(30, 1)
+    nobody = people.head(1).with_columns(who=pl.lit(None))
+    for at in (7, 29):
+        increment = pl.concat([people.head(at), nobody, people.tail(-at)])
+        with pytest.raises(InputError, match=rf"1 record without a subject \(row {at + 1}\)"):
+            append(tmp_path / "L", increment, policy(method))
 
 
 def test_people_ever_published_are_kept_in_few_runs(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -47,6 +48,25 @@ def test_k_map_counts_the_people_whom_the_cells_cover(tmp_path):
     assert certificate["promises"][0]["measured"] == 2
     assert certificate.holds
     assert not shoal.audit(FRAME, asked, FRAME).holds
+
+
+def test_a_population_in_which_somebody_has_several_records_is_refused(tmp_path):
+    people = PEOPLE | {"who": ["p", "q", "P", " p", "p\u200b", "r", "", ""]}
+    asked = policy(tmp_path, people, {"model": "k-map", "k": 2}, name="mondrian")
+    content = asked.model.model_dump(exclude_unset=True)
+    content["attributes"]["who"] = {"role": "subject"}
+    asked = shoal.Policy.from_dict(content, tmp_path)
+    content["promises"] = [{"model": "k-anonymity", "k": 2}]
+    content["population"] = {"table": "people.csv"}
+    attacked = shoal.Policy.from_dict(content, tmp_path)
+    original = FRAME.with_columns(who=pl.Series(["p", "q", "r"]))
+    for made in (
+        partial(shoal.publish, original, asked),
+        partial(shoal.audit, FRAME, asked, original),
+        partial(shoal.attack, FRAME, attacked, original, "population"),
+    ):
+        with pytest.raises(shoal.InputError, match=r"'people\.csv': further records .*: 2;"):
+            made()
 
 
 @pytest.mark.parametrize("method", ["rounded-partition", "mdav", "full-domain"])

@@ -14,6 +14,7 @@ import yaml
 import shoal
 from sample_policies import PURCHASES
 from shoal.samples import purchases
+from stream_cases import policy_of, stream_of
 
 STREAM = "stream p.csv -p policy.yaml -q".split()
 AUDIT = "audit out.csv -p policy.yaml --original p.csv --trace t.jsonl --json -q".split()
@@ -129,6 +130,21 @@ def test_a_trace_of_other_kinds_of_values_is_reported_in_a_line(shop, shoal, nam
 def test_huge_numbers_of_classes_need_no_room(shop, shoal):
     shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl")
     pl.read_ndjson("t.jsonl").with_columns(pl.col("class") + 10**15).write_ndjson("t.jsonl")
+    assert shoal(*AUDIT).status == 0
+
+
+@pytest.mark.parametrize("missing_values", [[""], ["n/a", ""], ["n/a"]])
+def test_an_audit_agrees_with_a_stream_of_people_whose_every_value_is_the_mark(
+    tmp_path, monkeypatch, shoal, missing_values
+):
+    monkeypatch.chdir(tmp_path)
+    policy_of("fads", delta=60).save("policy.yaml")
+    asked = yaml.safe_load(Path("policy.yaml").read_text()) | {"missing_values": missing_values}
+    Path("policy.yaml").write_text(yaml.safe_dump(asked))
+    lacking = pl.int_range(pl.len()) % 5 == 0
+    quasi = pl.when(lacking).then(pl.lit("*")).otherwise(pl.col("age", "pay", "town"))
+    stream_of(400).with_columns(quasi.name.keep()).write_csv("p.csv")
+    assert shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl").status == 0
     assert shoal(*AUDIT).status == 0
 
 

@@ -217,6 +217,7 @@ def surroundings_of(ground: Ground, people: np.ndarray) -> Surroundings | None:
         return None
     if around.table is not None:
         table = _read(policy.tables, around.table)
+        policy.tables.require_one_record_each(table, f"population '{around.table}'")
         _require(table, [axis.name for axis in ground.axes])
         points = points_of(table, ground.axes, ground.target.problem.schema, "population")
         distinct, counts = np.unique(points, axis=0, return_counts=True)

@@ -207,8 +207,9 @@ def written_alike(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
         if unlisted := unlisted_codes(table.column(name), model.missing_values):
             hold = "1 record holds" if unlisted == 1 else f"{unlisted} records hold"
             text = (
-                f"attribute '{name}': {hold} a number of 'missing_values' as a decimal ('.0'),"
-                " which counts as a value; if it stands for none, list that text, too"
+                f"attribute '{name}': {hold} a number of 'missing_values' with blanks or as a"
+                " decimal ('.0'), which counts as a value; if it stands for none, list that text,"
+                " too"
             )
             found.append(ReleaseWarning(WRITTEN_ALIKE, text, name))
         if not is_text:

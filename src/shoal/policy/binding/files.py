@@ -28,7 +28,7 @@ from shoal.connectors.release_drafts import ReleaseDraft
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
 from shoal.data.formulas import escaped, formula_sentences, unescaped
-from shoal.data.person_names import without_nobody
+from shoal.data.person_names import names_of, names_of_nobody, without_nobody
 from shoal.data.progress import Progress
 from shoal.data.room import Room
 from shoal.data.shared_room import SharedRoom
@@ -92,10 +92,26 @@ class PolicyTables:
     @cached_property
     def populations(self) -> dict[str, Table]:
         """The populations by name, numbers with points and dates in ISO; raises InputError."""
-        return {
+        tables = {
             name: self.table_beside(people, f"population '{name}'")
             for name, people in self.written_populations.items()
         }
+        for name, people in tables.items():
+            self.require_one_record_each(people, f"population '{name}'")
+        return tables
+
+    def require_one_record_each(self, table: Table, what: str) -> None:
+        """Raises InputError where a table, each record of which counts, names somebody twice."""
+        person = self.model.person or "".join(self.model.subject_columns)
+        if person not in table.names:
+            return
+        named = names_of(table.frame[person])
+        named = named.filter(~named.is_in(names_of_nobody(self.model.no_names)))
+        if further := len(named) - named.n_unique():
+            raise InputError(
+                f"{what}: further records of people who have one already: {further}; give it one"
+                " record of each"
+            )
 
     def read_original(
         self, path: str | Frame, room: Room | None = None, *, allow_empty: bool = False

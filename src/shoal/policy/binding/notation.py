@@ -118,7 +118,7 @@ class CellNotation:
                     "correct {}, say how dates are written, such as --read dates=%d/%m/%Y, or list"
                     " the text under 'missing_values'"
                 )
-            cells, lost = map_cells(column, translate)
+            cells, lost = map_cells(column, partial(self._unless_missing, translate))
             frame = frame.with_columns(cells.alias(name))
             odd = [
                 cell
@@ -132,6 +132,10 @@ class CellNotation:
                 told = remedy.format("it" if len(rows) == 1 else "them")
                 findings.append(f"attribute '{name}': {_not_such(rows, *what)}; {told}")
         return frame, findings
+
+    def _unless_missing(self, translate: Translate, cell: str) -> str | None:
+        """A cell in Shoal's own notation; a text for no value as it stands in the file."""
+        return cell if cell in self.model.missing_values else translate(cell)
 
     def written(self, frame: pl.DataFrame) -> pl.DataFrame:
         """A release as it is published: with the policy's decimal mark and form of dates."""

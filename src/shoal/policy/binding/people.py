@@ -24,7 +24,7 @@ def with_person(table: Table, model: PolicyModel) -> Table:
             f"column '{name}': is what 'subject' names its combinations of columns; rename it"
         )
     columns = [table.column(column) for column in together]
-    return table.with_column(named_together(name, columns, model.missing_values, table.room))
+    return table.with_column(named_together(name, columns, model.no_names, table.room))
 
 
 def frame_with_person(frame: pl.DataFrame, model: PolicyModel) -> pl.DataFrame:
