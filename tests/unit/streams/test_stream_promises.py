@@ -58,7 +58,7 @@ def test_what_compares_with_a_whole_table_or_population_is_refused(
     promise, subject, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    stream_of(20).write_csv("people.csv")
+    stream_of(20).unique("who", keep="first", maintain_order=True).write_csv("people.csv")
     frame = stream_of(60)
     remedy = "name a table to compare with" if promise["model"] == "t-closeness" else "leave it out"
     with pytest.raises(InputError, match=f"promise '{promise['model']}': .*{remedy}"):
