@@ -40,7 +40,9 @@ def read_cells(
     sensitive, unfit = encode_sensitive_columns(released, problem.schema, problem.earlier)
     findings = [*unreadable, *unfit]
     if problem.subject in released.names:
-        findings += without_subject(released.column(problem.subject), problem.schema)
+        # whose row shows the mark everywhere may show it for the name, too
+        texts = problem.schema.missing_values
+        findings += without_subject(released.column(problem.subject), texts)
     InputError.raise_for(findings)
     return columns, sensitive
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from functools import cached_property
@@ -439,7 +439,7 @@ def encode_subjects(
     if schema.subject is None:
         return None, []
     column = table.column(schema.subject.name)
-    if unnamed := without_subject(column, schema):
+    if unnamed := without_subject(column, schema.no_names):
         return None, unnamed
     people = [person_name(cell) for cell in column.cells]
     number = {person: i for i, person in enumerate(sorted(set(people)))}
@@ -449,9 +449,9 @@ def encode_subjects(
     return table.room.gather(numbers, column.codes), []
 
 
-def without_subject(column: Column, schema: Schema) -> list[AttributeFinding]:
+def without_subject(column: Column, no_names: Sequence[str]) -> list[AttributeFinding]:
     """A finding where cells of the column that names the person name nobody."""
-    none = names_of_nobody(schema.no_names)
+    none = names_of_nobody(no_names)
     missing = np.array([person_name(cell) in none for cell in column.cells])
     if not missing.any():
         return []

@@ -51,6 +51,13 @@ def test_a_subject_is_counted_once(released):
     assert certificate["subjects"] == 3
 
 
+def test_withheld_records_may_hide_who_they_are_of(released):
+    released.write_text(ROWS.replace("m,c,flu\n30", "m,d,flu\n30") + "*,*,*,*\n*,*,*,*\n")
+    options = ("--qi", "age,sex", "--k", "2", "--subject", "who", "--sensitive", "disease")
+    status, certificate = audit(released, *options)
+    assert (status, certificate["records"]["withheld"]) == (0, 2)
+
+
 def test_sensitive_columns_are_measured_as_by_hand(released):
     """Of the second class everybody has flu: l = 1. In all, flu is 3/4: |1/2 - 3/4| = 1/4."""
     options = ("--qi", "age", "--qi", "sex", "--k", "2", "--sensitive", "disease")
