@@ -19,10 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 97_680,
-    "logical lines": 60_670,
+    "lines": 97_730,
+    "logical lines": 60_710,
     "modules of more than 3 lines": 415,
-    "lines of imports": 6_640,
+    "lines of imports": 6_645,
     "percent of the biggest package": 11,
     "files that name a format or scheme": 25,
     "parameters annotated with Policy": 97,
@@ -32,8 +32,8 @@ CEILINGS = {
     "docstrings that begin 'The same' or 'As `x`'": 0,
     "'so many' and 'so much'": 15,
     "files of changes": 20,
-    "words of docs": 73_100,
-    "lines of tests": 70_300,
+    "words of docs": 73_150,
+    "lines of tests": 70_420,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")
