@@ -306,6 +306,10 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     public = Path(f"{str(key).removesuffix('.pem')}.pub.pem").resolve()
     if signer is not None:
         signer.sign(draft / f"{DATA}.certificate.json")
+    for_recipient = sorted(draft.rglob("*"))  # the dossier, which comes after, stays
+    with zipfile.ZipFile(draft / PACK, "w", zipfile.ZIP_DEFLATED) as pack:
+        for path in for_recipient:
+            pack.write(path, path.relative_to(draft))
     os.chdir(run.parent.parent)  # certificates of other releases are named from the project
     dossier(
         draft / DATA,
@@ -320,10 +324,6 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     )
     if signer is not None:
         signer.sign(draft / "dossier.json")
-    with zipfile.ZipFile(draft / PACK, "w", zipfile.ZIP_DEFLATED) as pack:
-        for path in sorted(draft.rglob("*")):
-            if not path.name.startswith(("dossier.", PACK)):
-                pack.write(path, path.relative_to(draft))
     for path in draft.rglob("*"):
         path.chmod(0o700 if path.is_dir() else 0o600)
     return {}
