@@ -132,6 +132,13 @@ def test_a_column_of_people_is_asked_about_though_it_looks_like_a_measure(name, 
     assert candidates(pl.DataFrame(frame)) == [(name,)]
 
 
+@pytest.mark.parametrize("name", ["person", "person_id", "patient_id", "customer_id"])
+def test_the_number_of_a_person_is_asked_about_though_births_contradict_it(name):
+    rows = np.arange(200)
+    frame = pl.DataFrame({name: [f"m{row % 90}" for row in rows], "born": 1950 + rows % 40})
+    assert candidates(frame) == [(name,)]
+
+
 @pytest.mark.parametrize("names", [("Name", "Vorname", "Geb."), ("Nachname", "Vorname", "GebDat")])
 def test_people_whom_name_and_birth_tell_apart_are_asked_about(names):
     rng = np.random.default_rng(1)
