@@ -7,6 +7,7 @@ import re
 from shoal.web.sign_off import context_of
 from web.test_page import draft
 from web.test_release_screen import answered
+from web.visitor import Visitor
 
 
 def of_role(visitor, name: str, role: str) -> None:
@@ -72,3 +73,17 @@ def test_an_answer_that_cannot_be_read_is_named_and_keeps_no_other_from_being_sa
     assert "accepted risk: greatest risk: write a share such as 0.1" in answer.words
     kept = context_of(opened.server.project)
     assert (kept["purpose"], kept["threshold"]["max"]) == ("Planning", 0.25)
+
+
+def test_promises_name_what_the_gate_will_ask_about_in_its_words(opened):
+    of_role(opened, "name", "plain")
+    said = "is published as it is, and names people or says where they are reached; remove it"
+    assert said in opened.until("/promises", "But 1 grave finding stays open.").words
+    draft(opened)
+    before = opened.get("/promises").words  # by now with what the draft's file shows
+    opened.get("/release")
+    opened.send("attack-form")
+    gate = opened.until("/release", "Try again").text.partition('id="accept"')[2]
+    asked = [Visitor.words_of(text) for text in re.findall('class="field">([^<]+)', gate)]
+    assert sum(text in before for text in asked) >= 2
+    assert any(said in text for text in asked)
