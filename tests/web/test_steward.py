@@ -87,3 +87,11 @@ def test_promises_name_what_the_gate_will_ask_about_in_its_words(opened):
     asked = [Visitor.words_of(text) for text in re.findall('class="field">([^<]+)', gate)]
     assert sum(text in before for text in asked) >= 2
     assert any(said in text for text in asked)
+
+
+def test_the_row_of_a_number_that_is_not_rounded_says_so(opened):
+    said = "Not rounded: a policy rounds only what others could know."
+    page = opened.until("/columns", said)
+    number = opened.server.project.about["columns"].index("charge") + 1
+    assert said in page.text.partition(f'id="column-{number}"')[2].partition("</tr>")[0]
+    assert page.text.count(said) == 1
