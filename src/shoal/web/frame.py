@@ -78,6 +78,7 @@ async def frame(
         "jobs": [job_context(server, job) for job in server.jobs.open],
         "risk": risk,
         "waits": risk is None and server.table_key() is not None,
+        "counting": server.desk.waiting,
     }
 
 

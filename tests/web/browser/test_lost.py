@@ -50,6 +50,11 @@ def test_answers_are_asked_about_kept_and_refused_one_by_one(gate, opened):
     kept = context_of(opened.server.project)
     assert kept["purpose"] == "Planning"
     assert "threshold" not in kept
+    assert [one["replicable"] for one in kept["attributes"].values()][:3] == [
+        "medium",
+        "high",
+        "high",
+    ]
     assert not asked
     # what is not saved is asked about before the page is left; what is saved is not
     gate.click(".steps a[href='/columns']")
