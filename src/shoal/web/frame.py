@@ -296,6 +296,7 @@ def environment() -> Environment:
     )
     translate(found)
     found.filters |= {
+        "capitalize": lambda text: f"{text[:1].upper()}{text[1:]}",  # GB/T stays as it is
         "shown": shown,
         "percent": percent,
         "ago": ago,

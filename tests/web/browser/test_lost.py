@@ -92,3 +92,15 @@ def test_who_comes_into_a_field_while_an_answer_arrives_stays_there(gate):
     gate.focus("[name=purpose]")
     gate.wait_for_selector("#gate tr:has-text('Signed off') .ok")
     assert gate.evaluate("document.activeElement.name") == "purpose"
+
+
+@pytest.mark.parametrize("width", [380, 1280, 1920])
+def test_no_label_of_the_gate_is_squeezed(gate, width):
+    gate.set_viewport_size({"width": width, "height": 900})
+    gate.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
+    heights = "labels => labels.map(label => label.offsetHeight)"
+    assert max(gate.eval_on_selector_all(".ratings small", heights)) < 28  # one line
+    assert max(gate.eval_on_selector_all("#gate td:nth-child(2)", heights)) < 65  # two
+    # the point of a list stands beside the first line of a link
+    align = "link => getComputedStyle(link).verticalAlign"
+    assert gate.eval_on_selector("#lacking a", align) == "top"
