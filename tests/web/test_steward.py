@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from shoal.web.sign_off import context_of
+from shoal.web.work import Job
 from web.test_page import draft
 from web.test_release_screen import answered
 from web.visitor import Visitor
@@ -95,3 +96,11 @@ def test_the_row_of_a_number_that_is_not_rounded_says_so(opened):
     number = opened.server.project.about["columns"].index("charge") + 1
     assert said in page.text.partition(f'id="column-{number}"')[2].partition("</tr>")[0]
     assert page.text.count(said) == 1
+
+
+def test_a_draft_is_shown_while_it_is_attacked(opened, monkeypatch):
+    running = Job("a", "attack", {"run": draft(opened)}, state="running")
+    monkeypatch.setitem(opened.server.jobs._all, "a", running)
+    words = opened.get("/result").words
+    assert "Every promise holds" in words
+    assert "Being made" not in words
