@@ -175,8 +175,7 @@ class Looks:
         """Every finding about the policy and the table, values counted only."""
         asked, frame = self._asked(table, policy, base)
         found = check(asked, frame)
-        original = asked.tables.original_table(Table(frame))
-        remarks = of_cells(original, asked)
+        remarks = of_cells(asked.tables.original_table(Table(frame)), asked)
         whole = Table(as_read(frame, asked.notation))
         roles = ("quasi", "sensitive", "plain", "drop")
         named = [name for name in whole.names if asked.role_of(name) in roles]
