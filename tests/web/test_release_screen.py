@@ -410,8 +410,14 @@ def test_every_answer_of_a_dossier_has_a_field(opened):
     opened.send(
         "answers", **answers, **{"replicable-1": "high", "expert.valid_until": "2031-01-01"}
     )
-    lacking = opened.get("/release").text.partition('id="lacking"')[2].partition("</ul>")[0]
-    assert '<a href="#asked">Controller</a>' in lacking  # its contact
+    page = opened.get("/release")
+    lacking = page.text.partition('id="lacking"')[2].partition("</ul>")[0]
+    assert '<a href="#who">Controller</a>' in lacking  # its contact
+    # who releases it is asked once, beside the recipient
+    who = page.text.partition('id="who"')[2].partition("</details>")[0]
+    assert all(f'name="controller.{part}"' in who for part in ("name", "contact"))
+    assert page.text.count('name="controller.') == 2
+    assert "Grade (GB/T 42460): level" in page.words
     given = context_of(opened.server.project)
     assert given["controller"]["name"] == "Ward 5"
     assert given["threshold"]["max"] == 0.2

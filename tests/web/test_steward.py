@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 from shoal.web.sign_off import context_of
+from shoal.web.work import Job
 from web.test_page import draft
 from web.test_release_screen import answered
+from web.visitor import Visitor
 
 
 def of_role(visitor, name: str, role: str) -> None:
@@ -72,3 +74,33 @@ def test_an_answer_that_cannot_be_read_is_named_and_keeps_no_other_from_being_sa
     assert "accepted risk: greatest risk: write a share such as 0.1" in answer.words
     kept = context_of(opened.server.project)
     assert (kept["purpose"], kept["threshold"]["max"]) == ("Planning", 0.25)
+
+
+def test_promises_name_what_the_gate_will_ask_about_in_its_words(opened):
+    of_role(opened, "name", "plain")
+    said = "is published as it is, and names people or says where they are reached; remove it"
+    assert said in opened.until("/promises", "But 1 grave finding stays open.").words
+    draft(opened)
+    before = opened.get("/promises").words  # by now with what the draft's file shows
+    opened.get("/release")
+    opened.send("attack-form")
+    gate = opened.until("/release", "Try again").text.partition('id="accept"')[2]
+    asked = [Visitor.words_of(text) for text in re.findall('class="field">([^<]+)', gate)]
+    assert sum(text in before for text in asked) >= 2
+    assert any(said in text for text in asked)
+
+
+def test_the_row_of_a_number_that_is_not_rounded_says_so(opened):
+    said = "Not rounded: a policy rounds only what others could know."
+    page = opened.until("/columns", said)
+    number = opened.server.project.about["columns"].index("charge") + 1
+    assert said in page.text.partition(f'id="column-{number}"')[2].partition("</tr>")[0]
+    assert page.text.count(said) == 1
+
+
+def test_a_draft_is_shown_while_it_is_attacked(opened, monkeypatch):
+    running = Job("a", "attack", {"run": draft(opened)}, state="running")
+    monkeypatch.setitem(opened.server.jobs._all, "a", running)
+    words = opened.get("/result").words
+    assert "Every promise holds" in words
+    assert "Being made" not in words

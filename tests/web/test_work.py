@@ -48,3 +48,26 @@ def test_no_edit_waits_for_a_table_that_is_being_counted(opened, monkeypatch):
     number = opened.server.project.about["columns"].index("ward") + 1
     assert opened.edit("role", column=str(number), role="drop").status == 200
     assert opened.server.project.policy["attributes"]["ward"]["role"] == "drop"
+
+
+def test_a_page_that_waits_for_counts_shows_how_far_they_are(opened, monkeypatch):
+    stages = []
+
+    class Watched(Desk):
+        _stage = property(lambda self: {}, lambda self, stage: stages.append(stage))
+
+    async def asked():
+        project, desk = opened.server.project, Watched()
+        policy = {"policy": project.policy, "base": str(project.folder)}
+        await desk.look("risk", **opened.server.table_key(), **policy)
+        await desk.close()
+
+    asyncio.run(asked())
+    stage = next(stage for stage in stages if stage.get("done") == 1)
+    said = f"{stage['stage']} · 1 of {stage['total']}"
+    desk = opened.server.desk
+    monkeypatch.setattr(desk, "look", Busy().look)
+    monkeypatch.setattr(desk, "_stage", stage)
+    desk.forget()
+    for screen in ("/columns", "/promises"):
+        assert opened.until(screen, "Counting people counting").words.count(said) == 1

@@ -62,7 +62,7 @@ def profile(
         if name not in names
     ]
     InputError.raise_for(findings)
-    found = LookedAt.of(written, options, "identify a person", progress)
+    found = LookedAt.of(written, options, progress)
     table, cells = found.table, found.cells
     counted = person_candidates(table, cells, found.guesses, found.answer)
     candidates, people = zip(*counted, strict=True)

@@ -58,7 +58,7 @@ def propose_policy(
     folder = [] if hierarchies is None else hierarchy_files(hierarchies)
     options = read_options(read or {})
     written, _ = read_undeclared(frame, options, progress)
-    found = LookedAt.of(written, options, "number people", progress)
+    found = LookedAt.of(written, options, progress)
     table, columns = found.table, found.cells
     guesses = with_hierarchies(_with_one_quasi(found.guesses), columns, folder, base)
     for name in looks_like_data(table, table.names):
@@ -113,11 +113,8 @@ class LookedAt:
     answer: Answer
 
     @classmethod
-    def of(cls, table: Table, read: ReadOptions, sought: str, progress: Progress) -> LookedAt:
-        """Raises InputError where the table has no header.
-
-        read: what is known of it. sought: what columns are looked for, in the words of the stage.
-        """
+    def of(cls, table: Table, read: ReadOptions, progress: Progress) -> LookedAt:
+        """Raises InputError where the table has no header. read: what is known of it."""
         check_header(table)
         progress("detecting how numbers and dates are written")
         said = read.model_dump(exclude_unset=True)
@@ -126,7 +123,7 @@ class LookedAt:
         frame = as_read(without_nobody(table.frame)[0], read_options(said).notation)
         table = table if frame is table.frame else Table(frame)
         cells = cells_of(table, progress)
-        progress(f"looking for columns that {sought}")
+        progress("looking for columns that identify people")
         guesses = {name: guess_of(column) for name, column in cells.items()}
         answer = who_is_a_person(table)
         guesses = with_one_subject(guesses, cells, answer)
@@ -155,9 +152,8 @@ def check_header(table: Table) -> None:
 
 def cells_of(table: Table, progress: Progress) -> dict[str, ColumnCells]:
     columns = {}
-    for number, name in enumerate(table.names, 1):
-        stage = f"looking at column {number} of {len(table.names)}"
-        tell(progress, stage, number - 1, len(table.names))
+    for number, name in enumerate(table.names):
+        tell(progress, "looking at every column", number, len(table.names))
         columns[name] = ColumnCells.of(table.column(name))
     return columns
 

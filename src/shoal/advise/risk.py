@@ -134,14 +134,12 @@ def table_risk(
     progress("counting who hides among how many")
     sizes, counts = np.unique(smallest_sets(every, people), return_counts=True)
     alone, without, if_known = {}, {}, {}
-    for number, (name, own) in enumerate(known.items(), 1):
-        stage = f"counting who is alone, column {number} of {len(known)}"
-        tell(progress, stage, number - 1, len(known) + len(plain))
+    for number, (name, own) in enumerate(known.items()):
+        tell(progress, "counting who is alone", number, len(known) + len(plain))
         alone[name] = singled_out(own, people)
         without[name] = singled_out(every ^ own, people)
-    for number, name in enumerate(plain, 1):
-        stage = f"counting who would be alone, harmless column {number} of {len(plain)}"
-        tell(progress, stage, len(known) + number - 1, len(known) + len(plain))
+    for number, name in enumerate(plain, len(known)):
+        tell(progress, "counting who would be alone", number, len(known) + len(plain))
         if_known[name] = singled_out(every ^ keys[name], people)
     return Risk(
         records,

@@ -61,7 +61,7 @@ def pack_column(name: str, texts: list[str], codes: np.ndarray) -> bytes:
 
 
 def most_column(records: int) -> int:
-    """Bytes of a packed column of at most so many rows."""
+    """The most bytes of a packed column of this number of rows."""
     return _LENGTH.size + MOST_HEAD + 4 * records
 
 
@@ -82,7 +82,7 @@ def column_head(content: bytes | bytearray) -> tuple[str, list[str], int]:
 
 
 def unpack_column(content: bytes | bytearray, rows: int) -> tuple[str, list[str], np.ndarray]:
-    """Name, texts and codes of a column; raises PartyError where it is not one of so many rows."""
+    """Name, texts and codes of a column; raises PartyError where it has not `rows` rows."""
     try:
         name, texts, end = column_head(content)
         is_packed = len(texts) <= MOST_CHILDREN

@@ -423,7 +423,7 @@ def _check_rounds(agreement: Agreement, readers: Readers, found: Containment) ->
 
 
 def _is_whole(shares: list[bytes], rounds: int, sessions: int, is_helper: bool) -> bool:
-    """Whether the lengths are those of so many rounds, which are all computed alike.
+    """Whether the lengths are those of this number of rounds, all computed alike.
 
     A helper has begun one more when it hears that there is none. After a break, rounds are
     computed again, and how far the broken one went is not known.

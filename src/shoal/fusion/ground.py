@@ -104,7 +104,7 @@ def bits_of(nodes: int) -> int:
 
 
 def packed_size(rows: int, nodes: int) -> int:
-    """Bytes of the packed codes of so many rows."""
+    """Bytes of the packed codes of this number of rows."""
     return -(-rows * bits_of(nodes) // 8)
 
 

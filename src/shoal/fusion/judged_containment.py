@@ -151,7 +151,7 @@ class Questions:
         )
 
     def _refuse(self, owner: str, parts: np.ndarray, rows: np.ndarray) -> None:
-        """A refused level: so many facts more, and some part has too few values."""
+        """Counts what a refused level would show; some part of it has too few values."""
         self._found.vetoed += len(rows)
         pairs = np.unique(np.stack([parts.astype(np.int64), self._values[rows]]), axis=1)
         least = int(np.unique(pairs[0], return_counts=True)[1].min())

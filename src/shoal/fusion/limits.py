@@ -24,7 +24,7 @@ _SPAN = 8  # bytes of a hull
 
 
 def terms_of(agreement: Agreement, me: str, records: int) -> Terms:
-    """What the others may send to this party, which has so many records."""
+    """What the others may send to this party. records: how many it has."""
     return Terms(
         agreement.hash,
         {

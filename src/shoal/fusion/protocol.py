@@ -37,7 +37,7 @@ from shoal.fusion.wire.link import PartyLink
 from shoal.policy.agreement import Agreement
 from shoal.protocols import BiddingParty, FusionParty, TurnParty
 
-FEW_ROWS = 2_000  # a step on so many takes less time than compiling its loops
+FEW_ROWS = 2_000  # a step on no more takes less time than compiling its loops
 _SLICE = 1 << 18  # rows
 _FINISHED = b"F"  # journal: everything was received
 _BIDS = b"B"  # journal: this party's bids in a round

@@ -225,7 +225,7 @@ def _not_public(attribute: FusedAttribute) -> list[str]:
 
 
 def _consent_findings(model: AgreementModel) -> Iterator[str]:
-    """What shows more than the default, and is not consented to in so many words."""
+    """What shows more than the default, and has no explicit consent."""
     if not model.label.shared:
         yield (
             "agreement, label: every party needs the class of every person in common; consent"

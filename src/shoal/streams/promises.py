@@ -283,9 +283,7 @@ def within_share(
     stands[:1] = len(before)
 
     def added(most: np.ndarray) -> np.ndarray:
-        """Records that are let in of each pair where nobody may own more than so many of the
-        cluster.
-        """
+        """Records of each pair that may join. most: how many of a cluster one person may own."""
         return np.clip(most[cluster] - owned, 0, asks)
 
     fits = np.zeros(clusters, np.int64)

@@ -179,7 +179,7 @@ FIGURES = (
     (gettext("Promises, as measured"), _measured),
     (gettext("Detail lost"), lambda c: _percent((c.get("utility") or {}).get("gcp"))),
     (gettext("Named at most"), _largest_risk),
-    (gettext("Groups"), lambda c: c["classes"]["count"]),
+    (gettext("Classes"), lambda c: c["classes"]["count"]),
     (gettext("Smallest class"), lambda c: c["classes"]["min"]),
     (gettext("Rows suppressed"), lambda c: c["records"]["suppressed"]),
 )

@@ -80,7 +80,10 @@ def main() -> None:
     line = Line()
     from shoal.web.looks import Looks
 
-    looks = Looks()
+    def tell(stage: str, done: int | None = None, total: int | None = None) -> None:
+        line.send({"stage": stage, "done": done, "total": total})
+
+    looks = Looks(tell)
     for message in line.messages():
         name = message.pop("look")
         try:

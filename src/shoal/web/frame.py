@@ -78,6 +78,7 @@ async def frame(
         "jobs": [job_context(server, job) for job in server.jobs.open],
         "risk": risk,
         "waits": risk is None and server.table_key() is not None,
+        "counting": server.desk.waiting,
     }
 
 
@@ -295,6 +296,7 @@ def environment() -> Environment:
     )
     translate(found)
     found.filters |= {
+        "capitalize": lambda text: f"{text[:1].upper()}{text[1:]}",  # GB/T stays as it is
         "shown": shown,
         "percent": percent,
         "ago": ago,

@@ -25,6 +25,7 @@ from shoal.connectors.traces import traced_rows
 from shoal.data.findings import AttributeFinding
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy, table_text
+from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table, as_text
 from shoal.data.unpacking import is_packed
 from shoal.errors import InputError
@@ -43,9 +44,10 @@ PROFILED = 1000  # rows that say then what its columns hold
 
 
 class Looks:
-    """One table at a time, read once."""
+    """One table at a time, read once. progress: gets the stages of looks that may take long."""
 
-    def __init__(self) -> None:
+    def __init__(self, progress: Progress = no_progress) -> None:
+        self._progress = progress
         self._frames: dict[tuple[Any, ...], files.SourceFile] = {}
         self._every, self._rows = 1, 0
         self._views: dict[str, Any] = {}
@@ -149,7 +151,7 @@ class Looks:
 
         asked, frame = self._sound(policy, base), self._source(table, policy.get("read")).frame
         read = None if asked is not None else policy.get("read")
-        return profile(frame, read=read, policy=asked).to_dict()
+        return profile(frame, read=read, policy=asked, progress=self._progress).to_dict()
 
     def _sound(self, policy: Answer, base: str) -> Policy | None:
         """The policy with its questions answered as proposed, where it is one at all."""
@@ -167,14 +169,13 @@ class Looks:
         from shoal.advise.risk import risk
 
         asked, frame = self._asked(table, policy, base)
-        return risk(frame, asked).to_dict()
+        return risk(frame, asked, progress=self._progress).to_dict()
 
     def look_check(self, table: str, policy: Answer, base: str) -> Answer:
         """Every finding about the policy and the table, values counted only."""
         asked, frame = self._asked(table, policy, base)
         found = check(asked, frame)
-        original = asked.tables.original_table(Table(frame))
-        remarks = of_cells(original, asked)
+        remarks = of_cells(asked.tables.original_table(Table(frame)), asked)
         whole = Table(as_read(frame, asked.notation))
         roles = ("quasi", "sensitive", "plain", "drop")
         named = [name for name in whole.names if asked.role_of(name) in roles]

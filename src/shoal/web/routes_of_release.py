@@ -549,6 +549,8 @@ def release_sha(server: Server) -> str:
 
 
 OWN_NAMES = {
+    "controller.name": "controller.name",
+    "controller.contact": "controller.contact",
     "recipient.who": "who",
     "recipient.kind": "kind",
     "purpose": "purpose",
@@ -556,7 +558,13 @@ OWN_NAMES = {
     "review_by": "review_by",
 }
 """Answers with a field of their own in the form; all others are among its further ones."""
-PLACES = {"attributes": "#why", "purpose": "#who", "review_by": "#who", "other_releases": "#other"}
+PLACES = {
+    "attributes": "#why",
+    "controller": "#who",
+    "purpose": "#who",
+    "review_by": "#who",
+    "other_releases": "#other",
+}
 """Where the form asks for it; all else that the profile asks for stands under #asked."""
 BESIDE = {"#accept": "#attacks", "#other": "#who"}
 """Parts of the form that have to be in sight for what stands in another."""

@@ -7,13 +7,16 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
 from shoal.data.person.decision import asks_who, question_in_words
+from shoal.data.warnings import GRAVE
 from shoal.web import pictures, policy_text
 from shoal.web.edits import APART, ROLES, promises_about, said_of, subject_of
 from shoal.web.frame import checked_now, frame, person_answered, size_text
 from shoal.web.pictures import compared_points
 from shoal.web.policy_text import Context
+from shoal.web.project import Run
 from shoal.web.server import Server
 from shoal.web.work import Refused
 
@@ -197,14 +200,20 @@ def _alone_if_known(server: Server, name: str, risk: Context) -> Context | None:
 
     None where all are alone anyway.
     """
-    run = server.last_draft()
-    if run is not None and not server.stale_parts(run):
+    run = _draft_of_now(server)
+    if run is not None:
         own = (c for c in run.certificate.get("columns") or () if c["name"] == name)
         found: Context = next(own, {})
         if found.get("alone_if_known") is not None:
             return {"people": found["alone_if_known"], "draft": run.number}
     people = (risk.get("if_known") or {}).get(name)
     return {"people": people} if people and risk["lone"] < risk["people"] else None
+
+
+def _draft_of_now(server: Server) -> Run | None:
+    """The last draft, where it is of the policy and table as they are."""
+    run = server.last_draft()
+    return None if run is None or server.stale_parts(run) else run
 
 
 def _kind(own: Context | None, settings: Context) -> str:
@@ -336,8 +345,18 @@ async def promises_screen(server: Server) -> Context:
         ],
         "last": _last_measured(server),
         "findings": await findings(server),
+        "grave": await _grave(server),
         "once": server.new_once(),
     }
+
+
+async def _grave(server: Server) -> list[Context]:
+    """What no promise hides and the gate will ask about, as far as draft or columns show it."""
+    run = _draft_of_now(server)
+    if run is not None:
+        return [finding.report() for finding in Certificate(run.certificate).grave]
+    remarks = (await checked_now(server) or {}).get("remarks") or ()
+    return [remark for remark in remarks if remark["severity"] == GRAVE]
 
 
 def _about(promise: Context) -> list[str]:

@@ -297,7 +297,8 @@ class Server:
 
     def draft_job(self, run: Run) -> Job | None:
         """The job that makes this draft now."""
-        return next((j for j in self.jobs.open if j.asked.get("run") == run.name), None)
+        made = (j for j in self.jobs.open if j.kind == "draft")
+        return next((j for j in made if j.asked["run"] == run.name), None)
 
     # The frame
 

@@ -58,6 +58,13 @@ class Desk:
         self._turn = asyncio.Lock()
         self._known: dict[str, asyncio.Task[Message]] = {}
         self._since: dict[asyncio.Task[Message], float] = {}
+        self._stage: Message = {}
+
+    @property
+    def waiting(self) -> Message:
+        """How far a page's looks are that have taken more than a second; empty where none has."""
+        seconds = monotonic() - min(self._since.values(), default=monotonic())
+        return {**self._stage, "seconds": int(seconds)} if seconds > 1 else {}
 
     @property
     def pid(self) -> int | None:
@@ -102,16 +109,23 @@ class Desk:
             self._process = await _started("shoal.web.desk")
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        answer: Message | None = None
         try:
             self._process.stdin.write(json.dumps(message, default=str).encode() + b"\n")
             await self._process.stdin.drain()
-            line = await self._process.stdout.readline()
+            async for line in self._process.stdout:
+                answer = json.loads(line)
+                if "stage" not in answer:
+                    break
+                self._stage, answer = answer, None
         except (OSError, ConnectionError):
-            line = b""
+            answer = None
         except asyncio.CancelledError:
             self.stop()  # its answer would be taken for that of the next look
             raise
-        if not line:
+        finally:
+            self._stage = {}
+        if answer is None:
             await self._process.wait()
             raise Refused({
                 "error": "MemoryError",
@@ -119,7 +133,6 @@ class Desk:
                 " again, or take a sample of the table.",
                 "findings": [],
             })  # fmt: skip
-        answer: Message = json.loads(line)
         if "error" in answer:
             raise Refused(answer)
         return answer

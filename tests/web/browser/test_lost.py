@@ -30,6 +30,14 @@ def test_answers_are_asked_about_kept_and_refused_one_by_one(gate, opened):
     gate.check("[name=same-2]")
     assert gate.input_value("[name=why-2]") == "needed"
     assert gate.input_value("[name=replicable-2]") == "low"
+    assert "reason and ratings as for" in gate.inner_text(".same >> nth=0")
+    # what is answered for itself after that stays as it is seen
+    gate.check("[name=same-3]")
+    gate.select_option("[name=replicable-1]", "medium")
+    assert gate.input_value("[name=replicable-3]") == "medium"
+    gate.select_option("[name=replicable-2]", "high")
+    assert not gate.is_checked("[name=same-2]")
+    assert gate.input_value("[name=replicable-3]") == "high"
     # a share that can't be read is said at its field, and all else is saved
     gate.click("#further summary")
     field = gate.locator("[name='threshold.max']")
@@ -42,6 +50,11 @@ def test_answers_are_asked_about_kept_and_refused_one_by_one(gate, opened):
     kept = context_of(opened.server.project)
     assert kept["purpose"] == "Planning"
     assert "threshold" not in kept
+    assert [one["replicable"] for one in kept["attributes"].values()][:3] == [
+        "medium",
+        "high",
+        "high",
+    ]
     assert not asked
     # what is not saved is asked about before the page is left; what is saved is not
     gate.click(".steps a[href='/columns']")
@@ -79,3 +92,15 @@ def test_who_comes_into_a_field_while_an_answer_arrives_stays_there(gate):
     gate.focus("[name=purpose]")
     gate.wait_for_selector("#gate tr:has-text('Signed off') .ok")
     assert gate.evaluate("document.activeElement.name") == "purpose"
+
+
+@pytest.mark.parametrize("width", [380, 1280, 1920])
+def test_no_label_of_the_gate_is_squeezed(gate, width):
+    gate.set_viewport_size({"width": width, "height": 900})
+    gate.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
+    heights = "labels => labels.map(label => label.offsetHeight)"
+    assert max(gate.eval_on_selector_all(".ratings small", heights)) < 28  # one line
+    assert max(gate.eval_on_selector_all("#gate td:nth-child(2)", heights)) < 65  # two
+    # the point of a list stands beside the first line of a link
+    align = "link => getComputedStyle(link).verticalAlign"
+    assert gate.eval_on_selector("#lacking a", align) == "top"

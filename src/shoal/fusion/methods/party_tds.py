@@ -79,7 +79,7 @@ SCORE = {
     "choices": SCORES[:2],
 }
 AHEAD = {
-    "help": "steps that a party plans for each secure round; the winner does at most so many",
+    "help": "steps that a party plans for each secure round; the winner does no more",
     "low": 1,
     "high": MOST_AHEAD,
 }
@@ -111,13 +111,13 @@ class TdsRule:
         return most.bit_length() + 1
 
     def most_batch(self, records: int, cells: Mapping[int, int]) -> int:
-        """Bytes of a batch on these attributes of at most so many rows."""
+        """The most bytes of a batch on these attributes of this number of rows."""
         starts = min(MOST_CHILDREN, max(cells.values(), default=0))
         codes = min(self.ahead, len(cells)) * packed_size(records, MOST_CHILDREN)
         return _NUMBER.size + self.ahead * (_STEP.size + 4 * starts) + codes
 
     def most_batches(self, records: int, nodes: int) -> int:
-        """How many batches one owner can send, whose attributes have so many nodes."""
+        """How many batches an owner can send whose attributes have this number of nodes."""
         return nodes
 
     def check_batch(self, batch: bytes, cells: Mapping[int, int]) -> None:

@@ -89,7 +89,7 @@ class Sticky(Republisher):
         low=0,
     )
     split: float = parameter(
-        "a group parts for good once its loss exceeds that of new groups so many times; 0: never",
+        "a group parts for good once its loss is this multiple of a new group's; 0: never",
         default=0.0,
         low=0,
     )

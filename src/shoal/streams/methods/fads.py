@@ -124,9 +124,7 @@ REACH = 3
 PROBES = 16
 """A record is as rare as its distances to this number of random ones add up to."""
 TRIES, ROUNDS = 2, 2
-"""With neighbour=near, each cluster is divided anew with so many of its nearest, so many times
-over.
-"""
+"""With neighbour=near, each cluster is divided with each of its TRIES nearest, ROUNDS times."""
 
 
 @dataclass(frozen=True)

@@ -154,8 +154,10 @@ document.addEventListener("submit", event => {
 });
 document.addEventListener("change", event => {
   const form = event.target.matches("[data-log]") ? document.getElementById("k-form") : event.target.closest("form[data-auto], form[data-look]");
-  if (event.target.matches(".same input:checked")) {
-    const own = event.target.closest(".why"), above = own.previousElementSibling.querySelectorAll("[name^=why], select");
+  const row = event.target.closest(".why");
+  if (row && !event.target.closest(".same")) row.querySelectorAll(".same input").forEach(box => { box.checked = false; }); // answered for itself
+  for (const own of row ? document.querySelectorAll(".why:has(.same :checked)") : []) {
+    const above = own.previousElementSibling.querySelectorAll("[name^=why], select");
     own.querySelectorAll("[name^=why], select").forEach((field, place) => { field.value = above[place].value; });
   }
   if (form?.dataset.look && event.target.matches("[name=typed], textarea")) return;
