@@ -51,14 +51,11 @@ def read_release(released: Table, problem: Problem, truth: Truth | None) -> Rele
     """The released table; raises InputError with everything in it that can't be read."""
     schema = problem.schema
     columns, sensitive = read_cells(released, problem)
-    mark, sensitive_names = schema.render.suppressed, [a.name for a in schema.sensitive]
-    starred = is_starred(columns, mark)
+    labels, count, starred, withheld = _classes(released, columns, schema)
     if truth is not None:
         columns = truth.completed(columns)
-    withheld = is_withheld(released.frame, sensitive_names, starred, mark)
     if withheld and problem.compares_with_input:
         sensitive = _with_withheld_values(released, problem, truth, starred)
-    labels, count = label_shown(columns, starred, withheld)
     subjects = None if truth is None else truth.subjects
     if truth is None and problem.subject in released.names:
         subjects = people_of(released.column(problem.subject)).astype(np.int32, copy=False)
@@ -71,6 +68,21 @@ def read_release(released: Table, problem: Problem, truth: Truth | None) -> Rele
     label = released.codes_of(schema.label)
     originals = {} if truth is None else truth.originals()
     return Release(columns, classes, problem.required_k, label, originals, starred)
+
+
+def _classes(
+    released: Table, columns: tuple[PublishedColumn, ...], schema: Schema
+) -> tuple[np.ndarray, int, np.ndarray, bool]:
+    """The class of every record, how many there are, which records are starred, and whether these
+    are in none.
+    """
+    rows, mark = released.different, schema.render.suppressed
+    if rows is not released:
+        columns = tuple(replace(one, codes=rows.column(one.name).codes) for one in columns)
+    starred = is_starred(columns, mark)
+    withheld = is_withheld(rows.frame, [a.name for a in schema.sensitive], starred, mark)
+    labels, count = label_shown(columns, starred, withheld)
+    return released.of_records(labels), count, released.of_records(starred), withheld
 
 
 def _with_withheld_values(
