@@ -13,9 +13,7 @@ from shoal.data.person_names import people_of
 from shoal.data.release import (
     PublishedColumn,
     Release,
-    is_starred,
-    is_withheld,
-    label_shown,
+    classes_of,
     read_columns,
     spans_cover,
 )
@@ -51,7 +49,7 @@ def read_release(released: Table, problem: Problem, truth: Truth | None) -> Rele
     """The released table; raises InputError with everything in it that can't be read."""
     schema = problem.schema
     columns, sensitive = read_cells(released, problem)
-    labels, count, starred, withheld = _classes(released, columns, schema)
+    labels, count, starred, withheld = classes_of(released, columns, schema)
     if truth is not None:
         columns = truth.completed(columns)
     if withheld and problem.compares_with_input:
@@ -68,21 +66,6 @@ def read_release(released: Table, problem: Problem, truth: Truth | None) -> Rele
     label = released.codes_of(schema.label)
     originals = {} if truth is None else truth.originals()
     return Release(columns, classes, problem.required_k, label, originals, starred)
-
-
-def _classes(
-    released: Table, columns: tuple[PublishedColumn, ...], schema: Schema
-) -> tuple[np.ndarray, int, np.ndarray, bool]:
-    """The class of every record, how many there are, which records are starred, and whether these
-    are in none.
-    """
-    rows, mark = released.different, schema.render.suppressed
-    if rows is not released:
-        columns = tuple(replace(one, codes=rows.column(one.name).codes) for one in columns)
-    starred = is_starred(columns, mark)
-    withheld = is_withheld(rows.frame, [a.name for a in schema.sensitive], starred, mark)
-    labels, count = label_shown(columns, starred, withheld)
-    return released.of_records(labels), count, released.of_records(starred), withheld
 
 
 def _with_withheld_values(

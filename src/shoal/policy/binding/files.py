@@ -136,7 +136,7 @@ class PolicyTables:
             return source
         reading = self._reading()
         source = files.read(path, self._categorical(), allow_empty=allow_empty, reading=reading)
-        if self._is_plain(source.table):
+        if source.table.different is not source.table and self._is_plain(source.table.different):
             return source
         frame, remarks = without_nobody(source.frame, self.model.missing_values)
         if not frame.height and not allow_empty:
@@ -144,17 +144,14 @@ class PolicyTables:
         table = Table(self.original_frame(frame))
         return replace(source, table=table, remarks=(*source.remarks, *remarks))
 
-    def _is_plain(self, table: Table) -> bool:
-        """Whether each different record of a table is somebody's, and read as it is written; False
-        where they are not known apart from the records.
-        """
-        rows = table.different
-        if rows is table or len(rows_of_nobody(rows.frame, self.model.missing_values)):
+    def _is_plain(self, rows: Table) -> bool:
+        """Whether each of these records is somebody's, and read as it is written."""
+        if len(rows_of_nobody(rows.frame, self.model.missing_values)):
             return False
         try:
             return self.original_frame(rows.frame) is rows.frame
         except InputError:
-            return False  # said of the records
+            return False  # said of all records
 
     def _read_past_memory(
         self, path: str | Path, reading: Reading, room: Room, kind: str | None = None
@@ -297,7 +294,9 @@ class PolicyTables:
         return _same_or(table, frame), contradicted
 
     def _is_plainly_published(self, table: Table) -> bool:
-        """Whether each different record is read as it is written; False as for `_is_plain`."""
+        """Whether each different record is read as it is written; False where they are not known
+        apart from the records.
+        """
         rows = table.different.frame
         if table.different is table or any(c.source in table.names for c in self.cells.derived):
             return False
