@@ -13,9 +13,7 @@ from shoal.data.person_names import people_of
 from shoal.data.release import (
     PublishedColumn,
     Release,
-    is_starred,
-    is_withheld,
-    label_shown,
+    classes_of,
     read_columns,
     spans_cover,
 )
@@ -51,14 +49,11 @@ def read_release(released: Table, problem: Problem, truth: Truth | None) -> Rele
     """The released table; raises InputError with everything in it that can't be read."""
     schema = problem.schema
     columns, sensitive = read_cells(released, problem)
-    mark, sensitive_names = schema.render.suppressed, [a.name for a in schema.sensitive]
-    starred = is_starred(columns, mark)
+    labels, count, starred, withheld = classes_of(released, columns, schema)
     if truth is not None:
         columns = truth.completed(columns)
-    withheld = is_withheld(released.frame, sensitive_names, starred, mark)
     if withheld and problem.compares_with_input:
         sensitive = _with_withheld_values(released, problem, truth, starred)
-    labels, count = label_shown(columns, starred, withheld)
     subjects = None if truth is None else truth.subjects
     if truth is None and problem.subject in released.names:
         subjects = people_of(released.column(problem.subject)).astype(np.int32, copy=False)

@@ -30,8 +30,9 @@ from shoal.connectors.dialect import (
     opened,
     whole,
 )
+from shoal.connectors.distinct_lines import distinct_lines
 from shoal.data.findings import MOST_LISTED, listed_rows
-from shoal.data.table import names_like_patterns
+from shoal.data.table import RepeatedTable, Table, names_like_patterns
 from shoal.errors import InputError, library_errors_as
 
 _SEPARATORS = ",;\t|"
@@ -43,15 +44,24 @@ _LONG = 1 << 24  # bytes from which a quicker look for stray quotes is worth its
 
 def read(
     content: bytes | Path, path: str, kind: str, categorical: Collection[str], reading: Reading
-) -> tuple[pl.DataFrame, Dialect]:
+) -> tuple[Table, Dialect]:
     """The table in some text, and the dialect that it is written in; raises InputError.
 
     content: a path where the file is too large to be held twice.
     """
     found = begin(content, path, kind, reading)
     header, separator = found.header, found.dialect.delimiter
-    frame = _cells(found.content, path, header, separator, categorical, found.above)
-    return frame, found.dialect
+    asked = path, header, separator, categorical, found.above
+    repeated = distinct_lines(found.content)
+    if repeated is not None:
+        try:
+            rows = _cells(repeated.content, *asked)
+        except InputError:
+            pass  # which is about the lines that it was given
+        else:
+            if rows.height == repeated.different:
+                return RepeatedTable(Table(rows), repeated.line_of), found.dialect
+    return Table(_cells(found.content, *asked)), found.dialect
 
 
 class Beginning(NamedTuple):

@@ -398,8 +398,8 @@ def _parsed(
         content = unpacked(content, f"file '{path}'", reading.unpacked)
         if kind.is_json:
             return SourceFile(Table(_json_lines(content, path, reading)), digest)
-    frame, dialect = delimited.read(content, path, kind, categorical, reading)
-    return SourceFile(Table(frame), digest, dialect)
+    table, dialect = delimited.read(content, path, kind, categorical, reading)
+    return SourceFile(table, digest, dialect)
 
 
 def _json_lines(content: bytes, path: str, reading: Reading) -> pl.DataFrame:

@@ -367,6 +367,21 @@ def label_shown(
     return np.where(starred, np.int32(count), labels), count + 1
 
 
+def classes_of(
+    released: Table, columns: tuple[PublishedColumn, ...], schema: Schema
+) -> tuple[np.ndarray, int, np.ndarray, bool]:
+    """The class of every record, how many there are, which records are starred, and whether these
+    are in none.
+    """
+    rows, mark = released.different, schema.render.suppressed
+    if rows is not released:
+        columns = tuple(replace(one, codes=rows.column(one.name).codes) for one in columns)
+    starred = is_starred(columns, mark)
+    withheld = is_withheld(rows.frame, [a.name for a in schema.sensitive], starred, mark)
+    labels, count = label_shown(columns, starred, withheld)
+    return released.of_records(labels), count, released.of_records(starred), withheld
+
+
 def _is_missing(column: Column, schema: Schema) -> np.ndarray:
     return np.array([cell in schema.missing_values for cell in column.cells], dtype=bool)
 

@@ -56,17 +56,39 @@ class Followed(NamedTuple):
 
 
 def published_order(
-    frame: pl.DataFrame, quasi: Sequence[str], render: Render, original: Table | None = None
+    frame: pl.DataFrame,
+    quasi: Sequence[str],
+    render: Render,
+    original: Table | None = None,
+    labels: np.ndarray | None = None,
 ) -> np.ndarray:
     """(n,) int64, the row of the frame behind each published one, as `render.order` says.
 
-    original: the table that some columns are of, so that these are encoded once.
+    original: the table that some columns are of, so that these are encoded once. labels: (n,)
+    int32, equal where rows show the same in every quasi-identifier, by their class, or -1.
     """
     if render.order == "input":
         return np.arange(frame.height)
     names = by_importance(frame.columns, quasi)
     columns = [_ranked(frame[name], render, original) for name in names]
+    if labels is not None and set(names[: len(quasi)]) == set(quasi):
+        columns = [_by_class(columns[: len(quasi)], labels), *columns[len(quasi) :]]
     return ascending(columns, frame.height, IN_MEMORY)
+
+
+def _by_class(columns: Sequence[RankedColumn], labels: np.ndarray) -> RankedColumn:
+    """What classes show in some columns together."""
+    count = int(labels.max(initial=-1)) + 1
+    some = np.zeros(count + 1, dtype=np.int64)  # a row of each, the last place for those in none
+    some[labels] = np.arange(len(labels))
+    shown = [RankedColumn(column.codes(some).__getitem__, column.ranks) for column in columns]
+    order = ascending(shown, count + 1, IN_MEMORY)
+    differs = np.zeros(count + 1, dtype=bool)
+    for column in shown:
+        differs[1:] |= np.diff(column.ranks[column.codes(order)]) != 0
+    ranks = np.empty(count + 1, dtype=np.int64)
+    ranks[order] = np.cumsum(differs)
+    return RankedColumn(labels.__getitem__, ranks)
 
 
 def is_in_order(table: Table, quasi: Sequence[str], render: Render) -> bool:
@@ -144,6 +166,6 @@ def _ranked(series: pl.Series, render: Render, original: Table | None) -> Ranked
         codes = series.to_physical().cast(pl.UInt32).fill_null(len(cells) - 1).to_numpy()
         return RankedColumn(codes.__getitem__, cell_ranks(cells, render))
     name = series.name
-    if original is not None and name in original.names and series.equals(original.frame[name]):
+    if original is not None and name in original.names and series.equals(original.series(name)):
         return RankedColumn.of(original.column(name), render)
     return RankedColumn.of(encode_text(series), render)

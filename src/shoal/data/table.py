@@ -7,7 +7,7 @@ is answered for the distinct values, once, and carried to the records by their c
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -88,6 +88,19 @@ class Table:
         """Where what is made of its records finds a place."""
         return IN_MEMORY
 
+    @property
+    def different(self) -> Table:
+        """Each different record once, where that is known; else the table itself."""
+        return self
+
+    def of_records(self, of_different: np.ndarray) -> np.ndarray:
+        """What is known of each different record, of all records; (n,)."""
+        return of_different
+
+    def series(self, name: str) -> pl.Series:
+        """The cells of a column, of the type that it came in."""
+        return self.frame[name]
+
     def dtype(self, name: str) -> pl.DataType:
         """The type that a column came in."""
         return self.frame[name].dtype
@@ -131,14 +144,14 @@ class Table:
 
     def holds(self, name: str, text: str) -> bool:
         """Whether a cell of a column is this text."""
-        if name in self._columns:
-            return text in self._columns[name].cells
+        if name in self.coded:
+            return text in self.column(name).cells
         return bool((as_text(self.frame[name]) == text).any())
 
     def distinct(self, name: str) -> int:
         """How many different texts a column holds."""
-        if name in self._columns:
-            return len(self._columns[name].cells)
+        if name in self.coded:
+            return len(self.column(name).cells)
         return self._as_compared(name).n_unique()
 
     def follows(self, name: str, source: str) -> bool:
@@ -150,8 +163,8 @@ class Table:
         """`distinct`, and the share of records that no other agrees with in a column; None without
         any record.
         """
-        if name in self._columns:
-            repeats = self._columns[name].counts()
+        if name in self.coded:
+            repeats = self.column(name).counts()
         else:
             repeats = self._as_compared(name).to_frame().group_by(name).len()["len"].to_numpy()
         records = int(repeats.sum())
@@ -159,8 +172,8 @@ class Table:
 
     def texts(self, name: str) -> tuple[pl.Series, np.ndarray]:
         """The distinct texts of a column, in any order, and how many records hold each."""
-        if name in self._columns:
-            column = self._columns[name]
+        if name in self.coded:
+            column = self.column(name)
             return pl.Series(column.cells, dtype=pl.String), column.counts()
         # each value is written as text once, however many records have it
         counts = self.frame[name].alias("value").value_counts(name="records")
@@ -174,6 +187,69 @@ class Table:
     def codes_of(self, name: str | None) -> np.ndarray | None:
         """(n,) which text of a column each record holds; None where there is no such column."""
         return None if name is None or name not in self.names else self.column(name).codes
+
+
+class RepeatedTable(Table):
+    """A table whose records repeat: each different one is held once, and what is asked of all of
+    them is put together when it is asked for.
+
+    row_of: (n,) int32, which of them each record is.
+    """
+
+    def __init__(self, rows: Table, row_of: np.ndarray) -> None:
+        for name, value in {"_columns": {}, "_rows": rows, "_row_of": row_of}.items():
+            object.__setattr__(self, name, value)
+
+    _rows: Table
+    _row_of: np.ndarray
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        return self._rows.frame[self._row_of]
+
+    @property
+    def records(self) -> int:
+        return len(self._row_of)
+
+    @property
+    def names(self) -> list[str]:
+        return self._rows.names
+
+    @property
+    def different(self) -> Table:
+        return self._rows
+
+    def of_records(self, of_different: np.ndarray) -> np.ndarray:
+        return self.room.gather(of_different, self._row_of)
+
+    def series(self, name: str) -> pl.Series:
+        return self._rows.series(name).gather(self._row_of)
+
+    def dtype(self, name: str) -> pl.DataType:
+        return self._rows.dtype(name)
+
+    def column(self, name: str) -> Column:
+        if name not in self._columns:
+            column = self._rows.column(name)
+            self._columns[name] = replace(column, codes=self.of_records(column.codes))
+        return self._columns[name]
+
+    def encode(self, names: Iterable[str]) -> None:
+        self._rows.encode(names)
+
+    def without(self, names: Sequence[str]) -> Table:
+        return RepeatedTable(self._rows.without(names), self._row_of)
+
+    @property
+    def coded(self) -> Collection[str]:
+        """All columns, since those of the different records are soon encoded."""
+        return {*self.names, *self._rows.coded}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._rows
+
+    def follows(self, name: str, source: str) -> bool:
+        return self._rows.follows(name, source)
 
 
 def encode_text(series: pl.Series) -> Column:

@@ -39,12 +39,12 @@ class Boxes:
         for attribute in schema.published:
             name = attribute.name
             if attribute.role is Role.IDENTIFIER:
-                columns.append(pseudonyms(table.frame[name]))
+                columns.append(pseudonyms(table.series(name)))
             elif attribute.role is Role.QUASI:
                 j = index[name]
                 columns.append(recoding.column(j, encoded.attributes[j], schema.render))
             else:
-                columns.append(table.frame[name])
+                columns.append(table.series(name))
         return {"": pl.DataFrame(columns)}
 
 
@@ -55,12 +55,12 @@ def recoding_of_whole_table(
     if isinstance(classes, GlobalRecoding):
         return classes
     if isinstance(classes, Cut):
-        of_record = _of_all(classes.round_of_record(), encoded)
+        of_record = of_all(classes.round_of_record(), encoded)
         return GlobalRecoding.of(classes, of_record, encoded.attributes, render)
-    return Recoding.of(_of_all(classes.labels, encoded), classes.count, encoded.attributes)
+    return Recoding.of(of_all(classes.labels, encoded), classes.count, encoded.attributes)
 
 
-def _of_all(found: np.ndarray, encoded: EncodedTable) -> np.ndarray:
+def of_all(found: np.ndarray, encoded: EncodedTable) -> np.ndarray:
     """(n,) int32, what was found for each record that has all values, -1 for others."""
     if len(found) == encoded.records:
         return found.astype(np.int32, copy=False)

@@ -23,6 +23,9 @@ from shoal.protocols import Metric, PartedMetric
 from shoal.utility.gcp import ColumnFigures, loss_by_attribute
 from shoal.utility.in_parts import CellCounts
 
+_TABLE = 1 << 20
+"""Places of a table that is always small enough."""
+
 
 class Crowd:
     """Distinct people, whichever parts they are met in."""
@@ -208,17 +211,18 @@ def _is_alone(
     rows = np.flatnonzero((classes.labels >= 0) & ~alone)
     if not columns or not len(rows):
         return alone
-    keys = classes.labels[rows].astype(np.int64)
-    for i, column in enumerate(columns):
-        if i:  # so that the next product fits
-            keys = np.unique(keys, return_inverse=True)[1]
+    keys, room = classes.labels[rows].astype(np.int64), classes.count
+    for column in columns:
+        if room * len(column.cells) > 4 * len(keys) + _TABLE:
+            distinct, keys = np.unique(keys, return_inverse=True)
+            room = len(distinct)
         keys = keys * len(column.cells) + column.codes[rows]
-    order = np.argsort(keys)
-    starts = np.flatnonzero(np.append(True, np.diff(keys[order]) != 0))
-    sizes = np.diff(np.append(starts, len(keys)))
-    is_one = sizes == 1
-    if classes.subjects is not None:
-        persons = classes.subjects[rows[order]]
-        is_one = np.minimum.reduceat(persons, starts) == np.maximum.reduceat(persons, starts)
-    alone[rows[order]] = np.repeat(is_one, sizes)
+        room *= len(column.cells)
+    persons = rows if classes.subjects is None else classes.subjects[rows]
+    # of all who show the same, one is known; whoever else does says that there are several
+    known = np.zeros(room, dtype=persons.dtype)
+    known[keys] = persons
+    is_several = np.zeros(room, dtype=bool)
+    is_several[keys[known[keys] != persons]] = True
+    alone[rows] = ~is_several[keys]
     return alone

@@ -173,10 +173,10 @@ def whole(request, tmp_path_factory):
 def require_an_end(path, content):
     """Asserts that these bytes are walked or refused, and soon."""
     path.write_bytes(content)
-    begun = time.monotonic()
+    begun = time.process_time()
     with suppress(InputError):
         assert all(records >= 0 and unpacked >= 0 for records, unpacked in parts_of(path))
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 @given(data=st.data())

@@ -70,3 +70,21 @@ def test_columns_that_make_several_keys_are_compared_as_those_of_one(monkeypatch
     codes = rng.integers(0, 5, (3, 60))
     columns = [RankedColumn(own.__getitem__, np.arange(5)) for own in codes]
     assert ascending(columns, 60, IN_MEMORY).tolist() == np.lexsort(codes[::-1]).tolist()
+
+
+CLASSES = st.lists(
+    st.tuples(st.sampled_from("ab2*"), st.sampled_from("x9")), min_size=1, max_size=5
+)
+
+
+@given(CLASSES, st.data())
+def test_what_is_known_of_classes_changes_no_order(shown, data):
+    of_row = data.draw(st.lists(st.integers(-1, len(shown) - 1), min_size=1, max_size=30))
+    cells = [*shown, ("*", "*")]  # of those in no class
+    frame = pl.DataFrame(
+        [(*cells[c], data.draw(st.sampled_from("uv"))) for c in of_row], orient="row"
+    )
+    frame.columns = ["age", "sex", "ill"]
+    labels = np.array(of_row, dtype=np.int32)
+    plain = published_order(frame, ["age", "sex"], RENDER)
+    assert published_order(frame, ["age", "sex"], RENDER, None, labels).tolist() == plain.tolist()

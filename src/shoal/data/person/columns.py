@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from shoal.data.table import Table, as_text, encode_text
 MOST_CELLS = 1_000
 FEW_CELLS = 2_000  # different values among some rows, up to which a column is encoded in a blink
 FEW_VALUES = 200  # of fewer values, single rows are drawn: a hash would take one of four people
+MOST_KEYS = 1 << 22  # that are counted in a table of them all
 NEARLY_ALL = 0.9
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-")
 BLANKS = "".join(map(chr, range(33)))
@@ -127,34 +129,48 @@ class People:
 
     keys: (n,) whole numbers, equal where records are of one; of texts they are hashes of 64 bits,
     which a million texts share with a chance of 1 in 30 million. is_value: (n,) bool, which records
-    are of somebody.
+    are of somebody. room: above all keys, where they are small; else 0.
     """
 
     keys: np.ndarray
     is_value: np.ndarray
+    room: int = 0
 
     @classmethod
     def together(cls, parts: Sequence[People]) -> People:
         """Records by several columns; those that lack a part are nobody's."""
         is_value = np.logical_and.reduce([part.is_value for part in parts])
-        return cls(mixed(*(part.keys for part in parts)), is_value)
+        room = prod(part.room for part in parts)
+        if not 0 < room <= MOST_KEYS:
+            return cls(mixed(*(part.keys for part in parts)), is_value)
+        keys = parts[0].keys.astype(np.int32)
+        for part in parts[1:]:
+            keys *= part.room
+            keys += part.keys
+        return cls(keys, is_value, room)
 
     @cached_property
     def first(self) -> np.ndarray:
         """The first record of everybody, in their order."""
-        is_first = np.zeros(len(self.keys), dtype=bool)
-        is_first[pl.Series(self.keys).arg_unique().to_numpy()] = True
-        return np.flatnonzero(is_first & self.is_value)
+        records = len(self.keys)
+        if self.room:
+            rows = np.full(self.room, records)
+            rows[self.keys[::-1]] = np.arange(records - 1, -1, -1)
+        else:
+            rows = pl.Series(self.keys).arg_unique().to_numpy()
+        is_first = np.zeros(records + 1, dtype=bool)
+        is_first[rows] = True
+        return np.flatnonzero(is_first[:records] & self.is_value)
 
     @cached_property
     def records(self) -> int:
         """Records of somebody."""
         return int(self.is_value.sum())
 
-    @property
+    @cached_property
     def distinct(self) -> int:
         """How many people there are."""
-        return len(self.first)
+        return len(self.counts() if self.room else self.first)
 
     @property
     def repeated(self) -> int:
@@ -164,12 +180,18 @@ class People:
     @property
     def most(self) -> int:
         """Records of the one who has most."""
+        if self.room:
+            return int(self.counts().max(initial=0))
         is_again = self.is_value.copy()
         is_again[self.first] = False
         return min(self.distinct, 1) + int(People(self.keys, is_again).counts().max(initial=0))
 
     def counts(self) -> np.ndarray:
         """Records of everybody, in any order."""
+        if self.room:
+            counted = np.bincount(self.keys, minlength=self.room)
+            counted -= np.bincount(self.keys[~self.is_value], minlength=self.room)
+            return counted[counted > 0]
         return pl.Series(self.keys[self.is_value]).unique_counts().to_numpy().astype(np.int64)
 
     def some(self, share: int) -> np.ndarray:
@@ -235,7 +257,7 @@ class PersonColumn:
         """The records by the value that they hold here."""
         if self._is_encoded:
             codes = self._table.column(self.title).codes
-            return People(codes, self._is_value[codes])
+            return People(codes, self._is_value[codes], len(self._is_value))
         texts = self._texts(slice(None))
         return People(texts.hash().to_numpy(), is_value(texts))
 

@@ -28,7 +28,12 @@ from shoal.connectors.release_drafts import ReleaseDraft
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
 from shoal.data.formulas import escaped, formula_sentences, unescaped
-from shoal.data.person_names import names_of, names_of_nobody, without_nobody
+from shoal.data.person_names import (
+    names_of,
+    names_of_nobody,
+    rows_of_nobody,
+    without_nobody,
+)
 from shoal.data.progress import Progress
 from shoal.data.room import Room
 from shoal.data.shared_room import SharedRoom
@@ -131,11 +136,22 @@ class PolicyTables:
             return source
         reading = self._reading()
         source = files.read(path, self._categorical(), allow_empty=allow_empty, reading=reading)
+        if source.table.different is not source.table and self._is_plain(source.table.different):
+            return source
         frame, remarks = without_nobody(source.frame, self.model.missing_values)
         if not frame.height and not allow_empty:
             raise InputError(f"file '{path}': holds no records, only empty rows; give it some")
         table = Table(self.original_frame(frame))
         return replace(source, table=table, remarks=(*source.remarks, *remarks))
+
+    def _is_plain(self, rows: Table) -> bool:
+        """Whether each of these records is somebody's, and read as it is written."""
+        if len(rows_of_nobody(rows.frame, self.model.missing_values)):
+            return False
+        try:
+            return self.original_frame(rows.frame) is rows.frame
+        except InputError:
+            return False  # said of all records
 
     def _read_past_memory(
         self, path: str | Path, reading: Reading, room: Room, kind: str | None = None
@@ -270,12 +286,22 @@ class PolicyTables:
         """A released table without its derived columns, and how many records its cells contradict;
         one of codes alone was read as it is needed.
         """
-        if isinstance(table, CodedTable):
+        if isinstance(table, CodedTable) or self._is_plainly_published(table):
             return table, None
         frame, findings = self.cells.read_published(table.frame)
         InputError.raise_for(findings)
         frame, contradicted = self.cells.without_derived(frame_with_person(frame, self.model))
         return _same_or(table, frame), contradicted
+
+    def _is_plainly_published(self, table: Table) -> bool:
+        """Whether each different record is read as it is written; False where they are not known
+        apart from the records.
+        """
+        rows = table.different.frame
+        if table.different is table or any(c.source in table.names for c in self.cells.derived):
+            return False
+        frame, findings = self.cells.read_published(rows)
+        return not findings and frame_with_person(frame, self.model) is rows
 
     def released_table(self, released: Frame | tuple[Frame, Frame]) -> Table:
         """A released frame; of two tables both, as one; raises InputError for others."""

@@ -1,0 +1,96 @@
+"""Delimited text whose lines repeat: each different line is parsed once, however often it stands
+there.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.connectors.record_ends import first_end
+
+LEAST = 1 << 24
+"""Bytes of a text below which it is parsed as soon."""
+CHUNK = 1 << 20
+"""Bytes that are looked at at once; the names of the columns must end in the first of them."""
+LONGEST = 1 << 12
+"""Bytes of the longest line."""
+MOST_DIFFERENT = 0.3
+"""The share of the first lines that may differ: more are parsed as soon as they are told apart."""
+
+
+class DistinctLines(NamedTuple):
+    """The names and each different line of a text.
+
+    different: how many lines there are of them. line_of: (lines,) int32, which of them each is.
+    """
+
+    content: bytes
+    different: int
+    line_of: np.ndarray
+
+
+def distinct_lines(content: bytes | Path) -> DistinctLines | None:
+    """The different lines of a text that begins with the names of its columns.
+
+    None where it is short, where few lines repeat, or where a line may be no record by itself.
+    """
+    with _mapped(content) as text:
+        head = b"" if text is None else bytes(text[:CHUNK])
+        first = head.split(b"\n")
+        begin = first_end(head)
+        if text is None or not begin or len(set(first)) > MOST_DIFFERENT * len(first):
+            return None
+        return lines_of(np.frombuffer(text, dtype=np.uint8), begin)
+
+
+@contextmanager
+def _mapped(content: bytes | Path) -> Iterator[bytes | mmap.mmap | None]:
+    """The bytes of a text; None where they are few."""
+    if isinstance(content, bytes):
+        yield content if len(content) >= LEAST else None
+    elif os.stat(content).st_size < LEAST:
+        yield None
+    else:
+        with open(content, "rb") as file:
+            # closed when nobody looks at it any more
+            yield mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def lines_of(text: np.ndarray, begin: int) -> DistinctLines | None:
+    """The different lines of a text, (n,) uint8, whose records begin there; None as above."""
+    from shoal.connectors.kernels import lines  # compiled for long texts alone
+
+    factors = np.random.default_rng(0).integers(1 << 32, size=(2, LONGEST), dtype=np.uint32)
+    found: list[np.ndarray] = []
+    known, at = 0, begin
+    while at < len(text):
+        ends = at + np.flatnonzero(text[at : at + CHUNK] == lines.BREAK)
+        if at + CHUNK >= len(text) and text[-1] != lines.BREAK:
+            ends = np.append(ends, len(text))
+        if not len(ends) or int(np.diff(ends, prepend=at - 1).max()) > LONGEST:
+            return None
+        if not found:
+            most = (len(text) - at) * len(ends) // int(ends[-1] + 1 - at) // 2 + len(ends) + 1
+            spans, keys = np.empty((most, 2), dtype=np.int64), np.empty(most, dtype=np.uint64)
+            bits = (2 * most).bit_length()
+            slot = np.full(1 << bits, -1, dtype=np.int32)
+        line_of = np.empty(len(ends), dtype=np.int32)
+        shift = np.uint64(64 - bits)
+        known = lines.find_lines(text, at, ends, spans, line_of, keys, slot, shift, factors, known)
+        found.append(line_of)
+        at = int(ends[-1]) + 1
+        if known in (lines.NO_RECORD, most):
+            return None
+    spans = spans[:known]
+    size = int((spans[:, 1] - spans[:, 0]).sum()) + known
+    copied = np.empty(begin + size, dtype=np.uint8)
+    copied[:begin] = text[:begin]
+    lines.copy_lines(text, spans, copied[begin:])
+    return DistinctLines(copied.tobytes(), known, np.concatenate(found))

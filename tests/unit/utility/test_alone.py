@@ -1,0 +1,37 @@
+"""Who is the only person of a class with what some columns show, against a plain count."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.data.classes import Classes
+from shoal.data.table import Column
+from shoal.utility import tally
+
+RECORDS = st.lists(
+    st.tuples(st.integers(-1, 2), st.integers(0, 3), st.integers(0, 2), st.integers(0, 1)),
+    min_size=1,
+    max_size=25,
+)
+
+
+def naive(records: list[tuple[int, ...]], counts_people: bool) -> list[bool]:
+    people = defaultdict(set)
+    for number, (label, person, *shown) in enumerate(records):
+        people[label, *shown].add(person if counts_people else number)
+    return [label >= 0 and len(people[label, *shown]) == 1 for label, _, *shown in records]
+
+
+@given(RECORDS, st.booleans(), st.sampled_from([0, 1 << 20]))
+def test_who_is_alone_is_counted_by_people(records, counts_people, small):
+    labels, persons, *shown = np.array(records, dtype=np.int32).T
+    columns = [Column(str(i), codes, ("u", "v", "w")) for i, codes in enumerate(shown)]
+    classes = Classes(labels, 3, persons if counts_people else None)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tally, "_TABLE", small or -4 * len(records))
+        assert tally._is_alone(classes, columns).tolist() == naive(records, counts_people)
