@@ -123,6 +123,19 @@ def test_frames_are_fused_to_the_table_of_the_files(fused, tmp_path):
     assert release.plot("sizes").axes
 
 
+def test_people_whose_ids_differ_in_capitals_alone_are_warned_of(fused):
+    folder, certificate = fused
+    owners = ("bank", "insurer", "office")
+    tables = {o: pl.read_csv(folder / "demo" / f"bank.{o}.csv", infer_schema=False) for o in owners}
+    lower = pl.col("customer").str.to_lowercase()
+    twice = {owner: pl.concat([t, t.with_columns(lower)]) for owner, t in tables.items()}
+    found = shoal.fuse(folder / "demo" / "bank.parties.yaml", twice).certificate
+    (warning,) = (one for one in found.warnings if one.code == "written-alike")
+    people = certificate["fusion"]["people"]
+    assert f"'customer': {2 * people} of its values are only {people} if" in warning.text
+    assert "written-alike" not in {one.code for one in certificate.warnings}
+
+
 def test_a_frame_of_no_owner_is_refused(fused):
     with pytest.raises(shoal.InputError, match="tables: stranger are not owners"):
         shoal.fuse(

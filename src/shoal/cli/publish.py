@@ -79,7 +79,7 @@ def publish(asked: PublishCommand, run: options.Run) -> None:
     if run.as_json:
         typer.echo(outcome.certificate.to_json(), nl=False)
     elif not run.quiet:
-        saved = None if outcome.draft.plan is None else given.plan
+        saved = None if given.plan is None or outcome.draft.plan is None else given.plan
         second = sensitive_path(output) if policy.is_in_two_tables else None
         released = [] if output == "-" else [output, second, Location(output).certificate]
         written = [*released, *signed, saved, given.trace, *described, report]

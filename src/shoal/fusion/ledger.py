@@ -22,6 +22,7 @@ import polars as pl
 
 from shoal.connectors import files
 from shoal.connectors.party.messages import MessageKind
+from shoal.data.person_names import refuse_spelling, taken_for_others
 from shoal.errors import UNREADABLE, InfeasibleError, InputError
 from shoal.fusion.conversation import Conversation
 
@@ -113,6 +114,11 @@ class Recalled:
 
     @classmethod
     def of(cls, past: PastFusions, ids: list[str], k: int) -> Recalled:
+        """Raises InputError where people come again under ids that are spelled otherwise."""
+        known = pl.Series([*past.atom_of], dtype=pl.String).implode()
+        people = pl.Series(ids, dtype=pl.String)
+        spelled = taken_for_others(people, lambda names: names.is_in(known).to_numpy())
+        refuse_spelling("earlier fusions", "this fusion", *spelled)
         atoms = np.array([past.atom_of.get(id_, 0) for id_ in ids], dtype=np.int64)
         return cls(past, ids, atoms, may_be_published(atoms, past.sizes, k))
 

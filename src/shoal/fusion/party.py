@@ -110,7 +110,8 @@ def write_release(
         certificate, release, figures = measure(written.table, problem, None, progress)
         # no owner's table names a person twice
         certificate = certificate.extended(people=KNOWN, warnings=[])
-        certificate = certificate.warned(*release_warnings(certificate, release.withheld, problem))
+        said = release_warnings(certificate, release.withheld, problem)
+        certificate = certificate.warned(*said, *fused.warnings)
         certificate = certificate.extended(
             verb="fuse",
             method=agreement.canonical["method"],

@@ -22,6 +22,7 @@ from shoal.connectors.party.messages import LinkLost, MessageKind, said_by
 from shoal.connectors.party.tls import Identity
 from shoal.data.progress import Progress, no_progress
 from shoal.data.row_order import published_order
+from shoal.data.table import encode_text
 from shoal.data.uncompiled import always
 from shoal.errors import InfeasibleError, InputError, PartyError
 from shoal.fusion.columns import Codes, PartyInput, SharedColumns, require_values, series_of
@@ -35,6 +36,7 @@ from shoal.fusion.secure_rounds import ClearRounds, MpycRounds, Rounds, rounds_o
 from shoal.fusion.transcript import FusionResult, Recorder, RunStatistics
 from shoal.fusion.wire.link import PartyLink
 from shoal.policy.agreement import Agreement
+from shoal.policy.binding.columns import spelled_apart
 from shoal.protocols import BiddingParty, FusionParty, TurnParty
 
 FEW_ROWS = 2_000  # a step on no more takes less time than compiling its loops
@@ -188,6 +190,8 @@ class PartyProtocol:
                 recalled = recalled_by_all(self._conversation, self._past, ids)
                 rows = rows[recalled.published]
             self._statistics.people = len(rows)
+            people = encode_text(party_input.ids.gather(rows))
+            warnings = spelled_apart(people, "subject", [])
         shared = SharedColumns(self._conversation, party_input, rows)
         with phase("label"):
             labels, classes = shared.label(sender)
@@ -214,11 +218,11 @@ class PartyProtocol:
             published = table[published_order(table, policy.quasi, policy.render)]
             self._seal(published)
         by_row = table if self._keeps_rows else None
-        if recalled is None:
-            return FusionResult(published, self._report(), by_row=by_row)
-        after = recalled.after(table.select(self._agreement.quasi), self._agreement.hash)
-        report = self._report() | {"ledger": recalled.facts(after)}
-        return FusionResult(published, report, after.packed(), by_row)
+        report, ledger = self._report(), None
+        if recalled is not None:
+            after = recalled.after(table.select(self._agreement.quasi), self._agreement.hash)
+            report["ledger"], ledger = recalled.facts(after), after.packed()
+        return FusionResult(published, report, ledger, by_row, warnings)
 
     # The join
 

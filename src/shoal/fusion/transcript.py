@@ -13,7 +13,7 @@ import json
 import os
 import struct
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from io import BufferedRandom
@@ -25,6 +25,7 @@ import polars as pl
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.messages import FRAME_HEAD, MessageKind
 from shoal.data.regular_files import require_regular
+from shoal.data.warnings import ReleaseWarning
 from shoal.errors import UNREADABLE, InputError
 from shoal.fusion.keys import make_folder
 from shoal.policy.agreement import Agreement, with_endpoints
@@ -216,10 +217,11 @@ class FusionResult:
     """The fused table, its rows in an order that says nothing; and what the run took.
 
     ledger: of all fusions up to this one, where the agreement has one. by_row: the table in the
-    order of the joint rows, for a transcript.
+    order of the joint rows, for a transcript. warnings: of the people in common.
     """
 
     published: pl.DataFrame
     statistics: dict[str, Any]
     ledger: bytes | None = None
     by_row: pl.DataFrame | None = None
+    warnings: Sequence[ReleaseWarning] = ()

@@ -193,7 +193,7 @@ class Outputs:
         outputs = self.by_name.items()
         return {
             "lengths": {name: output.length for name, output in outputs},
-            "crcs": {name: output.crc for name, output in outputs if output.is_private},
+            "crcs": {name: output.crc for name, output in outputs},
         }
 
     def write_segment(self, step: int) -> dict[str, dict[str, Any]]:
@@ -211,9 +211,11 @@ class Outputs:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Goes back to what a snapshot has committed."""
         for name, length in state["lengths"].items():
-            self[name].length = int(length)
-        for name, crc in state["crcs"].items():
-            self[name].crc = int(crc)
+            output = self[name]
+            output.length = int(length)
+            # earlier checkpoints hold those of private files alone
+            known = state["crcs"].get(name)
+            output.crc = output.committed_crc() if known is None else int(known)
 
     def remove_segment(self, step: int) -> None:
         self._segment(step).unlink(missing_ok=True)
@@ -224,7 +226,7 @@ class Outputs:
     def put_segment(self, step: int, state: Mapping[str, Any]) -> None:
         """Puts what a snapshot has committed where it belongs, whether it stood there or not.
 
-        Raises CheckpointError where the segment or a private file is not as it was written.
+        Raises CheckpointError where the segment or an output is not as it was written.
         """
         try:
             content = self._segment(step).read_bytes()
@@ -236,9 +238,6 @@ class Outputs:
         known, digest = state["segment"], hashlib.sha256(content).hexdigest()
         if len(content) != known["size"] or digest != known["sha256"]:
             raise self._damaged(self._segment(step).name)
-        for output in self.by_name.values():
-            if output.is_private:
-                self._require_undamaged(output)
         start = 0
         for name, size in state["sizes"].items():
             output = self[name]
@@ -247,37 +246,33 @@ class Outputs:
             start += size
             self._put(name, step)
 
-    def _require_undamaged(self, output: Output) -> None:
-        """Raises CheckpointError where a private file is not what was committed. What stands behind
-        that may be half a step, and is written again.
-        """
-        length = 0
-        crc = 0
-        if output.path.exists():
-            with open(output.path, "rb") as file:
-                while piece := file.read(min(PIECE, output.length - length)):
-                    length += len(piece)
-                    crc = zlib.crc32(piece, crc)
-        if length != output.length or crc != output.crc:
-            is_inside = output.path.parent == self._checkpoint.folder
-            raise self._damaged(output.path.name if is_inside else str(output.path))
-
     def _damaged(self, name: str) -> CheckpointError:
         return CheckpointError(
             f"checkpoint '{self._checkpoint.folder}': its file '{name}' is damaged; begin a new one"
             " in another folder"
         )
 
+    def require_as_put(self) -> None:
+        """Raises CheckpointError where an output is not what was put, before it is certified."""
+        for name, output in self.by_name.items():
+            self._require_as_left(name, output, 0)
+
     def _require_as_left(self, name: str, output: Output, size: int) -> None:
-        """Raises CheckpointError where an output is neither as before the step nor as after it."""
-        if name == "sink" and (self.format.in_parts or self._options.by_transactions):
+        """Raises CheckpointError where an output is neither as before the step nor as after it.
+
+        What stands behind the committed bytes may be half a step, and is written again.
+        """
+        if name == "sink" and (self._options.by_transactions or self._options.place.is_standard):
             return
-        length = output.path.stat().st_size if output.path.exists() else 0
-        if not output.length <= length <= output.length + size:
-            what = "was changed since the stream wrote it" if output.path.exists() else "is gone"
-            raise CheckpointError(
-                f"output '{output.path}': {what}; put it back, or begin a new checkpoint"
-            )
+        fits = output.length <= output.found_length <= output.length + size
+        if fits and output.committed_crc() == output.crc:
+            return
+        if output.path.parent == self._checkpoint.folder:
+            raise self._damaged(output.path.name)
+        what = "was changed since the stream wrote it" if output.path.exists() else "is gone"
+        raise CheckpointError(
+            f"output '{output.path}': {what}; put it back, or begin a new checkpoint"
+        )
 
     def put(self, step: int) -> None:
         """Appends all that is pending to the outputs."""
@@ -293,8 +288,7 @@ class Outputs:
             path, rows = output.path, output.pending
             self._checkpoint.put(path, output.length, rows, output.is_private)
         output.length += len(output.pending)
-        if output.is_private:
-            output.crc = zlib.crc32(output.pending, output.crc)
+        output.crc = zlib.crc32(output.pending, output.crc)
         output.pending = b""
 
 
@@ -306,10 +300,10 @@ class Outputs:
 
 @dataclass
 class Output:
-    """A file that only ever grows, how much of it is committed, and what comes next.
+    """A file that only ever grows, or a folder of parts; how much of it is committed, and what
+    comes next.
 
-    crc: of what is committed, if the output is private; readers of the others compare the hash in
-    the certificate.
+    crc: of what is committed.
     """
 
     path: Path
@@ -317,6 +311,26 @@ class Output:
     length: int = 0
     crc: int = 0
     pending: bytes = b""
+
+    @property
+    def _files(self) -> list[Path]:
+        parts = sorted(self.path.glob("*.parquet")) if self.path.is_dir() else [self.path]
+        return [path for path in parts if path.exists()]
+
+    @property
+    def found_length(self) -> int:
+        """How many bytes there are."""
+        return sum(path.stat().st_size for path in self._files)
+
+    def committed_crc(self) -> int:
+        """Of the bytes that stand where the committed ones should."""
+        left, crc = self.length, 0
+        for path in self._files:
+            with open(path, "rb") as file:
+                while piece := file.read(min(PIECE, left)):
+                    left -= len(piece)
+                    crc = zlib.crc32(piece, crc)
+        return crc
 
 
 class PartsSink:

@@ -219,7 +219,11 @@ class Run(Publishing):
     # closing
 
     def close(self, progress: Progress) -> Certificate:
-        """The certificate of the whole stream, beside the sink; private files take their place."""
+        """The certificate of the whole stream, beside the sink; private files take their place.
+
+        Raises CheckpointError where an output is not what was put.
+        """
+        self.outputs.require_as_put()
         with ExitStack() as stack:
             if self.outputs.format.in_parts:
                 stack.enter_context(remove_uncommitted_certificate(self._options.sink))

@@ -183,7 +183,7 @@ class TableSink:
                     f"output '{self._address.shown}': was changed since it was measured; put it"
                     " back and run again"
                 )
-            keep_certificate(session, table, sha256, certificate)
+            keep_certificate(session, self._address, table, sha256, certificate)
             session.commit()
 
     def _require_as_put(self, session: Session, table: TableName, frame: pl.DataFrame) -> None:

@@ -118,18 +118,23 @@ def test_a_snapshot_whose_head_is_nested_too_deeply_is_refused(stopped):
         Checkpoint(stopped / "state").load()
 
 
-@pytest.mark.parametrize("name", ["state/people", "t.jsonl"])
-def test_every_committed_byte_of_a_private_file_is_checked(resume, name):
+@pytest.mark.parametrize(
+    ("name", "output", "told"),
+    [
+        ("state/people", "people", "its file 'people' is damaged"),
+        ("t.jsonl", "trace", "output 't.jsonl': was changed since the stream wrote it"),
+        ("out.csv", "sink", "output 'out.csv': was changed since the stream wrote it"),
+    ],
+)
+def test_every_committed_byte_of_an_output_is_checked(resume, name, output, told):
     """What stands behind the committed bytes is the last step, which is put again."""
     path = Path(name)
     whole = path.read_bytes()
-    committed = Checkpoint(Path("state")).load()["lengths"][
-        "people" if path.name == "people" else "trace"
-    ]
+    committed = Checkpoint(Path("state")).load()["lengths"][output]
     assert 0 < committed < len(whole)
     for at in flips(path):
         if at < committed:
-            with pytest.raises(CheckpointError, match=f"its file '{path.name}' is damaged"):
+            with pytest.raises(CheckpointError, match=told):
                 resume()
         elif at % 50 == 0:
             resume()
@@ -144,6 +149,23 @@ def test_a_private_file_that_is_shorter_or_gone_is_refused(resume):
     people.unlink()
     with pytest.raises(CheckpointError, match="its file 'people' is damaged"):
         resume()
+
+
+def test_an_output_that_was_changed_while_the_stream_ran_is_not_certified(
+    stopped, monkeypatch, shoal
+):
+    commit, so_far = Checkpoint.commit, Path("out.csv.certificate.json").read_bytes()
+
+    def spoiling(self, state):
+        whole = Path("out.csv").read_bytes()
+        Path("out.csv").write_bytes(b"x" + whole[1:])
+        commit(self, state)
+
+    monkeypatch.setattr(Checkpoint, "commit", spoiling)
+    said = shoal(*STREAM, "--trace", "t.jsonl", "--measure", "release")
+    assert (said.status, said.err.count("\n")) == (2, 1)
+    assert "output 'out.csv': was changed since the stream wrote it" in said.err
+    assert Path("out.csv.certificate.json").read_bytes() == so_far
 
 
 def test_the_command_says_it_in_one_line(stopped, shoal):

@@ -384,6 +384,8 @@ def test_a_checkpoint_refuses_another_source_and_a_changed_sink(shop, shoal):
     rows = (shop / "out.csv").read_bytes()
     (shop / "out.csv").write_bytes(rows[:-100])
     assert "was changed since the stream wrote it" in shoal(*run).err
+    (shop / "out.csv").write_bytes(rows[:-100] + rows[-100:].upper())
+    assert "was changed since the stream wrote it" in shoal(*run).err
     (shop / "out.csv").unlink()
     assert "output 'out.csv': is gone; put it back, or begin" in shoal(*run).err
     (shop / "out.csv").write_bytes(rows)

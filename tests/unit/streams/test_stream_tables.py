@@ -150,6 +150,26 @@ def test_a_stream_that_is_stopped_certifies_what_is_there(
     assert rows().equals(expected)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE released SET age = '*'",
+        "UPDATE shoal_certificates SET certificate = '{}'",
+        "DELETE FROM shoal_certificates",
+    ],
+)
+def test_a_trigger_that_fires_on_the_certificate_is_found_before_the_commit(shop, shoal, change):
+    columns = "name text, sha256 text, certificate text, created text"
+    run(
+        f"CREATE TABLE shoal_certificates ({columns})",
+        f"CREATE TRIGGER t AFTER INSERT ON shoal_certificates BEGIN {change}; END",
+    )
+    found = stream(shoal, "--checkpoint", "ck")
+    assert (found.status, "remove the trigger or rule" in found.err) == (2, True)
+    assert run("SELECT count(*) FROM shoal_certificates") == [[(0,)]]
+    assert (rows()["age"] != "*").any()
+
+
 def test_a_trigger_that_changes_rows_is_found_before_the_commit(expected, shoal, monkeypatch):
     real = Checkpoint.commit
     monkeypatch.setattr(Checkpoint, "commit", crashing(real, 3, behind=False))

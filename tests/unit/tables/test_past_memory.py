@@ -507,6 +507,18 @@ def test_the_verbs_take_the_option(
     assert status_of(["audit", str(out), "-p", str(asked), "--memory", "lots"]) == 2
 
 
+def test_a_release_past_memory_is_summed_up(
+    tiny: None, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    asked, out = tmp_path / "policy.json", str(tmp_path / "out.csv")
+    asked.write_text(METHODS["rounded"].model.model_dump_json(exclude_unset=True))
+    more = ["-p", str(asked), "--memory", "200KB"]
+    assert status_of(["publish", str(table), "-o", out, *more]) == 0
+    assert f"wrote {out} and {out}.certificate.json\n" in capsys.readouterr().err
+    assert status_of(["audit", out, "--original", str(table), *more]) == 0
+    assert status_of(["verify", out, *more]) == 0
+
+
 def test_what_reads_a_whole_table_is_refused_before_anything_is_written(
     tiny: None, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:

@@ -156,7 +156,7 @@ class TableDraft:
         if self.session.columns(self.table):
             run(f"DROP TABLE {self.table.quoted}")
         run(f"ALTER TABLE {self.unnamed.quoted} RENAME TO {quoted(self.table.name)}")
-        keep_certificate(self.session, self.table, self.sha256, certificate)
+        keep_certificate(self.session, self.address, self.table, self.sha256, certificate)
 
 
 def column_findings(session: Session, names: Sequence[str]) -> list[str]:
@@ -179,10 +179,23 @@ def numbered(frame: pl.DataFrame, before: int = 0) -> pl.DataFrame:
     return frame.clone().insert_column(0, numbers.alias(ROW))
 
 
-def keep_certificate(session: Session, table: TableName, sha256: str, certificate: str) -> None:
-    """Puts a certificate into the table of certificates, in place of an earlier one."""
+def keep_certificate(
+    session: Session, address: TableAddress, table: TableName, sha256: str, certificate: str
+) -> None:
+    """Puts a certificate into the table of certificates, in place of an earlier one.
+
+    Raises InputError where triggers or rules of the database make something else of the
+    certificate, or of the rows that it was made for.
+    """
     line = (table.name, sha256, certificate, str(json.loads(certificate).get("date")))
     keep_line(session, table.beside(CERTIFICATES), _ABOUT, line)
+    session.run_deferred()
+    found = rows_of_table(session, address, table)[1], _certificate(session, table)
+    if found != (sha256, certificate):
+        raise InputError(
+            f"output '{address.shown}': the database itself changed the release or its"
+            f" certificate after the audit; remove the trigger or rule of '{CERTIFICATES}'"
+        )
 
 
 @contextmanager
@@ -198,7 +211,6 @@ def table_draft(address: TableAddress, replace: bool) -> Iterator[TableDraft]:
         unnamed = table.beside(f"shoal_tmp_{secrets.token_hex(8)}")
         draft = TableDraft(session, address, table, unnamed)
         yield draft
-        _check_as_audited(draft)
         _commit(draft)
 
 
@@ -240,18 +252,6 @@ def _is_as_certified(session: Session, address: TableAddress, table: TableName) 
     except InputError:
         return False
     return known is not None and known[0] == sha256
-
-
-def _check_as_audited(draft: TableDraft) -> None:
-    """What triggers and rules of the database made of the release since it was read."""
-    draft.session.run_deferred()
-    _, sha256 = rows_of_table(draft.session, draft.address, draft.table)
-    kept = _certificate(draft.session, draft.table)
-    if sha256 != draft.sha256 or kept != draft.certificate:
-        raise InputError(
-            f"output '{draft.address.shown}': the database itself changed the release or its"
-            f" certificate after the audit; remove the trigger or rule of '{CERTIFICATES}'"
-        )
 
 
 def _commit(draft: TableDraft) -> None:
