@@ -362,7 +362,7 @@ def test_more_steps_lose_less(method):
 
 def test_the_statistics_say_how_many_steps_were_made():
     found = thorough(some(200), seconds=1)
-    steps = steps_within(some(200), 5, 1)
+    steps = steps_within(some(200), 1)
     assert found.search_statistics["steps"] == steps > 1
     assert "stop" not in found.search_statistics
     again = thorough(some(200), steps=steps)
