@@ -104,6 +104,25 @@ def test_annealing_makes_the_moves_of_plain_python(case, seed, heat, above):
     assert moves == len(expected)
 
 
+def test_columns_beyond_the_first_eight_of_a_kind_are_priced_as_well():
+    rng = np.random.default_rng(0)
+    codes = np.concatenate([rng.integers(0, 4, (60, 9)), rng.integers(0, 9, (60, 9))], axis=1)
+    matrix = Matrix.from_columns(codes, [PLACES] * 9 + [8.0] * 9)
+    partition = Partition.of(np.arange(60) // 5)
+    space, slots, near, setting, classes = prepared(matrix, 3, partition, 0)
+    annealing.anneal(
+        *slots,
+        near,
+        np.zeros((2, 0), dtype=np.int32),
+        space.shape(3, setting.capacity),
+        space.table,
+        np.concatenate([np.array([90_000, 0]), NOISE]),
+        np.array([7, 0, partition.count, 0], dtype=np.uint64),
+    )
+    assert naive.anneal(classes, setting, [90_000, 0], naive.Draws(7))
+    assert members_of(slots, setting.capacity) == classes
+
+
 @settings(max_examples=150)
 @given(case=classed(people=True), seed=st.integers(1, 2**63), data=st.data())
 def test_annealing_of_bound_records_makes_the_moves_of_plain_python(case, seed, data):
@@ -343,7 +362,7 @@ def test_more_steps_lose_less(method):
 
 def test_the_statistics_say_how_many_steps_were_made():
     found = thorough(some(200), seconds=1)
-    steps = steps_within(some(200), 5, 1)
+    steps = steps_within(some(200), 1)
     assert found.search_statistics["steps"] == steps > 1
     assert "stop" not in found.search_statistics
     again = thorough(some(200), steps=steps)

@@ -50,17 +50,12 @@ def anneal(
     """
     slots = rows, record, size, loss, boxes, class_of
     numbers = np.concatenate([shape, temperatures])
-    bounds = np.empty((2, rows.shape[1]), np.int32)
-    return anneal_within(*slots, near, bound, table, numbers, block, bounds)
+    return anneal_within(*slots, near, bound, table, numbers, block)
 
 
 @outer
-def anneal_within(
-    rows, record, size, loss, boxes, class_of, near, bound, table, numbers, block, bounds
-):
-    """numbers: int64, `shape` and behind it `temperatures`. bounds: (2, columns) int32, room for
-    those of a class.
-    """
+def anneal_within(rows, record, size, loss, boxes, class_of, near, bound, table, numbers, block):
+    """numbers: int64, `shape` and behind it `temperatures`."""
     temperatures = numbers[PER_TREE + 2 * numbers[TREES] :]
     shape = numbers[: PER_TREE + 2 * numbers[TREES]]
     classes = SlotClasses(rows, record, size, loss, boxes, class_of)
@@ -98,9 +93,9 @@ def anneal_within(
                     moved = after <= limit
                     if moved:
                         move(s, a, b, classes, shape)
-                elif not leaves_too_little(s, a, b, limit, classes, bounds, shape, table):
+                elif not leaves_too_little(s, a, b, limit, classes, shape, table):
                     start = random_below(next_random(random), size[b])
-                    p, _ = first_fit(s, a, b, start, limit, classes, bound, bounds, shape, table)
+                    p, _ = first_fit(s, a, b, start, limit, classes, bound, shape, table)
                     moved = p >= 0
                     if moved:
                         change_places(s, a, p, b, classes)
@@ -149,7 +144,6 @@ def anneal_promised(classes, promises, near, bound, shape, table, temperatures, 
             measure(c, classes, shape, table)
         if 0 < size[c] <= LARGEST:
             learn(c, classes, promises, shape)
-    bounds = np.empty((2, classes.rows.shape[1]), np.int32)
     noise = temperatures.shape[0] - (1 << NOISE_BITS)
     moves, nobody = np.int64(0), np.int64(NOBODY)
     for sweep in range(noise):
@@ -177,13 +171,11 @@ def anneal_promised(classes, promises, near, bound, shape, table, temperatures, 
                 if relocates:
                     if not _relocates(s, a, b, limit, classes, promises, shape, table):
                         continue
-                elif leaves_too_little(s, a, b, limit, classes, bounds, shape, table):
+                elif leaves_too_little(s, a, b, limit, classes, shape, table):
                     continue
                 else:
                     start = random_below(next_random(random), size[b])
-                    p = _partner(
-                        s, a, b, start, limit, classes, promises, bound, bounds, shape, table
-                    )
+                    p = _partner(s, a, b, start, limit, classes, promises, bound, shape, table)
                     if p < 0:
                         continue
                 moves += 1
@@ -217,14 +209,14 @@ def _relocates(s, a, b, limit, classes, promises, shape, table):
 
 
 @inlined
-def _partner(s, a, b, start, limit, classes, promises, bound, bounds, shape, table):
+def _partner(s, a, b, start, limit, classes, promises, bound, shape, table):
     """The first slot of class b that slot s of class a may be exchanged for within the limit, -1
     where none may.
     """
     tried = np.int64(0)
     one = np.int64(classes.record[s])
     for _ in range(ASKED):
-        p, after = first_fit(s, a, b, start, limit, classes, bound, bounds, shape, table, tried)
+        p, after = first_fit(s, a, b, start, limit, classes, bound, shape, table, tried)
         if p < 0:
             break
         other = np.int64(classes.record[p])
