@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import pairwise
 
@@ -121,6 +124,31 @@ def test_columns_beyond_the_first_eight_of_a_kind_are_priced_as_well():
     )
     assert naive.anneal(classes, setting, [90_000, 0], naive.Draws(7))
     assert members_of(slots, setting.capacity) == classes
+
+
+WITHOUT_COMPILER = """
+import numpy as np
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.matrix import Matrix
+from shoal.tables.methods.rounded_partition import RoundedPartition
+from naive_peers import JustK
+
+rng = np.random.default_rng(0)
+steps = Hierarchy.from_paths([[str(i), f"from {i // 4}", "*"] for i in range(16)])
+columns = np.stack([rng.integers(0, 40, 60), rng.integers(0, 16, 60)], axis=1)
+matrix = Matrix.from_columns(columns, [40.0, steps])
+method = RoundedPartition(refine="thorough", steps=1)
+print(method.partition(matrix, JustK(matrix, 4), rng).labels.tolist())
+"""
+
+
+def test_a_thorough_search_without_the_compiler_finds_the_same_classes():
+    command = [sys.executable, "-W", "ignore", "-c", WITHOUT_COMPILER]
+    one, other = (
+        subprocess.run(command, env=os.environ | more, capture_output=True, text=True, check=True)
+        for more in ({}, {"NUMBA_DISABLE_JIT": "1"})
+    )
+    assert one.stdout == other.stdout != ""
 
 
 @settings(max_examples=150)

@@ -1,16 +1,19 @@
 """Eight neighbouring int32 of an array as one value that fits a vector register.
 
 Boxes are priced eight columns at a time. Numba has no type for that, and of a loop over columns,
-whose number it does not know, the compiler keeps little in registers.
+whose number it does not know, the compiler keeps little in registers. Each function here stands for
+a few instructions; its body says which, and is what runs without the compiler.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Parameter, signature
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import cgutils, config, types
 from numba.core.datamodel.models import PrimitiveModel
 from numba.extending import intrinsic, register_model
 
@@ -29,16 +32,17 @@ class _LanesModel(PrimitiveModel):  # type: ignore[misc]
 
 
 EIGHT = Lanes("lanes")
-_compiled: Callable[[Callable[..., Any]], Any] = intrinsic
 
 
-def _written(signature: Any, write: Callable[..., Any]) -> Any:
-    """What Numba asks of an intrinsic. write: the instructions, given the builder and the operands;
-    instead of an array and an index, the place of the eight from there on.
+def _compiled(returned: types.Type, write: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Has kernels use instructions instead of a function.
+
+    write: makes them, given the builder and the operands; instead of an array and an index, the
+    place of the eight from there on.
     """
 
-    def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
-        kind = signature.args[0]
+    def generate(context: Any, builder: Any, found: Any, values: Any) -> Any:
+        kind = found.args[0]
         if isinstance(kind, types.Array):
             array = context.make_array(kind)(context, builder, values[0])
             index = cgutils.unpack_tuple(builder, values[1])
@@ -46,7 +50,16 @@ def _written(signature: Any, write: Callable[..., Any]) -> Any:
             values = builder.bitcast(item, VECTOR.as_pointer()), *values[2:]
         return write(builder, *values)
 
-    return signature, generate
+    def mark(plain: Any) -> Any:
+        def typed(_: Any, *kinds: Any) -> Any:
+            return returned(*kinds), generate
+
+        taken = signature(plain)
+        places = [Parameter("_", Parameter.POSITIONAL_ONLY), *taken.parameters.values()]
+        typed.__signature__ = taken.replace(parameters=places)  # type: ignore[attr-defined]
+        return plain if config.DISABLE_JIT else intrinsic(typed)
+
+    return mark
 
 
 def _load(builder: Any, place: Any) -> Any:
@@ -56,13 +69,6 @@ def _load(builder: Any, place: Any) -> Any:
 def _store(builder: Any, place: Any, eight: Any) -> Any:
     builder.store(eight, place, align=4)
     return ir.Constant(ir.IntType(8).as_pointer(), None)
-
-
-def _fill(builder: Any, value: Any) -> Any:
-    eight = ir.Constant(VECTOR, ir.Undefined)
-    for lane in range(LANES):
-        eight = builder.insert_element(eight, value, ir.IntType(32)(lane))
-    return eight
 
 
 def _chosen(comparison: str) -> Callable[..., Any]:
@@ -79,49 +85,43 @@ def _spread(builder: Any, lo: Any, hi: Any) -> Any:
     return builder.sext(builder.call(add, [builder.sub(hi, lo)]), ir.IntType(64))
 
 
-@_compiled
-def load(_: Any, array: Any, index: Any) -> Any:
+@_compiled(EIGHT, _load)
+def load(array, index):
     """The eight at array[index] and on."""
-    return _written(EIGHT(array, index), _load)
+    return array[index[:-1]][index[-1] : index[-1] + LANES].copy()
 
 
-@_compiled
-def store(_: Any, array: Any, index: Any, eight: Any) -> Any:
+@_compiled(types.none, _store)
+def store(array, index, eight):
     """Puts eight to array[index] and on."""
-    return _written(types.none(array, index, eight), _store)
+    array[index[:-1]][index[-1] : index[-1] + LANES] = eight
 
 
-@_compiled
-def fill(_: Any, value: Any) -> Any:
-    """Eight times an int32."""
-    return _written(EIGHT(types.int32), _fill)
-
-
-@_compiled
-def lesser(_: Any, u: Any, v: Any) -> Any:
+@_compiled(EIGHT, _chosen("<"))
+def lesser(u, v):
     """The lesser of each two."""
-    return _written(EIGHT(u, v), _chosen("<"))
+    return np.minimum(u, v)
 
 
-@_compiled
-def greater(_: Any, u: Any, v: Any) -> Any:
+@_compiled(EIGHT, _chosen(">"))
+def greater(u, v):
     """The greater of each two."""
-    return _written(EIGHT(u, v), _chosen(">"))
+    return np.maximum(u, v)
 
 
-@_compiled
-def where_equal(_: Any, u: Any, v: Any, then: Any, otherwise: Any) -> Any:
+@_compiled(EIGHT, _chosen("=="))
+def where_equal(u, v, then, otherwise):
     """Those of `then` where u and v are equal, else those of `otherwise`."""
-    return _written(EIGHT(u, v, then, otherwise), _chosen("=="))
+    return np.where(u == v, then, otherwise)
 
 
-@_compiled
-def lane_of(_: Any, eight: Any, lane: Any) -> Any:
+@_compiled(types.int32, lambda builder, *operands: builder.extract_element(*operands))
+def lane_of(eight, lane):
     """One of eight."""
-    return _written(types.int32(eight, lane), lambda builder, *of: builder.extract_element(*of))
+    return eight[lane]
 
 
-@_compiled
-def spread(_: Any, lo: Any, hi: Any) -> Any:
+@_compiled(types.int64, _spread)
+def spread(lo, hi):
     """The sum of hi - lo, below 2**31."""
-    return _written(types.int64(lo, hi), _spread)
+    return np.int64((hi - lo).sum())

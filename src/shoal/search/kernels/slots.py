@@ -21,7 +21,6 @@ import numpy as np
 from shoal.data.numba_kernels import inlined, inner
 from shoal.search.kernels.lanes import (
     LANES,
-    fill,
     greater,
     lane_of,
     lesser,
@@ -36,6 +35,11 @@ K, CAPACITY, LINEAR, TREES, PER_TREE = range(5)
 
 LEAST, GREATEST, SECOND_LEAST, SECOND_GREATEST = range(4)
 """The first index of a class's box: what its codes reach, with and without the outermost."""
+
+NOTHING = np.zeros((4, LANES), np.int32)
+"""The box of nobody, as far as it is used: beyond all others."""
+NOTHING[SECOND_LEAST] = 2147483647
+NOTHING[SECOND_GREATEST] = -2147483648
 
 NOISE_BITS = 10
 """The bits of a random number that a draw of `noise` takes."""
@@ -106,8 +110,8 @@ def measure(c, classes, shape, table):
     for j in range(0, boxes.shape[2], LANES):
         lo = load(rows, (first, j))
         hi = lo
-        lo2 = fill(2147483647)
-        hi2 = fill(-2147483648)
+        lo2 = load(NOTHING, (SECOND_LEAST, 0))
+        hi2 = load(NOTHING, (SECOND_GREATEST, 0))
         for s in range(first + 1, first + classes.size[c]):
             v = load(rows, (s, j))
             lo2 = lesser(lo2, greater(lo, v))
