@@ -145,7 +145,7 @@ def anneal_promised(classes, promises, near, bound, shape, table, temperatures, 
         if 0 < size[c] <= LARGEST:
             learn(c, classes, promises, shape)
     noise = temperatures.shape[0] - (1 << NOISE_BITS)
-    moves, nobody = np.int64(0), np.int64(NOBODY)
+    moves = np.int64(0)
     for sweep in range(noise):
         for a in range(first, end):
             for s in range(a * shape[CAPACITY], a * shape[CAPACITY] + size[a]):
@@ -162,25 +162,24 @@ def anneal_promised(classes, promises, near, bound, shape, table, temperatures, 
                 limit = size[a] * loss[a] + size[b] * loss[b]
                 limit += (temperatures[sweep] * draw) >> 16
                 limit += np.int64(min(EXCESS * (beyond[a - first] + beyond[b - first]), MOST))
-                p = nobody
                 relocates = (
                     size[a] > shape[K]
                     and size[b] < shape[CAPACITY]
                     and (z >> np.uint64(20)) & np.uint64(1) == np.uint64(0)
                 )
-                if relocates:
-                    if not _relocates(s, a, b, limit, classes, promises, shape, table):
+                start = np.int64(0)
+                if not relocates:
+                    if leaves_too_little(s, a, b, limit, classes, shape, table):
                         continue
-                elif leaves_too_little(s, a, b, limit, classes, shape, table):
-                    continue
-                else:
                     start = random_below(next_random(random), size[b])
-                    p = _partner(s, a, b, start, limit, classes, promises, bound, shape, table)
-                    if p < 0:
-                        continue
-                moves += 1
+                p = _partner(
+                    s, a, b, start, relocates, limit, classes, promises, bound, shape, table
+                )
+                if p == NOBODY - 1:
+                    continue
                 leaving = np.int64(classes.record[s])
-                coming = np.int64(classes.record[p]) if p >= 0 else nobody
+                coming = np.int64(classes.record[p]) if p >= 0 else np.int64(NOBODY)
+                moves += 1
                 for c in (a, b):  # one call to compile
                     keep(c, leaving, coming, classes, promises, shape)
                     leaving, coming = coming, leaving
@@ -194,37 +193,30 @@ def anneal_promised(classes, promises, near, bound, shape, table, temperatures, 
 
 
 @inlined
-def _relocates(s, a, b, limit, classes, promises, shape, table):
-    """Whether slot s of class a may move to class b within the limit."""
-    after = (classes.size[a] - 1) * loss_without(s, a, classes, shape, table)
-    after += (classes.size[b] + 1) * loss_with(s, b, classes, shape, table)
-    if after > limit:
-        return False
-    nobody, one = np.int64(NOBODY), np.int64(classes.record[s])
-    now = excess(a, one, nobody, classes, promises, shape, False)
-    if after + EXCESS * now > limit:
-        return False
-    now += excess(b, nobody, one, classes, promises, shape, False)
-    return after + EXCESS * now <= limit
-
-
-@inlined
-def _partner(s, a, b, start, limit, classes, promises, bound, shape, table):
+def _partner(s, a, b, start, relocates, limit, classes, promises, bound, shape, table):
     """The first slot of class b that slot s of class a may be exchanged for within the limit, -1
-    where none may.
+    where it may move over instead, if it relocates; -2 where it may not.
     """
-    tried = np.int64(0)
-    one = np.int64(classes.record[s])
-    for _ in range(ASKED):
-        p, after = first_fit(s, a, b, start, limit, classes, bound, shape, table, tried)
-        if p < 0:
-            break
-        other = np.int64(classes.record[p])
-        now = excess(a, one, other, classes, promises, shape, False)
-        if after + EXCESS * now <= limit:
-            now += excess(b, other, one, classes, promises, shape, False)
+    p, tried = np.int64(NOBODY), np.int64(0)
+    leaving, coming = np.int64(classes.record[s]), np.int64(NOBODY)
+    for _ in range(1 if relocates else ASKED):
+        if relocates:
+            after = (classes.size[a] - 1) * loss_without(s, a, classes, shape, table)
+            after += (classes.size[b] + 1) * loss_with(s, b, classes, shape, table)
+            if after > limit:
+                break
+        else:
+            p, after = first_fit(s, a, b, start, limit, classes, bound, shape, table, tried)
+            if p < 0:
+                break
+            coming = np.int64(classes.record[p])
+        now = 0.0
+        for c in (a, b):  # one call to compile
             if after + EXCESS * now <= limit:
-                return p
+                now += excess(c, leaving, coming, classes, promises, shape, False)
+            leaving, coming = coming, leaving
+        if after + EXCESS * now <= limit:
+            return p
         place = p - b * shape[CAPACITY] - start
         tried = place + 1 if place >= 0 else place + classes.size[b] + 1
-    return np.int64(-1)
+    return np.int64(NOBODY - 1)
