@@ -4,7 +4,8 @@
 for one that becomes a part of these. Half the compile time of a kernel goes into helpers,
 allocations and wrappers, so nothing gets a wrapper that it does not need. To load compiled code
 that makes an array, Numba imports all that it knows of arrays and texts, which takes as long as to
-cut a small table: what every publication calls is given its room by Python instead.
+cut a small table: what every publication calls is given its room by Python instead. Nor is what
+only kernels call optimised and turned into machine code by itself, only as a part of each of them.
 
 Numba marks compiled code on disk with a stamp of the one source file it comes from, and so keeps
 using a caller's old code after a helper in another file has changed. Here the stamp is a digest of
@@ -27,6 +28,8 @@ from typing import Any, TypeVar
 import numba
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.runtime.nrt import rtsys
 from numba.cpython import hashing  # noqa: F401  gives compiled code its functions
 
@@ -75,21 +78,50 @@ def outer(function: Kernel) -> Kernel:
     return _kept_on_disk(njit(nogil=True, no_cfunc_wrapper=True)(function))
 
 
+class _Part(JITCodeLibrary):  # type: ignore[misc]
+    """Code that the kernels which call it take up as it is, to optimise it with their own."""
+
+    def _optimize_final_module(self) -> None:
+        """Left to those kernels."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+    @property
+    def codegen(self) -> Any:
+        return self
+
+    def set_env(self, *_: Any) -> None:
+        """What needs an environment, as printing does, raises."""
+
+
+class _PartCompiler(Compiler):  # type: ignore[misc]
+    def __init__(self, types: Any, target: Any, _: Any, *others: Any) -> None:
+        super().__init__(types, target, _Part(target.codegen(), "part"), *others)
+
+
+_PART = {
+    "nogil": True,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "pipeline_class": _PartCompiler,
+}
+
+
 def inner(function: Kernel) -> Kernel:
     """Compile a kernel that only kernels call: as `outer`, without the wrapper that a call from
-    Python needs.
+    Python needs, and without machine code of its own.
     """
-    return _kept_on_disk(njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
+    return njit(**_PART)(function)
 
 
 def inlined(function: Kernel) -> Kernel:
-    """Compile a kernel that only kernels call, as a part of each of them.
+    """Compile a kernel that only kernels call, in the middle of each of them.
 
     For what hot loops call with many arrays: around a call that stays one, references to every
     array are counted, which can take longer than the call.
     """
-    options = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return _kept_on_disk(njit(forceinline=True, **options)(function))
+    return njit(forceinline=True, **_PART)(function)
 
 
 @cache

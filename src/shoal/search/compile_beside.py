@@ -21,8 +21,7 @@ KERNELS = (
     (
         "annealing",
         "anneal_within",
-        f"({_CLASSES}, int32[:,::1], int32[:,::1], int32[::1], int64[::1], uint64[::1],"
-        " int32[:,::1])",
+        f"({_CLASSES}, int32[:,::1], int32[:,::1], int32[::1], int64[::1], uint64[::1])",
     ),
     (
         "near_records",

@@ -116,7 +116,7 @@ class Effort(NamedTuple):
             search = quick_search(matrix, k, self.resizes)
             return refine(matrix, partition, promises, search, rng)
         if chosen == "thorough":
-            steps = self.steps or steps_within(matrix, k, self.seconds)
+            steps = self.steps or steps_within(matrix, self.seconds)
             search = thorough_search(matrix, k, self.resizes, steps, self.stop)
             return refine(matrix, partition, promises, search, rng, progress)
         return partition

@@ -18,6 +18,7 @@ from shoal.data.classes import SensitiveColumn
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.search.kernels import merge_far, value_chains
+from shoal.search.kernels.closeness import ENOUGH
 from shoal.search.targets import Targets
 
 MOST = 32
@@ -265,4 +266,6 @@ def _half(points: np.ndarray, targets: Targets, half: int) -> np.ndarray:
 def merged(points: np.ndarray, labels: np.ndarray, targets: Targets) -> Partition:
     """The classes after merging the farthest with its nearest until all are close enough."""
     classes = int(labels.max()) + 1
+    if (value_chains.excesses(labels, classes, *targets.arrays) <= ENOUGH).all():
+        return Partition.of(labels)
     return Partition.of(merge_far.merge_far(points, labels, classes, *targets.arrays))

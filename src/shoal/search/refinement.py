@@ -76,12 +76,11 @@ def thorough_search(matrix: Matrix, k: int, resizes: bool, steps: int, stop: int
     return Search(steps, sweeps, 0.05, 0.005, True, True, near, stop=stop, cycles=cycles)
 
 
-def steps_within(matrix: Matrix, k: int, seconds: int) -> int:
+def steps_within(matrix: Matrix, seconds: int) -> int:
     """How many steps of a thorough search take so long on one core of 2020: fixed rates, so that
     the same setting gives the same classes on every computer.
     """
-    has_trees = bool((matrix.base >= 0).any())
-    microseconds = 4.5 + 0.02 * k if has_trees else 12.0
+    microseconds = 4.5 if (matrix.base >= 0).any() else 7.5
     step = 2e-3 + matrix.records * microseconds * 1e-6
     return max(1, int(seconds / step))
 

@@ -14,6 +14,7 @@ import numpy as np
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.search.kernels import annealing, near_records, rebuilding
+from shoal.search.kernels.lanes import LANES
 from shoal.search.kernels.slots import NOISE_BITS, SlotClasses
 from shoal.search.promised import Asked
 from shoal.search.segments import loss_of, lowest_nodes
@@ -25,7 +26,6 @@ from shoal.search.segments import loss_of, lowest_nodes
 
 
 UNIT = 1 << 16
-LANES = 8  # linear columns come in multiples of this
 LARGEST_SUM = 2.0**30  # of all widths: a record's loss fits 32 bits
 MOST_LEAVES = 1024  # a tree of up to this number of leaves gets a table of all pairs
 DRAWS = 512  # weights of the columns, drawn before they are used
@@ -49,7 +49,8 @@ class SearchSpace:
         lines = np.flatnonzero(matrix.base < 0).tolist()
         trees = np.flatnonzero(matrix.base >= 0).tolist()
         linear = -(-len(lines) // LANES) * LANES
-        rows = np.zeros((matrix.records, linear + len(trees)), dtype=np.int32)
+        columns = linear + -(-len(trees) // LANES) * LANES
+        rows = np.zeros((matrix.records, columns), dtype=np.int32)
         unit = _unit(matrix)
         for column, j in enumerate(lines):
             codes = matrix.codes[:, j]
@@ -78,7 +79,7 @@ class SearchSpace:
         int32.
         """
         order = np.arange(len(rows), dtype=np.int32)
-        weights = rng.integers(1 << 10, 1 << 12, (DRAWS, rows.shape[1]))
+        weights = rng.integers(1 << 10, 1 << 12, (DRAWS, self.layout[:2].sum()))
         near_records.order_by_halves(rows, self.shape(0, 0), self.table, weights, run, order)
         return order
 

@@ -50,17 +50,12 @@ def anneal(
     """
     slots = rows, record, size, loss, boxes, class_of
     numbers = np.concatenate([shape, temperatures])
-    bounds = np.empty((2, rows.shape[1]), np.int32)
-    return anneal_within(*slots, near, bound, table, numbers, block, bounds)
+    return anneal_within(*slots, near, bound, table, numbers, block)
 
 
 @outer
-def anneal_within(
-    rows, record, size, loss, boxes, class_of, near, bound, table, numbers, block, bounds
-):
-    """numbers: int64, `shape` and behind it `temperatures`. bounds: (2, columns) int32, room for
-    those of a class.
-    """
+def anneal_within(rows, record, size, loss, boxes, class_of, near, bound, table, numbers, block):
+    """numbers: int64, `shape` and behind it `temperatures`."""
     temperatures = numbers[PER_TREE + 2 * numbers[TREES] :]
     shape = numbers[: PER_TREE + 2 * numbers[TREES]]
     classes = SlotClasses(rows, record, size, loss, boxes, class_of)
@@ -98,9 +93,9 @@ def anneal_within(
                     moved = after <= limit
                     if moved:
                         move(s, a, b, classes, shape)
-                elif not leaves_too_little(s, a, b, limit, classes, bounds, shape, table):
+                elif not leaves_too_little(s, a, b, limit, classes, shape, table):
                     start = random_below(next_random(random), size[b])
-                    p, _ = first_fit(s, a, b, start, limit, classes, bound, bounds, shape, table)
+                    p, _ = first_fit(s, a, b, start, limit, classes, bound, shape, table)
                     moved = p >= 0
                     if moved:
                         change_places(s, a, p, b, classes)
@@ -149,9 +144,8 @@ def anneal_promised(classes, promises, near, bound, shape, table, temperatures, 
             measure(c, classes, shape, table)
         if 0 < size[c] <= LARGEST:
             learn(c, classes, promises, shape)
-    bounds = np.empty((2, classes.rows.shape[1]), np.int32)
     noise = temperatures.shape[0] - (1 << NOISE_BITS)
-    moves, nobody = np.int64(0), np.int64(NOBODY)
+    moves = np.int64(0)
     for sweep in range(noise):
         for a in range(first, end):
             for s in range(a * shape[CAPACITY], a * shape[CAPACITY] + size[a]):
@@ -168,27 +162,24 @@ def anneal_promised(classes, promises, near, bound, shape, table, temperatures, 
                 limit = size[a] * loss[a] + size[b] * loss[b]
                 limit += (temperatures[sweep] * draw) >> 16
                 limit += np.int64(min(EXCESS * (beyond[a - first] + beyond[b - first]), MOST))
-                p = nobody
                 relocates = (
                     size[a] > shape[K]
                     and size[b] < shape[CAPACITY]
                     and (z >> np.uint64(20)) & np.uint64(1) == np.uint64(0)
                 )
-                if relocates:
-                    if not _relocates(s, a, b, limit, classes, promises, shape, table):
+                start = np.int64(0)
+                if not relocates:
+                    if leaves_too_little(s, a, b, limit, classes, shape, table):
                         continue
-                elif leaves_too_little(s, a, b, limit, classes, bounds, shape, table):
-                    continue
-                else:
                     start = random_below(next_random(random), size[b])
-                    p = _partner(
-                        s, a, b, start, limit, classes, promises, bound, bounds, shape, table
-                    )
-                    if p < 0:
-                        continue
-                moves += 1
+                p = _partner(
+                    s, a, b, start, relocates, limit, classes, promises, bound, shape, table
+                )
+                if p == NOBODY - 1:
+                    continue
                 leaving = np.int64(classes.record[s])
-                coming = np.int64(classes.record[p]) if p >= 0 else nobody
+                coming = np.int64(classes.record[p]) if p >= 0 else np.int64(NOBODY)
+                moves += 1
                 for c in (a, b):  # one call to compile
                     keep(c, leaving, coming, classes, promises, shape)
                     leaving, coming = coming, leaving
@@ -202,37 +193,30 @@ def anneal_promised(classes, promises, near, bound, shape, table, temperatures, 
 
 
 @inlined
-def _relocates(s, a, b, limit, classes, promises, shape, table):
-    """Whether slot s of class a may move to class b within the limit."""
-    after = (classes.size[a] - 1) * loss_without(s, a, classes, shape, table)
-    after += (classes.size[b] + 1) * loss_with(s, b, classes, shape, table)
-    if after > limit:
-        return False
-    nobody, one = np.int64(NOBODY), np.int64(classes.record[s])
-    now = excess(a, one, nobody, classes, promises, shape, False)
-    if after + EXCESS * now > limit:
-        return False
-    now += excess(b, nobody, one, classes, promises, shape, False)
-    return after + EXCESS * now <= limit
-
-
-@inlined
-def _partner(s, a, b, start, limit, classes, promises, bound, bounds, shape, table):
+def _partner(s, a, b, start, relocates, limit, classes, promises, bound, shape, table):
     """The first slot of class b that slot s of class a may be exchanged for within the limit, -1
-    where none may.
+    where it may move over instead, if it relocates; -2 where it may not.
     """
-    tried = np.int64(0)
-    one = np.int64(classes.record[s])
-    for _ in range(ASKED):
-        p, after = first_fit(s, a, b, start, limit, classes, bound, bounds, shape, table, tried)
-        if p < 0:
-            break
-        other = np.int64(classes.record[p])
-        now = excess(a, one, other, classes, promises, shape, False)
-        if after + EXCESS * now <= limit:
-            now += excess(b, other, one, classes, promises, shape, False)
+    p, tried = np.int64(NOBODY), np.int64(0)
+    leaving, coming = np.int64(classes.record[s]), np.int64(NOBODY)
+    for _ in range(1 if relocates else ASKED):
+        if relocates:
+            after = (classes.size[a] - 1) * loss_without(s, a, classes, shape, table)
+            after += (classes.size[b] + 1) * loss_with(s, b, classes, shape, table)
+            if after > limit:
+                break
+        else:
+            p, after = first_fit(s, a, b, start, limit, classes, bound, shape, table, tried)
+            if p < 0:
+                break
+            coming = np.int64(classes.record[p])
+        now = 0.0
+        for c in (a, b):  # one call to compile
             if after + EXCESS * now <= limit:
-                return p
+                now += excess(c, leaving, coming, classes, promises, shape, False)
+            leaving, coming = coming, leaving
+        if after + EXCESS * now <= limit:
+            return p
         place = p - b * shape[CAPACITY] - start
         tried = place + 1 if place >= 0 else place + classes.size[b] + 1
-    return np.int64(-1)
+    return np.int64(NOBODY - 1)

@@ -79,9 +79,7 @@ def learn(c, classes, promises, shape):
             else:
                 kept[row, begin + e] = promises.targets.codes[i, row - further]
         _sort(kept[row], begin, classes.size[c])
-    nobody = np.int64(NOBODY)
-    promises.beyond[c - promises.first] = excess(c, nobody, nobody, classes, promises, shape, True)
-    _take_over(c, promises)
+    keep(c, np.int64(NOBODY), np.int64(NOBODY), classes, promises, shape)
 
 
 @inner
@@ -100,15 +98,9 @@ def keep(c, out, new, classes, promises, shape):
         size = _changed(row, begin, classes.size[c], leaving, coming, promises)
         for e in range(size):
             promises.kept[row, begin + e] = promises.gathered[e]
-    _take_over(c, promises)
-
-
-@inlined
-def _take_over(c, promises):
-    """What was asked last is what class c is like."""
     known = promises.known
-    for row in range(known.shape[0]):
-        known[row, c - promises.first] = known[row, known.shape[1] - 1]
+    for row in range(known.shape[0]):  # what was asked last is what the class is like
+        known[row, at] = known[row, known.shape[1] - 1]
 
 
 @inlined

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer
-from shoal.search.kernels.slots import LINEAR, PER_TREE, tree_loss
+from shoal.search.kernels.slots import LINEAR, PER_TREE, TREES, tree_loss
 
 
 def order_by_halves(rows, shape, table, weights, leaf, order):
@@ -54,7 +54,7 @@ def _widest(rows, order, begin, end, weights, shape, table):
     """The column whose weighted spread is greatest, -1 where all rows are equal."""
     best = np.int64(0)
     at = np.int64(-1)
-    for j in range(rows.shape[1]):
+    for j in range(len(weights)):
         lo = rows[order[begin], j]
         hi = lo
         for i in range(begin + 1, end):
@@ -134,7 +134,7 @@ def _distances(columns, x, members, shape, table, apart):
         v = columns[j, x]
         for y in range(members):
             apart[y] += abs(columns[j, y] - v)
-    for j in range(linear, columns.shape[0]):
+    for j in range(linear, linear + shape[TREES]):
         v = columns[j, x]
         leaves = shape[PER_TREE + 2 * (j - linear) + 1]
         if leaves > 0:

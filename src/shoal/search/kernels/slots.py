@@ -2,7 +2,7 @@
 
 Losses are whole numbers, so that a search makes the same moves on every machine: an attribute's
 whole width is about 65,536. Linear attributes come first, as positions, and are padded with zeros;
-hierarchies follow, as the ranks of the leaves that occur.
+hierarchies follow, as the ranks of the leaves that occur, padded as well.
 
 shape: (4 + 2 * trees,) int64: k, the slots of a class, linear columns, trees; then, for every tree,
     where its losses begin in `table`, and its leaves, negative where the table is sparse.
@@ -19,12 +19,27 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.data.numba_kernels import inlined, inner
+from shoal.search.kernels.lanes import (
+    LANES,
+    greater,
+    lane_of,
+    lesser,
+    load,
+    spread,
+    store,
+    where_equal,
+)
 
 K, CAPACITY, LINEAR, TREES, PER_TREE = range(5)
 """The entries of `shape`."""
 
 LEAST, GREATEST, SECOND_LEAST, SECOND_GREATEST = range(4)
 """The first index of a class's box: what its codes reach, with and without the outermost."""
+
+NOTHING = np.zeros((4, LANES), np.int32)
+"""The box of nobody, as far as it is used: beyond all others."""
+NOTHING[SECOND_LEAST] = 2147483647
+NOTHING[SECOND_GREATEST] = -2147483648
 
 NOISE_BITS = 10
 """The bits of a random number that a draw of `noise` takes."""
@@ -75,6 +90,16 @@ def tree_loss(lo, hi, tree, shape, table):
     return np.int64(max(table[row + lo], table[row + hi - (np.int64(1) << level)]))
 
 
+@inlined
+def price(j, lo, hi, shape, table):
+    """Loss of the eight columns from j on over what lies from lo to hi."""
+    tree = j - shape[LINEAR]
+    total = spread(lo, hi) if tree < 0 else np.int64(0)
+    for lane in range(0 if tree < 0 else min(LANES, shape[TREES] - tree)):
+        total += tree_loss(lane_of(lo, lane), lane_of(hi, lane), tree + lane, shape, table)
+    return total
+
+
 @inner
 def measure(c, classes, shape, table):
     """Fills in the box and the loss of class c."""
@@ -82,57 +107,54 @@ def measure(c, classes, shape, table):
     boxes = classes.boxes
     first = c * shape[CAPACITY]
     total = np.int64(0)
-    for j in range(boxes.shape[2]):
-        lo = rows[first, j]
+    for j in range(0, boxes.shape[2], LANES):
+        lo = load(rows, (first, j))
         hi = lo
-        lo2 = np.int32(2147483647)
-        hi2 = np.int32(-2147483648)
+        lo2 = load(NOTHING, (SECOND_LEAST, 0))
+        hi2 = load(NOTHING, (SECOND_GREATEST, 0))
         for s in range(first + 1, first + classes.size[c]):
-            v = rows[s, j]
-            lo2 = min(lo2, max(lo, v))
-            lo = min(lo, v)
-            hi2 = max(hi2, min(hi, v))
-            hi = max(hi, v)
-        boxes[c, LEAST, j] = lo
-        boxes[c, GREATEST, j] = hi
-        boxes[c, SECOND_LEAST, j] = lo2
-        boxes[c, SECOND_GREATEST, j] = hi2
-        if j < shape[LINEAR]:
-            total += hi - lo
-        else:
-            total += tree_loss(lo, hi, j - shape[LINEAR], shape, table)
+            v = load(rows, (s, j))
+            lo2 = lesser(lo2, greater(lo, v))
+            lo = lesser(lo, v)
+            hi2 = greater(hi2, lesser(hi, v))
+            hi = greater(hi, v)
+        store(boxes, (c, LEAST, j), lo)
+        store(boxes, (c, GREATEST, j), hi)
+        store(boxes, (c, SECOND_LEAST, j), lo2)
+        store(boxes, (c, SECOND_GREATEST, j), hi2)
+        total += price(j, lo, hi, shape, table)
     classes.loss[c] = total
 
 
 @inner
 def loss_with(s, c, classes, shape, table):
     """Loss of class c with the record of slot s."""
-    rows = classes.rows
-    boxes = classes.boxes
     total = np.int64(0)
-    for j in range(shape[LINEAR]):
-        total += max(boxes[c, GREATEST, j], rows[s, j]) - min(boxes[c, LEAST, j], rows[s, j])
-    for j in range(shape[LINEAR], rows.shape[1]):
-        lo = min(boxes[c, LEAST, j], rows[s, j])
-        hi = max(boxes[c, GREATEST, j], rows[s, j])
-        total += tree_loss(lo, hi, j - shape[LINEAR], shape, table)
+    for j in range(0, classes.rows.shape[1], LANES):
+        v = load(classes.rows, (s, j))
+        lo = lesser(load(classes.boxes, (c, LEAST, j)), v)
+        hi = greater(load(classes.boxes, (c, GREATEST, j)), v)
+        total += price(j, lo, hi, shape, table)
     return total
+
+
+@inlined
+def bounds_without(v, c, j, boxes):
+    """What class c reaches in the columns from j on without a member that has v there."""
+    least = load(boxes, (c, LEAST, j))
+    greatest = load(boxes, (c, GREATEST, j))
+    lo = where_equal(v, least, load(boxes, (c, SECOND_LEAST, j)), least)
+    hi = where_equal(v, greatest, load(boxes, (c, SECOND_GREATEST, j)), greatest)
+    return lo, hi
 
 
 @inner
 def loss_without(s, c, classes, shape, table):
     """Loss of class c without the record of its slot s."""
-    rows = classes.rows
-    boxes = classes.boxes
     total = np.int64(0)
-    for j in range(rows.shape[1]):
-        v = rows[s, j]
-        lo = boxes[c, SECOND_LEAST, j] if v == boxes[c, LEAST, j] else boxes[c, LEAST, j]
-        hi = boxes[c, SECOND_GREATEST, j] if v == boxes[c, GREATEST, j] else boxes[c, GREATEST, j]
-        if j < shape[LINEAR]:
-            total += hi - lo
-        else:
-            total += tree_loss(lo, hi, j - shape[LINEAR], shape, table)
+    for j in range(0, classes.rows.shape[1], LANES):
+        lo, hi = bounds_without(load(classes.rows, (s, j)), c, j, classes.boxes)
+        total += price(j, lo, hi, shape, table)
     return total
 
 
@@ -161,82 +183,45 @@ def move(s, a, b, classes, shape):
 
 
 @inlined
-def leaves_too_little(s, a, b, limit, classes, bounds, shape, table):
-    """Whether no member of b can be exchanged for slot s of class a within the limit; puts the box
-    of class a without it into `bounds`.
-    """
-    rows = classes.rows
+def leaves_too_little(s, a, b, limit, classes, shape, table):
+    """Whether no member of b can be exchanged for slot s of class a within the limit."""
     boxes = classes.boxes
-    without = np.int64(0)
-    joined = np.int64(0)
-    for j in range(shape[LINEAR]):
-        v = rows[s, j]
-        lo = boxes[a, SECOND_LEAST, j] if v == boxes[a, LEAST, j] else boxes[a, LEAST, j]
-        hi = boxes[a, SECOND_GREATEST, j] if v == boxes[a, GREATEST, j] else boxes[a, GREATEST, j]
-        bounds[0, j] = lo
-        bounds[1, j] = hi
-        without += hi - lo
-        joined += max(boxes[b, SECOND_GREATEST, j], v) - min(boxes[b, SECOND_LEAST, j], v)
-    for j in range(shape[LINEAR], rows.shape[1]):
-        v = rows[s, j]
-        lo = boxes[a, SECOND_LEAST, j] if v == boxes[a, LEAST, j] else boxes[a, LEAST, j]
-        hi = boxes[a, SECOND_GREATEST, j] if v == boxes[a, GREATEST, j] else boxes[a, GREATEST, j]
-        bounds[0, j] = lo
-        bounds[1, j] = hi
-        without += tree_loss(lo, hi, j - shape[LINEAR], shape, table)
-        lo = min(boxes[b, SECOND_LEAST, j], v)
-        hi = max(boxes[b, SECOND_GREATEST, j], v)
-        joined += tree_loss(lo, hi, j - shape[LINEAR], shape, table)
-    return classes.size[a] * without + classes.size[b] * joined > limit
+    least = np.int64(0)
+    for j in range(0, classes.rows.shape[1], LANES):
+        v = load(classes.rows, (s, j))
+        lo, hi = bounds_without(v, a, j, boxes)
+        least += classes.size[a] * price(j, lo, hi, shape, table)
+        lo = lesser(load(boxes, (b, SECOND_LEAST, j)), v)
+        hi = greater(load(boxes, (b, SECOND_GREATEST, j)), v)
+        least += classes.size[b] * price(j, lo, hi, shape, table)
+    return least > limit
 
 
 @inlined
-def first_fit(s, a, b, start, limit, classes, bound, bounds, shape, table, tried=0):
+def first_fit(s, a, b, start, limit, classes, bound, shape, table, tried=0):
     """The first slot of class b, from slot `start` on and round, whose exchange with slot s of
     class a stays within the limit, and what both classes lose then; -1 and 0 where none does. The
     first `tried` of them are left out.
     """
     rows = classes.rows
-    boxes = classes.boxes
     record = classes.record
-    size_a = classes.size[a]
-    size_b = classes.size[b]
-    linear = shape[LINEAR]
-    for t in range(tried, size_b):
+    for t in range(tried, classes.size[b]):
         p = start + t
-        if p >= size_b:
-            p -= size_b
+        if p >= classes.size[b]:
+            p -= classes.size[b]
         p += b * shape[CAPACITY]
         if bound.shape[1] > 0 and bound[0, record[p]] != bound[0, record[s]]:
             continue
-        loss_a = np.int64(0)
-        loss_b = np.int64(0)
-        for j in range(linear):
-            v = rows[s, j]
-            w = rows[p, j]
-            loss_a += max(bounds[1, j], w) - min(bounds[0, j], w)
-            lo = boxes[b, SECOND_LEAST, j] if w == boxes[b, LEAST, j] else boxes[b, LEAST, j]
-            hi = (
-                boxes[b, SECOND_GREATEST, j]
-                if w == boxes[b, GREATEST, j]
-                else boxes[b, GREATEST, j]
-            )
-            loss_b += max(hi, v) - min(lo, v)
-        change = size_a * loss_a + size_b * loss_b
-        j = linear
-        while change <= limit and j < rows.shape[1]:
-            v = rows[s, j]
-            w = rows[p, j]
-            loss_a = tree_loss(min(bounds[0, j], w), max(bounds[1, j], w), j - linear, shape, table)
-            lo = boxes[b, SECOND_LEAST, j] if w == boxes[b, LEAST, j] else boxes[b, LEAST, j]
-            hi = (
-                boxes[b, SECOND_GREATEST, j]
-                if w == boxes[b, GREATEST, j]
-                else boxes[b, GREATEST, j]
-            )
-            loss_b = tree_loss(min(lo, v), max(hi, v), j - linear, shape, table)
-            change += size_a * loss_a + size_b * loss_b
-            j += 1
+        change = np.int64(0)
+        for j in range(0, rows.shape[1], LANES):
+            v = load(rows, (s, j))
+            w = load(rows, (p, j))
+            lo, hi = bounds_without(v, a, j, classes.boxes)
+            change += classes.size[a] * price(j, lesser(lo, w), greater(hi, w), shape, table)
+            lo, hi = bounds_without(w, b, j, classes.boxes)
+            change += classes.size[b] * price(j, lesser(lo, v), greater(hi, v), shape, table)
+            if change > limit:
+                break
         if change <= limit and alone(s, a, p, b, classes, bound, shape):
             return p, change
     return np.int64(-1), np.int64(0)

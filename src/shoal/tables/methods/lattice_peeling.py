@@ -17,6 +17,10 @@ ARX). We do not search for a vector at each turn but take all of them once, by a
 5. Ours as there, `refine`: records of near classes change places while that lowers the loss; from
    `full` on they are annealed, and over hierarchies rebuilt.
 
+A thorough search without hierarchies, for k alone up to 20, begins with the whole table cut as in
+step 4, into classes a tenth larger: where classes may be resized, records to spare bring more than
+a better start.
+
 Promise: a group becomes a class only if it holds k people, counted by the kernel, and
 `Promises.hold` says yes where more is promised; steps 3 to 5 keep that by their own arguments. For
 k alone the outcome is the same for
@@ -53,6 +57,7 @@ BINS = (32, 24, 16, 12, 8, 6, 4, 3, 2, 1)  # of a linear attribute's range
 LARGEST_LATTICE = 200_000  # vectors written down; above, levels are dropped
 MOST_STEPS = 500_000_000  # units times vectors: up to ten seconds
 MOST_ASKED = 1_000_000_000  # records times vectors where more than k is promised: about as long
+SMALL_CLASSES, MANY = 20, 100  # a thorough search of more than MANY begins with larger ones
 EXACT_ROWS = 512  # classes up to here are cut by exact prices, as in the rounded partition
 RULES = (rounded_cut.SAME, True, True, rounded_cut.TIES_LEXICOGRAPHIC)
 
@@ -131,6 +136,13 @@ class LatticePeeling(Partitioner):
             )
         self._effort.announce(matrix, promises)
         units = units_of(matrix)
+        k_alone = matrix.subjects is None and not promises.needs_more_than_k
+        many_small = promises.k <= min(SMALL_CLASSES, matrix.records // MANY)
+        if self.refine == "thorough" and many_small and k_alone and not (matrix.base >= 0).any():
+            partition = Partition(np.zeros(matrix.records, dtype=np.int32), 1)
+            larger = promises.k + -(-promises.k // 10)
+            partition = self._cut_and_exchanged(matrix, units, partition, larger)
+            return self._effort.refined(matrix, partition, promises, rng, progress)
         levels = [levels_of(matrix, j, values) for j, values in enumerate(units.values)]  # step 1
         vectors = vectors_of(levels, units, self._most_vectors(matrix, units, promises))
         targets = targets_of(promises, matrix.records)
@@ -138,10 +150,10 @@ class LatticePeeling(Partitioner):
         group = _peel(units, levels, vectors, promises, targets if says else None)  # step 2
         partition = _with_leftovers(matrix, units, group, promises)  # step 3
         # with more to ask than k records, every cut is put to the promises
-        if matrix.subjects is not None or promises.needs_more_than_k:
-            partition = _cut_where_promises_hold(matrix, partition, promises)
-        else:
+        if k_alone:
             partition = self._cut_and_exchanged(matrix, units, partition, promises.k)
+        else:
+            partition = _cut_where_promises_hold(matrix, partition, promises)
         return self._effort.refined(matrix, partition, promises, rng, progress)
 
     @property
