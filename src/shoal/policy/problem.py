@@ -156,7 +156,7 @@ class Problem:
         return self.policy.method_name
 
     @property
-    def method_parameters(self) -> dict[str, Any]:
+    def method_parameters(self) -> Mapping[str, Any]:
         """Every parameter of the method with the value that it takes."""
         return self.policy.method_parameters
 
