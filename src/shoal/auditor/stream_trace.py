@@ -32,7 +32,6 @@ from shoal.data.schema import Fields
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
-from shoal.policy.binding.people import with_person
 from shoal.policy.binding.table import bound_original
 from shoal.policy.policy import Policy
 
@@ -75,7 +74,7 @@ def audit_traced(
 ) -> AuditResult:
     """`audit_stream` of what was read."""
     started = time.process_time()
-    source = with_person(Table(_accepted(original, trace)), policy.model)
+    source = policy.tables.with_person(Table(_accepted(original, trace)))
     problem, encoded = bound_original(source, policy)
     shown = trace.filter(pl.col("row").is_not_null()).sort("row")
     faults = {
