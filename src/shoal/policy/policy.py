@@ -343,11 +343,6 @@ class Policy:
                 " which show quasi-identifiers as they are"
             )
 
-    @property
-    def method_parameters(self) -> Mapping[str, Any]:
-        """Every parameter of the method with the value that it takes."""
-        return self.parameters_for("publish")
-
     def parameters_for(self, verb: str) -> Mapping[str, Any]:
         """Every parameter of the verb's method with the value that it takes."""
         method = self.build_method(verb)

@@ -12,11 +12,11 @@ import json
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter
 
+from shoal.data.certificate_shape import MethodReport
 from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedAttribute, span_ends
 from shoal.data.hierarchies.hierarchy import Hierarchy
@@ -76,7 +76,7 @@ _ROUND = TypeAdapter(dict[str, ColumnMapping])
 class Plan:
     """Columns by name for every round, and the share of the records that may be suppressed."""
 
-    method: dict[str, Any]
+    method: MethodReport
     suppression: float
     rounds: tuple[dict[str, ColumnMapping], ...]
 
@@ -86,7 +86,7 @@ class Plan:
         cut: Cut,
         attributes: tuple[EncodedAttribute, ...],
         render: Render,
-        method: dict[str, Any],
+        method: MethodReport,
     ) -> Plan:
         """What a cut does to the values of the table that it was made for."""
         rounds = tuple(
