@@ -72,7 +72,7 @@ def compare(
     policy.refuse_two_tables("compare")
     # what is asked is judged before a large file is read
     policies = None if methods is None else with_methods(policy, methods)
-    asked_ks = checked_ks(ks, policy)
+    asked_ks = checked_ks(ks, policy.required_k)
     sha256 = None
     if isinstance(frame, (str, Path)):
         progress("reading the table")
