@@ -7,16 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from shoal.attacks.beside.audit import ReleaseBeside, audit_together
 from shoal.attacks.beside.others import Audited, OtherRelease, Others, OthersLike, audited
-from shoal.attacks.run.attack import attack_read_stream, attacked, request_of_frames
+from shoal.attacks.run.attack import attacked
 from shoal.attacks.run.people import OTHER_METHOD, AttackedRelease
-from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_of, unmeasured
+from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_attacks, asked_of, unmeasured
 from shoal.auditor.audit import AuditResult, write_certificate
 from shoal.connectors import files
-from shoal.connectors.frames import Frame
+from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.location import Location
 from shoal.connectors.outputs import certificate_beside
 from shoal.connectors.traces import read_trace
@@ -53,7 +54,14 @@ def attack(
     Raises InputError where tables, policy and attacks don't fit each other.
     """
     policy = Policy.of(policy)
-    request = request_of_frames(policy, attacks, control, external, others, folds)
+    outside, listed = (
+        None if frame is None else policy.tables.table_beside(table_of(frame), what)
+        for frame, what in ((control, "control"), (external, "external"))
+    )
+    request = AttackRequest(asked_attacks(attacks), outside, listed, folds=folds)
+    request = asked_of(policy, request)
+    if others is not None:
+        request = Others.of(others).attacking(policy, request)
     own = OtherRelease(release=released, policy=policy, original=original, trace=trace)
     return _attacked(audited(own, policy, progress), request, progress)
 
@@ -98,13 +106,15 @@ def _attacked(found: Audited, request: AttackRequest, progress: Progress) -> Cer
     if own.original is None:
         accept = unmeasured(policy.model.accept)
         return result.certificate.extended(attacks={"accept": accept})
-    if own.is_stream:
-        lines = read_trace(str(own.trace))
-        return attack_read_stream(result, found.table, lines, policy, request, progress)
-    if own.is_file:
+    if own.is_file and not own.is_stream:
         policy = with_stated_method(policy, str(own.release))
     target = AttackedRelease.of_audited(result, found.table, found.original, policy)
-    return attacked(result.certificate, published_again(target), request, progress)
+    if own.is_stream:  # other streams have their records by their places among those it took
+        taken = np.sort(read_trace(str(own.trace))["seq"].to_numpy())
+        request = replace(request, earlier=tuple(each.among(taken) for each in request.earlier))
+    else:
+        target = published_again(target)
+    return attacked(result.certificate, target, request, progress)
 
 
 def published_again(target: AttackedRelease) -> AttackedRelease:
