@@ -118,10 +118,10 @@ class OtherRelease(_Strict):
         """Who is in which of its classes. what: its name in findings."""
         return of_ledger(self.release, what) if self.is_ledger else self.audited.beside(what)
 
-    def earlier(self, policy: Policy, what: str) -> Earlier:
-        """What attacks compare a release of this policy with."""
+    def earlier(self, subject: str | None, what: str) -> Earlier:
+        """What attacks compare a release with whose policy names this subject, or none."""
         if self.original is not None:
-            if policy.subject is None:
+            if subject is None:
                 raise InputError(
                     f"{what}: people are found again by their ids, and the policy of the release"
                     " that is attacked names no 'subject'; leave out 'original' where both have the"
@@ -226,7 +226,7 @@ class Others(Question):
         if not request.attacks:
             return request
         named = self._with_policy(policy)._named()
-        found = [one.earlier(policy, what) for what, one in named if not one.is_ledger]
+        found = [one.earlier(policy.subject, what) for what, one in named if not one.is_ledger]
         return replace(request, earlier=tuple(found))
 
     def _named(self) -> list[tuple[str, OtherRelease]]:
@@ -329,9 +329,9 @@ def audited(
 ) -> Audited:
     """A release, audited alone, with its original if that is given."""
     original, trace = named.original, named.trace
+    if named.is_stream and policy.model.method is None:
+        policy = policy.with_method("fads")
     if named.is_file and named.is_stream:
-        if policy.model.method is None:
-            policy = policy.with_method("fads")
         paths = str(named.release), policy, str(original), str(trace)
         result = audit_stream(*paths, named.record_lines, progress=progress)
     elif named.is_file:
