@@ -181,13 +181,12 @@ def audit_file(
     released_path: str,
     policy: Policy,
     original_path: str | None = None,
-    output_path: str | None = None,
     *,
     trace_path: str | None = None,
     downstream: bool = False,
     progress: Progress = no_progress,
 ) -> AuditResult:
-    """`audit` from files; writes the certificate to `output_path`, if given."""
+    """`audit` from files."""
     progress("reading the release")
     room = room_for(released_path, original_path)
     released = policy.tables.read_released(released_path, room)
@@ -208,8 +207,6 @@ def audit_file(
         )
         | described_second(None if second is None else Path(sensitive_path(released_path)), second),
     )
-    if output_path is not None:
-        write_certificate(certificate, output_path)
     return replace(result, certificate=certificate)
 
 
