@@ -214,14 +214,23 @@ def as_certified(policy: Policy, released_path: str, sha256: str) -> Policy:
     """The policy with the order of rows that the certificate beside a release states, if it is of
     these bytes.
     """
+    stated = own_certificate(released_path, sha256)
+    return policy if stated is None else policy.as_certified(stated["output"])
+
+
+def own_certificate(released_path: str, sha256: str | None = None) -> Certificate | None:
+    """The certificate beside a release, if there is one that can be read and is of its bytes.
+
+    sha256: their hash, where it is known already.
+    """
     try:
         beside = certificate_beside(released_path)
-        stated = {} if beside is None else Certificate.parsed(beside, released_path)
+        stated = None if beside is None else Certificate.parsed(beside, released_path)
     except InputError:
-        return policy
-    output = stated.get("output")
-    is_its = isinstance(output, Mapping) and output.get("sha256") == sha256
-    return policy.as_certified(output) if is_its else policy
+        return None
+    output = None if stated is None else stated.get("output")
+    is_its = output and output["sha256"] == (sha256 or files.table_sha256(released_path))
+    return stated if is_its else None
 
 
 def write_certificate(certificate: Certificate, path: str) -> None:

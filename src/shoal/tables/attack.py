@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,11 +13,8 @@ from shoal.attacks.beside.others import Audited, OtherRelease, Others, OthersLik
 from shoal.attacks.run.attack import attacked
 from shoal.attacks.run.people import OTHER_METHOD, AttackedRelease
 from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_attacks, asked_of, unmeasured
-from shoal.auditor.audit import AuditResult, write_certificate
-from shoal.connectors import files
+from shoal.auditor.audit import AuditResult, own_certificate, write_certificate
 from shoal.connectors.frames import Frame, table_of
-from shoal.connectors.location import Location
-from shoal.connectors.outputs import certificate_beside
 from shoal.connectors.traces import read_trace
 from shoal.data.attack_scene import Recoding
 from shoal.data.certificate import Certificate
@@ -145,28 +140,15 @@ def with_stated_method(policy: Policy, released_path: str) -> Policy:
     That is what the certificate beside the file says, if it is about this very file. Where it is
     not, or where a plan was applied, the policy stays as it is.
     """
-    beside = None if policy.model.method is not None else certificate_beside(released_path)
-    if beside is None:
+    if policy.model.method is not None:
         return policy
     try:
-        certificate = Certificate.parsed(beside, Location(released_path).certificate)
-        method = _method_of(certificate, files.table_sha256(released_path))
-        if method is None:
+        certificate = own_certificate(released_path)
+        if certificate is None or certificate["verb"] != "publish" or "plan" in certificate:
             return policy
-        stated = policy.with_method(str(method["name"]), method["parameters"])
+        method = certificate["method"]
+        stated = policy.with_method(method["name"], method["parameters"])
         stated.build_method("publish")
-    except (InputError, OSError):
+    except (InputError, KeyError, OSError):
         return policy  # a method or a parameter that is not known here
     return stated
-
-
-def _method_of(certificate: Certificate, sha256: str) -> Mapping[str, Any] | None:
-    """The method and its parameters, if the certificate is of a publication of these bytes."""
-    output, method = certificate.get("output"), certificate.get("method")
-    if certificate.get("verb") != "publish" or "plan" in certificate:
-        return None
-    if not isinstance(output, Mapping) or output.get("sha256") != sha256:
-        return None
-    if not isinstance(method, Mapping) or not isinstance(method.get("parameters"), Mapping):
-        return None
-    return method if isinstance(method.get("name"), str) else None
