@@ -22,6 +22,7 @@ from shoal.auditor.publication import Publication
 from shoal.auditor.reading import read_release
 from shoal.connectors.frames import table_of
 from shoal.connectors.traces import rows_given
+from shoal.data.classes import Classes
 from shoal.data.people import UNITS, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import PublishedColumn, Release, spans_cover
@@ -292,7 +293,7 @@ class AttackerViews:
     def _learnt(self, name: str, row: int, alike: np.ndarray) -> Learnt:
         column = self.sensitive[name]
         people = self._people(alike)
-        counts = people_by_value(column.codes[alike], self._whose(alike), len(column.cells))
+        counts = Classes(column.codes[alike], len(column.cells), self._whose(alike)).people()
         base = self._bases[name]
         values = sorted(
             (
@@ -318,7 +319,7 @@ class AttackerViews:
         """By sensitive column, (cells,) people of the release who have each value."""
         kept = np.flatnonzero(self.release.classes.labels >= 0)
         return {
-            name: people_by_value(column.codes[kept], self._whose(kept), len(column.cells))
+            name: Classes(column.codes[kept], len(column.cells), self._whose(kept)).people()
             for name, column in self.sensitive.items()
         }
 
@@ -336,18 +337,10 @@ class AttackerViews:
         cells = len(column.cells)
         pairs = np.where(labels < 0, -1, labels * cells + column.codes)
         own, number = np.unique(pairs, return_inverse=True)
-        counts = people_by_value(number, self._whose(np.arange(len(labels))), len(own))
+        counts = Classes(number, len(own), self.release.classes.subjects).people()
         asked = np.where((labels < 0) | (true < 0), -2, labels * cells + true)
         at = np.minimum(np.searchsorted(own, asked), len(own) - 1)
         return np.where(own[at] == asked, counts[at], 0)
-
-
-def people_by_value(codes: np.ndarray, people: np.ndarray | None, values: int) -> np.ndarray:
-    """(values,) how many people have each; records where it is not known whose they are."""
-    if people is None:
-        return np.bincount(codes, minlength=values)
-    pairs = np.unique(codes.astype(np.int64) << 32 | people)
-    return np.bincount(pairs >> 32, minlength=values)
 
 
 def _ends(column: PublishedColumn) -> tuple[np.ndarray, np.ndarray]:
