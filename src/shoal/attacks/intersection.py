@@ -11,7 +11,6 @@ import numpy as np
 from shoal.attacks.beside.sharing import Links
 from shoal.attacks.counts import (
     ClassValues,
-    alike,
     counted,
     entries_of,
     mode,
@@ -20,7 +19,7 @@ from shoal.attacks.counts import (
     values_by_class,
 )
 from shoal.data.attack_scene import AttackScene, EarlierRelease, Findings, ShownRelease, ShownRows
-from shoal.data.numbers import places_among, weighted_sum
+from shoal.data.numbers import alike, places_among, weighted_sum
 from shoal.data.person_names import person_name
 from shoal.data.schema import Role, Schema
 from shoal.data.table import Column, Table

@@ -20,6 +20,7 @@ from shoal.data.certificate_shape import MethodReport
 from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedAttribute, span_ends
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.numbers import alike
 from shoal.data.recoding import GlobalRecoding, code_texts
 from shoal.data.regular_files import require_regular
 from shoal.data.schema import Kind, Render
@@ -234,9 +235,7 @@ def _keeping(
         e.attribute.name: _numbered(shown)[e.ranks]
         for e, shown in zip(attributes, texts, strict=True)
     }
-    key = np.zeros(len(known), dtype=np.int64)
-    for codes in cells.values():
-        _, key = np.unique(key * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
+    key = alike(cells.values(), len(known))
     kept = known.copy()
     while kept.any():
         labels = np.full(len(kept), -1, dtype=np.int32)
