@@ -23,7 +23,7 @@ from shoal.data.hierarchies.diagnostics import values_without_leaf
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy
 from shoal.data.json_objects import Json, RepeatedKey, distinct_keys
-from shoal.data.regular_files import require_regular
+from shoal.data.regular_files import readable, require_regular
 from shoal.data.room import bytes_of
 from shoal.data.table import Column
 from shoal.errors import InputError
@@ -319,11 +319,8 @@ def read_mapping(path: Path, what: str = "policy") -> Json:
     """What a YAML, JSON or TOML file holds; raises InputError with the line that is at fault."""
     require_regular(path, what)
     try:
-        text = path.read_text("utf-8-sig")
-    except OSError as failed:
-        raise InputError(
-            f"{what} '{path}': can't be read ({failed.strerror}); check its name"
-        ) from None
+        with readable(f"{what} '{path}'"):
+            text = path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{what} '{path}': is not UTF-8; convert it{_or_table(path)}") from None
     try:
