@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 import shoal
-from shoal.policy.binding.people import frame_with_person
+from shoal.data.table import Table
 from shoal.policy.policy import Policy
 from shoal.streams.shard import shard_seed
 from shoal.streams.shard_files import Sharding
@@ -31,7 +31,7 @@ def write(frame: pl.DataFrame, path: Path) -> None:
 
 def local_runs(policy: Policy, frame: pl.DataFrame, shards: int) -> list[pl.DataFrame]:
     """What each shard publishes, as a stream of its records alone."""
-    people = frame_with_person(frame, policy.model)
+    people = policy.tables.with_person(Table(frame)).frame
     shard = Sharding(policy.subject, shards, policy.model.seed).of(people)
     found = []
     for number in range(shards):

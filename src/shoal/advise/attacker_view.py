@@ -22,11 +22,12 @@ from shoal.auditor.publication import Publication
 from shoal.auditor.reading import read_release
 from shoal.connectors.frames import table_of
 from shoal.connectors.traces import rows_given
-from shoal.data.encoding import EncodedTable
+from shoal.data.classes import Classes
 from shoal.data.people import UNITS, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import PublishedColumn, Release, spans_cover
 from shoal.data.table import Column, Table
+from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.policy.binding.files import Source
 from shoal.policy.policy import Policy, PolicyLike
@@ -128,59 +129,33 @@ def attacker_views(
     source = policy.tables.read_source(original, progress)
     progress("reading the release")
     found = release.found if isinstance(release, Publication) else None
+    truth: Truth | None
     if isinstance(found, Outcome):
-        return _of_draft(found, policy.subject, source)
-    if isinstance(release, Publication):
-        release = release.data
-    if isinstance(release, (str, Path)):
-        file = policy.tables.read_released(str(release))
-        released, policy = file.table, as_certified(policy, str(release), file.sha256)
+        released, shown, truth = Table(found.draft.frame), found.release, found.draft.truth
+        encoded = truth.encoded
+        if encoded.records != source.records:
+            raise InputError("original: is not the table that was published; give that one")
     else:
-        released = policy.tables.published_table(table_of(release))[0]
-    rows = None if trace is None else rows_given(trace)
-    return _of_table(released, policy, source, rows)
-
-
-def _of_draft(found: Outcome, subject: str | None, source: Table) -> AttackerViews:
-    """A release of which it is known whose row is where."""
-    draft, truth = found.draft, found.draft.truth
-    if truth.original.records != source.records:
-        raise InputError("original: is not the table that was published; give that one")
-    place = np.argsort(truth.trace)
-    return _views(Table(draft.frame), found.release, source, truth.encoded, subject, place)
-
-
-def _of_table(
-    released: Table, policy: Policy, source: Table, trace: np.ndarray | None
-) -> AttackerViews:
-    """A release as its readers have it: without its trace, nobody knows whose row is where."""
-    problem, encoded = bound_with_original(released, policy, source, trace)
-    truth = truth_of(source, encoded, problem, trace)
-    shown = read_release(released, problem, truth)
-    place = None if truth is None else np.argsort(truth.trace)
-    return _views(released, shown, source, encoded, policy.subject, place)
-
-
-def _views(
-    released: Table,
-    shown: Release,
-    source: Table,
-    encoded: EncodedTable,
-    subject: str | None,
-    place: np.ndarray | None,
-) -> AttackerViews:
-    """Everything as `AttackerViews` takes it."""
-    values = {one.attribute.name: one.value_of_code()[one.codes] for one in encoded.attributes}
-    truth = {name: source.column(name) for name in shown.classes.sensitive}
-    is_counted = place is not None or shown.classes.subjects is not None
+        if isinstance(release, Publication):
+            release = release.data
+        if isinstance(release, (str, Path)):
+            file = policy.tables.read_released(str(release))
+            released, policy = file.table, as_certified(policy, str(release), file.sha256)
+        else:
+            released = policy.tables.published_table(table_of(release))[0]
+        rows = None if trace is None else rows_given(trace)
+        problem, encoded = bound_with_original(released, policy, source, rows)
+        truth = truth_of(source, encoded, problem, rows)  # None: nobody knows whose row is where
+        shown = read_release(released, problem, truth)
+    is_counted = truth is not None or shown.classes.subjects is not None
     return AttackerViews(
         shown,
-        {name: released.column(name) for name in truth},
-        UNITS[people_key(subject, is_counted)].many,
+        {name: released.column(name) for name in shown.classes.sensitive},
+        UNITS[people_key(policy.subject, is_counted)].many,
         {column.name: source.column(column.name) for column in shown.columns},
-        values,
-        truth,
-        place,
+        {one.attribute.name: one.value_of_code()[one.codes] for one in encoded.attributes},
+        {name: source.column(name) for name in shown.classes.sensitive},
+        None if truth is None else np.argsort(truth.trace),
     )
 
 
@@ -318,7 +293,7 @@ class AttackerViews:
     def _learnt(self, name: str, row: int, alike: np.ndarray) -> Learnt:
         column = self.sensitive[name]
         people = self._people(alike)
-        counts = people_by_value(column.codes[alike], self._whose(alike), len(column.cells))
+        counts = Classes(column.codes[alike], len(column.cells), self._whose(alike)).people()
         base = self._bases[name]
         values = sorted(
             (
@@ -344,7 +319,7 @@ class AttackerViews:
         """By sensitive column, (cells,) people of the release who have each value."""
         kept = np.flatnonzero(self.release.classes.labels >= 0)
         return {
-            name: people_by_value(column.codes[kept], self._whose(kept), len(column.cells))
+            name: Classes(column.codes[kept], len(column.cells), self._whose(kept)).people()
             for name, column in self.sensitive.items()
         }
 
@@ -362,18 +337,10 @@ class AttackerViews:
         cells = len(column.cells)
         pairs = np.where(labels < 0, -1, labels * cells + column.codes)
         own, number = np.unique(pairs, return_inverse=True)
-        counts = people_by_value(number, self._whose(np.arange(len(labels))), len(own))
+        counts = Classes(number, len(own), self.release.classes.subjects).people()
         asked = np.where((labels < 0) | (true < 0), -2, labels * cells + true)
         at = np.minimum(np.searchsorted(own, asked), len(own) - 1)
         return np.where(own[at] == asked, counts[at], 0)
-
-
-def people_by_value(codes: np.ndarray, people: np.ndarray | None, values: int) -> np.ndarray:
-    """(values,) how many people have each; records where it is not known whose they are."""
-    if people is None:
-        return np.bincount(codes, minlength=values)
-    pairs = np.unique(codes.astype(np.int64) << 32 | people)
-    return np.bincount(pairs >> 32, minlength=values)
 
 
 def _ends(column: PublishedColumn) -> tuple[np.ndarray, np.ndarray]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +48,16 @@ def check_files(
         found += more
     if policy is None:
         return _plain(found)
-    rest = _findings_by_name if found else _findings
-    if not found:
-        found = _method_findings(policy)
-    table = None
+    is_sound, table = not found, None
     if data_path is not None:
         try:
             table = policy.tables.read_original(data_path).table
         except InputError as unfit:
             found += unfit.said
-    return _once([*_plain(found), *rest(policy, table)])
+    case = _PolicyWithTable(policy, table)
+    if not is_sound:
+        return _once([*_plain(found), *case.findings_by_name()])
+    return _once([*case.method_findings(), *_plain(found), *case.findings()])
 
 
 def _left_of(path: Path, read: Mapping[str, Any] | None) -> tuple[Policy | None, list[str]]:
@@ -88,102 +89,99 @@ def check(policy: PolicyLike, frame: Frame | None = None) -> list[AttributeFindi
     """
     policy = Policy.of(policy)
     table = None if frame is None else policy.tables.read_original(frame).table
-    return _once([*_plain(_method_findings(policy)), *_findings(policy, table)])
+    case = _PolicyWithTable(policy, table)
+    return _once([*case.method_findings(), *case.findings()])
 
 
-def _method_findings(policy: Policy) -> list[str]:
-    """Why the method does not fit the policy, whichever verb it serves."""
-    verb = registry.verb_of(policy.method_name) or "publish"
-    try:
-        method = policy.build_method(verb)
-        if verb == "republish":
-            terms.check_policy(policy, method)
-    except InputError as unfit:
-        return unfit.said
-    return []
+@dataclass(frozen=True)
+class _PolicyWithTable:
+    """A policy, and the table that it is compared with, if one is given."""
 
+    policy: Policy
+    table: Table | None
 
-def _stream_findings(policy: Policy, table: Table) -> list[str]:
-    """What a stream of such records would be refused for, the table being its reference."""
-    if registry.verb_of(policy.method_name) != "stream":
+    def method_findings(self) -> list[AttributeFinding]:
+        """Why the method does not fit the policy, whichever verb it serves."""
+        verb = registry.verb_of(self.policy.method_name) or "publish"
+        try:
+            method = self.policy.build_method(verb)
+            if verb == "republish":
+                terms.check_policy(self.policy, method)
+        except InputError as unfit:
+            return _plain(unfit.said)
         return []
-    try:
-        StreamCore(policy, table.names, table)
-    except InputError as unfit:
-        return unfit.said
-    return []
 
-
-def _findings(policy: Policy, table: Table | None) -> list[AttributeFinding]:
-    findings = _findings_by_name(policy, table)
-    # columns and attributes that do not match can't be bound
-    if table is None or any(finding.message.startswith("column") for finding in findings):
-        return findings
-    while True:
-        faulty = _attributes_of(findings, policy)
-        if faulty:
-            rest = _without(policy, table, faulty)
-            if rest is None:
-                return findings
-            policy, table = rest
-        findings += _bound_findings(policy, table)
-        if not _attributes_of(findings, policy):
+    def findings(self) -> list[AttributeFinding]:
+        """All but what the method finds; faulty attributes are left out where others are bound."""
+        findings = self.findings_by_name()
+        # columns and attributes that do not match can't be bound
+        if self.table is None or any(one.message.startswith("column") for one in findings):
             return findings
+        rest = self._sound_part(findings)
+        while rest is not None:
+            findings += rest._bound_findings()
+            before, rest = rest, rest._sound_part(findings)
+            if rest is before:
+                break
+        return findings
 
+    def findings_by_name(self) -> list[AttributeFinding]:
+        """What can be said without binding the policy to the table."""
+        policy, table = self.policy, self.table
+        findings = _plain(policy.open_questions())
+        findings += _plain([] if table is None else check_columns(table.names, policy.tables))
+        findings += _table_findings(policy.tables)
+        if table is not None:
+            findings += _maker_findings(policy.model, table)
+        return findings
 
-def _findings_by_name(policy: Policy, table: Table | None) -> list[AttributeFinding]:
-    """What can be said without binding the policy to the table."""
-    findings = _plain(policy.open_questions())
-    findings += _plain([] if table is None else check_columns(table.names, policy.tables))
-    findings += _table_findings(policy.tables)
-    if table is not None:
-        findings += _maker_findings(policy.model, table)
-    return findings
+    def _bound_findings(self) -> list[AttributeFinding]:
+        """What binding shows, and whether one class of all records keeps the promises."""
+        assert self.table is not None
+        bound, wrong = bind(self.table, self.policy)
+        if bound is None:
+            return _plain(wrong)
+        _, whole_table = bound.method_input()
+        people = {name: len(codes) for name, codes in bound.populations.items()}
+        findings = nearest_feasible(self.policy.build_promises(), whole_table, people)
+        if registry.verb_of(self.policy.method_name) == "stream":
+            try:
+                StreamCore(self.policy, self.table.names, self.table)  # the table as its reference
+            except InputError as unfit:
+                findings += unfit.said
+        return _plain(findings)
 
-
-def _bound_findings(policy: Policy, table: Table) -> list[AttributeFinding]:
-    """What binding shows, and whether one class of all records keeps the promises."""
-    bound, wrong = bind(table, policy)
-    if bound is None:
-        return _plain(wrong)
-    _, whole_table = bound.method_input()
-    people = {name: len(codes) for name, codes in bound.populations.items()}
-    return _plain(
-        nearest_feasible(policy.build_promises(), whole_table, people)
-        + _stream_findings(policy, table)
-    )
-
-
-def _attributes_of(findings: Sequence[AttributeFinding], policy: Policy) -> set[str]:
-    """The attributes of the policy that findings other than open questions are about."""
-    asked = set(policy.open_questions())
-    said = [finding for finding in findings if finding.message not in asked]
-    return {
-        name
-        for name in policy.model.attributes
-        if any(f.attribute == name or f.message.startswith(f"attribute '{name}':") for f in said)
-    }
-
-
-def _without(policy: Policy, table: Table, faulty: set[str]) -> tuple[Policy, Table] | None:
-    """A policy and a table without some attributes, so that what is wrong elsewhere shows, too;
-    None where no policy is left.
-    """
-    content = policy.model.model_dump(exclude_unset=True)
-    content["attributes"] = {n: a for n, a in content["attributes"].items() if n not in faulty}
-    content["promises"] = [
-        promise
-        for promise in content["promises"]
-        if not faulty & {promise.get("attribute"), *(promise.get("attributes") or [])}
-    ]
-    people = {policy.subject, *policy.model.subject_columns}
-    for key in ("label", "accept", *(["subject"] if faulty & people else [])):
-        content.pop(key, None)
-    try:
-        rest = Policy.from_dict(content, policy.base)
-    except InputError:
-        return None
-    return rest, Table(table.frame.drop(faulty & set(table.frame.columns)))
+    def _sound_part(self, findings: Sequence[AttributeFinding]) -> _PolicyWithTable | None:
+        """Policy and table without the attributes that findings other than open questions are
+        about, so that what is wrong elsewhere shows, too; None where no policy is left.
+        """
+        policy, asked = self.policy, set(self.policy.open_questions())
+        said = [finding for finding in findings if finding.message not in asked]
+        faulty = {
+            name
+            for name in policy.model.attributes
+            for one in said
+            if one.attribute == name or one.message.startswith(f"attribute '{name}':")
+        }
+        if not faulty or self.table is None:
+            return self
+        content = policy.model.model_dump(exclude_unset=True)
+        content["attributes"] = {n: a for n, a in content["attributes"].items() if n not in faulty}
+        content["promises"] = [
+            promise
+            for promise in content["promises"]
+            if not faulty & {promise.get("attribute"), *(promise.get("attributes") or [])}
+        ]
+        people = {policy.subject, *policy.model.subject_columns}
+        for key in ("label", "accept", *(["subject"] if faulty & people else [])):
+            content.pop(key, None)
+        try:
+            rest = Policy.from_dict(content, policy.base)
+        except InputError:
+            return None
+        return _PolicyWithTable(
+            rest, Table(self.table.frame.drop(faulty & set(self.table.frame.columns)))
+        )
 
 
 def _table_findings(tables: PolicyTables) -> list[AttributeFinding]:

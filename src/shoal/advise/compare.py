@@ -72,7 +72,7 @@ def compare(
     policy.refuse_two_tables("compare")
     # what is asked is judged before a large file is read
     policies = None if methods is None else with_methods(policy, methods)
-    asked_ks = checked_ks(ks, policy)
+    asked_ks = checked_ks(ks, policy.required_k)
     sha256 = None
     if isinstance(frame, (str, Path)):
         progress("reading the table")
@@ -140,14 +140,8 @@ class _Ground:
     def first(self, records: int) -> tuple[Matrix, Classes]:
         """The first records as a table of their own."""
         kept = np.arange(self.matrix.records) < records
-        subjects = self.matrix.subjects
-        if subjects is not None:
-            subjects = np.unique(subjects[kept], return_inverse=True)[1].astype(np.int32)
-        label = None if self.matrix.label is None else self.matrix.label[kept]
-        matrix = replace(
-            self.matrix, codes=self.matrix.codes[kept].copy(), subjects=subjects, label=label
-        )
-        return matrix, self.whole_table.only(kept, subjects)
+        matrix = self.matrix.take(np.flatnonzero(kept))
+        return matrix, self.whole_table.only(kept, matrix.subjects)
 
     def certificate(
         self, problem: Problem, classes: Partition | Cut, attack: bool = False

@@ -107,12 +107,15 @@ def marginal(
         if on_column is not None:
             on_column(prices[-1])
     tell(progress, "publishing with a smaller k", len(losses), len(losses) + 1)
+    k, smaller_k = policy.required_k, None
+    if k is not None and k > 2:
+        smaller_k = SmallerK(k - 1, _loss_under(table, lambda: policy.with_k(k - 1))[0])
     return Marginal(
         policy.method_name,
-        policy.required_k,
+        k,
         mean_loss(losses),
         tuple(sorted(prices, key=lambda price: -(price.loss or 0.0))),
-        _smaller_k(table, policy),
+        smaller_k,
     )
 
 
@@ -130,22 +133,15 @@ def _without(table: Table, policy: Policy, name: str) -> tuple[float | None, str
         return None, "a promise is about it alone, or it is the only quasi-identifier"
     content = fewer.model.model_dump(exclude_unset=True)
     content["attributes"] = {**content["attributes"], name: {"role": "drop"}}
+    return _loss_under(table, lambda: Policy.from_dict(content, policy.base))
+
+
+def _loss_under(table: Table, change: Callable[[], Policy]) -> tuple[float | None, str | None]:
+    """The loss of a release under another policy, or why there is none."""
     try:
-        fewer = Policy.from_dict(content, policy.base)
-        return mean_loss(_losses(_released(table, fewer)[1])), None
+        return mean_loss(_losses(_released(table, change())[1])), None
     except (InfeasibleError, InputError) as refused:
         return None, "; ".join(refused.said)
-
-
-def _smaller_k(table: Table, policy: Policy) -> SmallerK | None:
-    k = policy.required_k
-    if k is None or k <= 2:
-        return None
-    try:
-        loss = mean_loss(_losses(_released(table, policy.with_k(k - 1))[1]))
-    except (InfeasibleError, InputError):
-        loss = None
-    return SmallerK(k - 1, loss)
 
 
 def _losses(release: Release) -> dict[str, float | None]:

@@ -156,14 +156,13 @@ def _with_method(policy: Policy, text: str) -> Policy:
 # Values of k
 
 
-def checked_ks(ks: int | Sequence[int] | None, policy: Policy) -> list[int]:
+def checked_ks(ks: int | Sequence[int] | None, own: int | None) -> list[int]:
     """The ks, ascending; raises InputError with everything that is wrong with them.
 
-    None: some usual ones, and the policy's.
+    None: some usual ones, and the policy's own.
     """
     if ks is None:
-        asked = [] if policy.required_k is None else [policy.required_k]
-        return sorted({*DEFAULT_KS, *(k for k in asked if k >= 2)})
+        return sorted({*DEFAULT_KS, *([own] if own is not None and own >= 2 else [])})
     if isinstance(ks, int):
         ks = [ks]
     findings = [] if len(ks) else ["ks: the list is empty; name at least one, for instance 5,10,50"]

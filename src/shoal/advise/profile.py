@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from shoal.advise.attacker_view import people_by_value
 from shoal.advise.propose import LookedAt, check_header
 from shoal.advise.risk import row_keys, together
+from shoal.data.classes import Classes
 from shoal.data.column_words import names_place
 from shoal.data.partition import Partition
 from shoal.data.person.decision import Answer, PersonCandidate
@@ -119,7 +119,9 @@ def _tried(
     kept = np.flatnonzero(~bound.encoded.suppressed)
     made = classes if isinstance(classes, Partition) else classes.partition(matrix)
     placed = made.labels >= 0
-    hidden = [people_by_value(made.labels[placed], one[kept][placed], made.count) for one in people]
+    hidden = [
+        Classes(made.labels[placed], made.count, one[kept][placed]).people() for one in people
+    ]
     k = asked.required_k or k
     return TakenForPeople(
         k,

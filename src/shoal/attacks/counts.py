@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt
 from typing import TypedDict
@@ -104,16 +103,6 @@ def entries_of(chosen: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.n
     before = np.cumsum(lengths) - lengths
     entries = np.repeat(starts[chosen] - before, lengths) + np.arange(int(lengths.sum()))
     return np.repeat(np.arange(len(chosen)), lengths), entries
-
-
-def alike(columns: Iterable[np.ndarray], records: int) -> np.ndarray:
-    """(n,) int64 dense numbers, equal where records are equal in every one of these columns."""
-    key = np.zeros(records, dtype=np.int64)
-    for column in columns:
-        least, greatest = int(column.min(initial=0)), int(column.max(initial=0))
-        key = key * (greatest - least + 1) + (column.astype(np.int64) - least)
-        key = np.unique(key, return_inverse=True)[1].reshape(-1)
-    return key
 
 
 def people_in(release: ShownRelease, inside: np.ndarray | None = None) -> int:

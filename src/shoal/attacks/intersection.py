@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from shoal.attacks.beside.sharing import Links
 from shoal.attacks.counts import (
     ClassValues,
-    alike,
     counted,
     entries_of,
     mode,
@@ -20,12 +19,13 @@ from shoal.attacks.counts import (
     values_by_class,
 )
 from shoal.data.attack_scene import AttackScene, EarlierRelease, Findings, ShownRelease, ShownRows
-from shoal.data.numbers import places_among, weighted_sum
+from shoal.data.numbers import alike, places_among, weighted_sum
 from shoal.data.person_names import person_name
 from shoal.data.schema import Role, Schema
 from shoal.data.table import Column, Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
+from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy
 from shoal.protocols import Attack
 
@@ -254,6 +254,10 @@ class Earlier:
     rows: np.ndarray | None = None
     people: tuple[tuple[str, ...], np.ndarray] | None = None
 
+    def among(self, taken: np.ndarray) -> Earlier:
+        """The release, its rows by their places among the records that a stream took."""
+        return self if self.rows is None else replace(self, rows=places_among(taken, self.rows))
+
 
 @dataclass(frozen=True)
 class Newer:
@@ -293,7 +297,7 @@ def aligned(earlier: Earlier, newer: Newer, truth: Truth) -> EarlierRelease | No
             f"other release: has no column '{absent[0]}', a quasi-identifier of its policy; name"
             " its own 'policy'"
         )
-    labels, subject = published_classes(table, policy), newer.schema.subject
+    labels, subject = published_classes(table, policy.model), newer.schema.subject
     people = earlier.people
     if people is None and earlier.rows is None and subject and subject.name in table.names:
         named = table.column(subject.name)
@@ -395,10 +399,10 @@ def _strangers(persons: np.ndarray) -> int:
     return int(persons.max(initial=-1)) + 1
 
 
-def published_classes(earlier: Table, policy: Policy) -> np.ndarray:
+def published_classes(earlier: Table, model: PolicyModel) -> np.ndarray:
     """The class of each row: equal quasi-identifiers are one class, -1 where all are suppressed."""
-    mark = policy.model.render.suppressed
-    columns = [earlier.column(name) for name in policy.quasi]
+    mark = model.render.suppressed
+    columns = [earlier.column(name) for name in model.quasi]
     suppressed = np.ones(earlier.records, dtype=bool)
     for column in columns:
         suppressed &= np.array([cell == mark for cell in column.cells], dtype=bool)[column.codes]

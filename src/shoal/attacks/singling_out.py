@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import Share, alike, counted, newcombe, people_in, people_with, wilson
+from shoal.attacks.counts import Share, counted, newcombe, people_in, people_with, wilson
 from shoal.data.attack_scene import AttackScene, Findings, People, ShownRelease
 from shoal.data.boxes import Boxes
-from shoal.data.numbers import weighted_sum
+from shoal.data.numbers import alike, weighted_sum
 from shoal.protocols import Attack
 
 PREDICATES = 1_000

@@ -181,13 +181,12 @@ def audit_file(
     released_path: str,
     policy: Policy,
     original_path: str | None = None,
-    output_path: str | None = None,
     *,
     trace_path: str | None = None,
     downstream: bool = False,
     progress: Progress = no_progress,
 ) -> AuditResult:
-    """`audit` from files; writes the certificate to `output_path`, if given."""
+    """`audit` from files."""
     progress("reading the release")
     room = room_for(released_path, original_path)
     released = policy.tables.read_released(released_path, room)
@@ -208,8 +207,6 @@ def audit_file(
         )
         | described_second(None if second is None else Path(sensitive_path(released_path)), second),
     )
-    if output_path is not None:
-        write_certificate(certificate, output_path)
     return replace(result, certificate=certificate)
 
 
@@ -217,14 +214,23 @@ def as_certified(policy: Policy, released_path: str, sha256: str) -> Policy:
     """The policy with the order of rows that the certificate beside a release states, if it is of
     these bytes.
     """
+    stated = own_certificate(released_path, sha256)
+    return policy if stated is None else policy.as_certified(stated["output"])
+
+
+def own_certificate(released_path: str, sha256: str | None = None) -> Certificate | None:
+    """The certificate beside a release, if there is one that can be read and is of its bytes.
+
+    sha256: their hash, where it is known already.
+    """
     try:
         beside = certificate_beside(released_path)
-        stated = {} if beside is None else Certificate.parsed(beside, released_path)
+        stated = None if beside is None else Certificate.parsed(beside, released_path)
     except InputError:
-        return policy
-    output = stated.get("output")
-    is_its = isinstance(output, Mapping) and output.get("sha256") == sha256
-    return policy.as_certified(output) if is_its else policy
+        return None
+    output = None if stated is None else stated.get("output")
+    is_its = output and output["sha256"] == (sha256 or files.table_sha256(released_path))
+    return stated if is_its else None
 
 
 def write_certificate(certificate: Certificate, path: str) -> None:

@@ -19,8 +19,10 @@ from shoal.auditor.findings import of_cells, of_people
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import COLUMN, ColumnReport, PolicyFile, PolicyIdentity
+from shoal.data.json_objects import Json
 from shoal.data.notation import Notation
 from shoal.data.people import UNKNOWN as ROWS
+from shoal.data.regular_files import readable
 from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.single_ends import TOLERATED, single_end_warnings
@@ -29,6 +31,7 @@ from shoal.data.truth import Truth
 from shoal.data.warnings import HIERARCHY_REPEATS, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy import registry
+from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.notation import derived_columns
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
@@ -53,7 +56,7 @@ def described(
     if certificate["people"] == ROWS:  # nobody knows whose they are
         figures = replace(figures, alone_if_known={})
     columns = measured_columns(released, figures, problem, original)
-    made = certificate.extended(**provenance(certificate["verb"], problem.policy), columns=columns)
+    made = certificate.extended(**provenance(certificate["verb"], problem), columns=columns)
     cells = of_cells(released, problem.policy)
     shares = {c["name"]: c["single_ends"] for c in columns if c["single_ends"] is not None}
     # neither streams nor ledgers take `round`
@@ -116,9 +119,9 @@ def cells_written(notation: Notation, render: Render) -> dict[str, str | None]:
     }
 
 
-def provenance(verb: str, policy: Policy) -> Mapping[str, Any]:
+def provenance(verb: str, problem: Problem) -> Mapping[str, Any]:
     """The keys that say what made a certificate."""
-    return {"date": date(), "build": build(), "policy": policy_identity(policy, verb)}
+    return {"date": date(), "build": build(), "policy": policy_identity(problem.policy, verb)}
 
 
 # The columns of a release, one by one: what each is for, what became of it, what it cost.
@@ -268,7 +271,7 @@ SURROUNDINGS = ("table", "frequencies")
 
 def policy_identity(policy: Policy, verb: str) -> PolicyIdentity:
     """How a certificate names the effective policy, and the files that it was read with."""
-    return {"sha256": policy_sha256(policy, verb), "files": list(_files(policy))}
+    return {"sha256": policy_sha256(policy, verb), "files": list(_files(policy.tables))}
 
 
 def policy_sha256(policy: Policy, verb: str = "publish") -> str:
@@ -295,28 +298,25 @@ def policy_sha256(policy: Policy, verb: str = "publish") -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _files(policy: Policy) -> Iterator[PolicyFile]:
+def _files(tables: PolicyTables) -> Iterator[PolicyFile]:
     """The files that a policy reads, each with its hash; never with its name or folder."""
-    for name, attribute in policy.model.attributes.items():
+    model, base = tables.model, tables.base
+    for name, attribute in model.attributes.items():
         if isinstance(attribute.hierarchy, str) and attribute.hierarchy:
-            yield _file(policy, attribute.hierarchy, "hierarchy", name)
-    for population in policy.model.population_names:
-        yield _file(policy, population, "population")
-    for kind in SURROUNDINGS:
-        around = getattr(policy.model.population, kind, None)
-        if around:
-            yield _file(policy, around, "population")
-    if policy.model.reference:
-        yield _file(policy, policy.model.reference, "reference")
+            yield _file(base / attribute.hierarchy, "hierarchy", name)
+    surroundings = (getattr(model.population, kind, None) for kind in SURROUNDINGS)
+    for population in (*model.population_names, *filter(None, surroundings)):
+        yield _file(base / population, "population")
+    if model.reference:
+        yield _file(base / model.reference, "reference")
 
 
-def _file(policy: Policy, name: str, kind: str, attribute: str | None = None) -> PolicyFile:
-    path = policy.base / name
+def _file(path: Path, kind: str, attribute: str | None = None) -> PolicyFile:
     sha256, size = _sha256(path), path.stat().st_size
     return {"attribute": attribute, "kind": kind, "sha256": sha256, "bytes": size}
 
 
-def _by_content(settings: dict[str, Any], key: str, base: Path) -> None:
+def _by_content(settings: Json, key: str, base: Path) -> None:
     """Puts the hash of a file in the place of its path."""
     name = settings.get(key)
     if isinstance(name, str) and name:
@@ -324,10 +324,6 @@ def _by_content(settings: dict[str, Any], key: str, base: Path) -> None:
 
 
 def _sha256(path: Path) -> str:
-    try:
-        return files.file_sha256(path)
-    except OSError as failed:
-        raise InputError(
-            f"policy: its file '{path}' can't be read ({failed.strerror}); check its name and"
-            " permissions"
-        ) from None
+    with readable(f"policy: file '{path}'"):
+        sha256 = files.file_sha256(path)
+    return sha256

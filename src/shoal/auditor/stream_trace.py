@@ -7,7 +7,7 @@ trace.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -22,60 +22,27 @@ from shoal.auditor.trace_rules import (
     wrong_records,
     wrong_rows,
 )
-from shoal.connectors import files
 from shoal.connectors.feeds import feed_of
 from shoal.connectors.location import RECORD_LINES
-from shoal.connectors.outputs import describe_file
-from shoal.connectors.traces import read_trace
 from shoal.data.progress import Progress
 from shoal.data.schema import Fields
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
-from shoal.policy.binding.people import with_person
 from shoal.policy.binding.table import bound_original
 from shoal.policy.policy import Policy
 
 
 def audit_stream(
-    released_path: str,
-    policy: Policy,
-    original_path: str,
-    trace_path: str,
-    record_lines: int | None = None,
-    *,
-    progress: Progress,
+    released: Table, policy: Policy, original: StreamSource, trace: pl.DataFrame, progress: Progress
 ) -> AuditResult:
     """The certificate of a published stream, people counted and every rule of the trace checked.
 
-    `faults` counts what breaks a rule; all are zero for an honest stream. record_lines: lines that
-    a record of the source could have. Raises InputError where the three files can't belong
-    together.
+    `faults` counts what breaks a rule; all are zero for an honest stream. Raises InputError where
+    the three can't belong together.
     """
-    progress("reading the source and the trace")
-    released = files.read(released_path)
-    original = read_source(original_path, record_lines, policy.fields)
-    trace = read_trace(trace_path)
-    result = audit_traced(released.table, policy, original, trace, progress)
-    certificate = result.certificate.extended(
-        input={"sha256": original.sha256},
-        output=describe_file(
-            released_path, released_path, released.sha256, result.problem.schema.render
-        ),
-    )
-    return replace(result, certificate=certificate)
-
-
-def audit_traced(
-    released: Table,
-    policy: Policy,
-    original: StreamSource,
-    trace: pl.DataFrame,
-    progress: Progress,
-) -> AuditResult:
-    """`audit_stream` of what was read."""
     started = time.process_time()
-    source = with_person(Table(_accepted(original, trace)), policy.model)
+    source = policy.tables.with_person(Table(_accepted(original, trace)))
     problem, encoded = bound_original(source, policy)
     shown = trace.filter(pl.col("row").is_not_null()).sort("row")
     faults = {

@@ -7,7 +7,7 @@ trust) lets it check more; what it can't check it names.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -295,7 +295,7 @@ def _promises(stated: Stated, policy: Policy | None, is_measured: bool) -> Check
     history = stated.at("history") or {}
     if history and not history["holds"] and not history["allowed"]:
         return Check(name, False, "beside earlier releases it gives something away")
-    unlimited = None if policy is None else _unlimited(stated, policy)
+    unlimited = "" if policy is None else _unlimited(stated, policy.model.accept)
     if unlimited:
         return Check(name, False, unlimited)
     if any(row["holds"] is False for row in stated.at("attacks", "accept") or []):
@@ -308,15 +308,15 @@ def _promises(stated: Stated, policy: Policy | None, is_measured: bool) -> Check
     return Check(name, True, text)
 
 
-def _unlimited(stated: Stated, policy: Policy) -> str:
-    """What is wrong with how attacks were judged; empty where all is as the policy says."""
-    if not policy.model.accept:
+def _unlimited(stated: Stated, accept: Mapping[str, float | dict[str, float]]) -> str:
+    """What is wrong with how attacks were judged; empty where all is as the policy accepts."""
+    if not accept:
         return ""
     accepted = stated.at("attacks", "accept") or []
     if not accepted:
         return "the policy limits attacks, the certificate judges none"
     stated_limits = {(row["measure"], row["at_most"]) for row in accepted}
-    for measure, limit in policy.model.accept.items():
+    for measure, limit in accept.items():
         limits = limit.values() if isinstance(limit, dict) else [limit]
         if any((measure, at_most) not in stated_limits for at_most in limits):
             return f"the policy limits '{measure}' of attacks otherwise than the certificate"

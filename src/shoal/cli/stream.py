@@ -77,7 +77,7 @@ def stream(
 
                 progress("drawing the report")
                 with published_already(f"'{wanted.sink}'"):
-                    write_report(certificate, history, asked, report)
+                    write_report(certificate, history, asked.model, report)
     except KeyboardInterrupt:
         if wanted.checkpoint is None:
             raise

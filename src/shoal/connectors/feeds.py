@@ -29,6 +29,7 @@ from shoal.connectors.delimited import is_utf8, with_outer_names
 from shoal.connectors.location import RECORD_LINES, STANDARD, Format, Location
 from shoal.connectors.page_sizes import unpacked_parts
 from shoal.connectors.typed import beyond_short, is_text, long_texts, plain
+from shoal.data.json_objects import RepeatedKey, distinct_keys
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.data.unpacking import most_unpacked
@@ -425,9 +426,9 @@ def rows_of_json(
                 parse_int=str,
                 parse_float=_Decimal,
                 parse_constant=int,  # NaN and Infinity are no JSON: a ValueError
-                object_pairs_hook=_each_once,
+                object_pairs_hook=distinct_keys,
             )
-        except _NamedTwice:
+        except RepeatedKey:
             bad.append((at, "names a key twice"))
             continue
         except (ValueError, RecursionError):
@@ -454,17 +455,6 @@ def rows_of_json(
 
 class _Decimal(str):
     """A number that is written with a point or an exponent."""
-
-
-class _NamedTwice(ValueError):
-    """Programs differ in which of two values they read."""
-
-
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise _NamedTwice
-    return found
 
 
 def _plain(value: Any) -> str | None:

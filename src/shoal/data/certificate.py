@@ -11,6 +11,7 @@ from typing import Any, Literal, overload
 from shoal.data import notebook
 from shoal.data.certificate_shape import SINCE_2, ColumnReport, PromiseReport, shape_findings
 from shoal.data.fault_words import fault_sentences
+from shoal.data.json_objects import distinct_keys
 from shoal.data.people import unit
 from shoal.data.regular_files import readable, require_regular
 from shoal.data.warnings import GRAVE, ReleaseWarning, with_grave
@@ -19,18 +20,6 @@ from shoal.errors import InputError
 SCHEMA = "shoal.certificate/2"
 EARLIER = "shoal.certificate/1"
 READABLE = (EARLIER, SCHEMA)
-
-
-def _no_number(literal: str) -> None:
-    """NaN and infinite numbers are not JSON."""
-    raise ValueError(literal)
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; a key that stands twice would show a reader another value than a program."""
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError
-    return dict(pairs)
 
 
 class Certificate(Mapping[str, Any]):
@@ -70,8 +59,8 @@ class Certificate(Mapping[str, Any]):
         try:
             content = json.loads(
                 content_bytes.decode("utf-8"),
-                object_pairs_hook=_without_repeats,
-                parse_constant=_no_number,
+                object_pairs_hook=distinct_keys,
+                parse_constant=int,  # NaN and Infinity are no JSON: a ValueError
             )
         except (ValueError, RecursionError):
             content = None

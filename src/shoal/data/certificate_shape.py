@@ -242,6 +242,14 @@ class TogetherReport(TypedDict):
     alone_if_known: NotRequired[int | None]
 
 
+class MethodReport(TypedDict):
+    """What made a release: a method with the value of each parameter, and what its search found."""
+
+    name: str
+    parameters: Mapping[str, Any]
+    search_statistics: NotRequired[Mapping[str, Any]]
+
+
 class PolicyFile(TypedDict):
     """A file that the policy names; attribute: of a hierarchy, whose it is."""
 

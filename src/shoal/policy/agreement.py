@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +18,8 @@ from typing import Any, TypeAlias
 
 from shoal.connectors.files import file_sha256
 from shoal.connectors.party.tls import Peer, fingerprint_of
-from shoal.data.regular_files import require_regular
+from shoal.data.json_objects import Json
+from shoal.data.regular_files import readable, require_regular
 from shoal.data.taxonomy import IndexedRequirement
 from shoal.errors import InputError
 from shoal.policy import registry
@@ -43,7 +45,7 @@ LARGEST_CERTIFICATE = 1 << 20  # bytes that are read of one
 _KEYS = "compare with the agreement that 'shoal sample bank' writes"
 
 
-AgreementLike: TypeAlias = str | Path | dict[str, Any]
+AgreementLike: TypeAlias = str | Path | Json
 """A file, or its content."""
 
 
@@ -80,9 +82,7 @@ class Agreement:
         return cls.load(agreement)
 
     @classmethod
-    def from_dict(
-        cls, content: dict[str, Any], base: str | Path = ".", what: str = "agreement"
-    ) -> Agreement:
+    def from_dict(cls, content: Json, base: str | Path = ".", what: str = "agreement") -> Agreement:
         """An agreement from plain dicts; raises InputError with every finding. what: its name."""
         agreement = cls(checked(AgreementModel, content, what, _KEYS), Path(base))
         InputError.raise_for(contradictions(agreement.model) or agreement._unfit())
@@ -92,10 +92,10 @@ class Agreement:
         return Agreement.from_dict(self.model.model_dump(exclude_unset=True) | changes, self.base)
 
     def with_overrides(
-        self, method: str | None, settings: dict[str, Any], k: int | None, seed: int | None
+        self, method: str | None, settings: Json, k: int | None, seed: int | None
     ) -> Agreement:
         """The agreement with another method, parameters, k or seed, where one is given."""
-        changes: dict[str, Any] = {}
+        changes: Json = {}
         if method is not None or settings:
             known = self.model.method
             is_other = method is not None and method != known["name"]
@@ -151,14 +151,9 @@ class Agreement:
 
     def _certificate(self, name: str) -> bytes:
         require_regular(self.base / name, "certificate")
-        try:
-            with open(self.base / name, "rb") as file:
-                # a longer one is none, and is refused as such
-                return file.read(LARGEST_CERTIFICATE)
-        except OSError as failed:
-            raise InputError(
-                f"certificate '{name}': can't be read ({failed.strerror}); check the name"
-            ) from None
+        with readable(f"certificate '{name}'"), open(self.base / name, "rb") as file:
+            content = file.read(LARGEST_CERTIFICATE)  # a longer one is none, and is refused as such
+        return content
 
     # What is published
 
@@ -257,16 +252,16 @@ class Agreement:
         )
 
     @property
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self) -> Json:
         return {name: value for name, value in self.model.method.items() if name != "name"}
 
-    def _parameters(self) -> dict[str, Any]:
+    def _parameters(self) -> Mapping[str, Any]:
         return registry.parameters_taken(self.model.method["name"], "fuse", self._settings)
 
     @cached_property
     def policy(self) -> Policy:
         """The policy under which anybody can audit the fused table."""
-        attributes: dict[str, Any] = {
+        attributes: Json = {
             name: self.attribute(name).model_dump(mode="json", exclude_unset=True, exclude={"grid"})
             for name in self.published[:-1]
         }
@@ -293,7 +288,7 @@ class Agreement:
     # What is signed off
 
     @cached_property
-    def canonical(self) -> dict[str, Any]:
+    def canonical(self) -> Json:
         """What the hash covers."""
         return {
             "protocol": PROTOCOL,
@@ -311,7 +306,7 @@ class Agreement:
             ],
             "helper": self._signed_party(self.model.helper) if self.model.helper else None,
             "promises": self.model.promises,
-            "method": {"name": self.model.method["name"]} | self._parameters(),
+            "method": {"name": self.model.method["name"], **self._parameters()},
             "joining": self.model.joining.model_dump(),
             "maximum": self.model.maximum.model_dump(),
             "minimum": self.least_common,
@@ -324,7 +319,7 @@ class Agreement:
         """SHA-256 of the canonical form: what the parties sign off."""
         return hashlib.sha256(json.dumps(self.canonical, sort_keys=True).encode()).digest()
 
-    def _signed_party(self, party: PartyModel | HelperModel) -> dict[str, Any]:
+    def _signed_party(self, party: PartyModel | HelperModel) -> Json:
         fingerprint = (
             None
             if party.certificate is None
@@ -332,7 +327,7 @@ class Agreement:
         )
         return {"name": party.name, "address": party.address, "certificate": fingerprint}
 
-    def _signed_attribute(self, attribute: FusedAttribute) -> dict[str, Any]:
+    def _signed_attribute(self, attribute: FusedAttribute) -> Json:
         signed = attribute.model_dump(mode="json", exclude_unset=True)
         if isinstance(attribute.hierarchy, str):
             signed["hierarchy"] = "sha256:" + file_sha256(self.base / attribute.hierarchy)
@@ -377,7 +372,7 @@ class Agreement:
 
 def with_endpoints(
     agreement: Agreement, endpoints: dict[str, tuple[str, str]], tables: dict[str, str]
-) -> dict[str, Any]:
+) -> Json:
     """The agreement's content with these addresses, certificates and tables, by party; its paths
     made absolute.
     """

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, field_validator
 
 from shoal.connectors.party.journal import MOST_NAME
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.json_objects import Json
 from shoal.data.numbers import EXACT_DIGITS, parse_numbers
 from shoal.data.schema import Kind
 from shoal.data.table import Column
@@ -107,8 +108,8 @@ class AgreementModel(_Strict):
     label: LabelModel
     parties: list[PartyModel] = Field(min_length=1, max_length=8)
     helper: HelperModel | None = None
-    promises: list[dict[str, Any]] = Field(min_length=1)
-    method: dict[str, Any] = Field(default_factory=lambda: {"name": DEFAULT_METHOD})
+    promises: list[Json] = Field(min_length=1)
+    method: Json = Field(default_factory=lambda: {"name": DEFAULT_METHOD})
     joining: JoiningModel = Field(default_factory=lambda: JoiningModel.model_validate({}))
     maximum: MaximumModel = Field(default_factory=lambda: MaximumModel.model_validate({}))
     minimum: int | None = Field(
@@ -126,7 +127,7 @@ class AgreementModel(_Strict):
 
     @field_validator("method")
     @classmethod
-    def _method_is_named(cls, method: dict[str, Any]) -> dict[str, Any]:
+    def _method_is_named(cls, method: Json) -> Json:
         if not isinstance(method.get("name"), str):
             raise ValueError("needs a 'name'")
         return method

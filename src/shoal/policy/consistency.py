@@ -10,6 +10,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from shoal.connectors.dialect import codec_of
+from shoal.data.json_objects import Json
 from shoal.data.two_tables import COUNT, GROUP, OWN_METHODS
 from shoal.errors import InputError
 from shoal.policy import registry
@@ -197,7 +198,7 @@ def _role_findings(model: PolicyModel) -> Iterator[str]:
         yield "policy: no quasi-identifier; give at least one attribute the role 'quasi'"
 
 
-def _promise_findings(promise: dict[str, Any], model: PolicyModel) -> Iterator[str]:
+def _promise_findings(promise: Json, model: PolicyModel) -> Iterator[str]:
     try:
         built = build_promise(promise)
     except InputError as unfit:
@@ -212,7 +213,7 @@ def _promise_findings(promise: dict[str, Any], model: PolicyModel) -> Iterator[s
             yield f"promise '{promise['model']}': attribute '{name}' must have the role '{role}'"
 
 
-def build_promise(promise: dict[str, Any]) -> Any:
+def build_promise(promise: Json) -> Any:
     """The promise as a measuring instrument; raises InputError where no model serves it."""
     model = promise["model"]
     kind = registry.model(model)

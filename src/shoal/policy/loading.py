@@ -22,7 +22,8 @@ from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.diagnostics import values_without_leaf
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy
-from shoal.data.regular_files import require_regular
+from shoal.data.json_objects import Json, RepeatedKey, distinct_keys
+from shoal.data.regular_files import readable, require_regular
 from shoal.data.room import bytes_of
 from shoal.data.table import Column
 from shoal.errors import InputError
@@ -37,7 +38,7 @@ from shoal.policy.parameters import parameters_of, suggestion
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
-def as_yaml(content: dict[str, Any]) -> str:
+def as_yaml(content: Json) -> str:
     """The keys of a policy as YAML."""
     return yaml.safe_dump(
         content, sort_keys=False, allow_unicode=True, default_flow_style=None, width=100
@@ -92,14 +93,14 @@ def save(model: PolicyModel, base: Path, path: Path, overwrite: bool) -> None:
         draft.write_text(text, encoding="utf-8")
 
 
-def _move_paths(content: dict[str, Any], base: Path, folder: Path) -> None:
+def _move_paths(content: Json, base: Path, folder: Path) -> None:
     """Makes every path that is relative to the policy's folder relative to the new one."""
     for holder, key in tables_named_in(content):
         if not Path(holder[key]).is_absolute():
             holder[key] = Path(os.path.relpath(base / holder[key], folder)).as_posix()
 
 
-def tables_named_in(content: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+def tables_named_in(content: Json) -> Iterator[tuple[Json, str]]:
     """Where a policy, sound or not, names tables: the mapping that holds the name, and its key."""
     around = content.get("population")
     holders = [(content, "reference"), (around, "table"), (around, "frequencies")]
@@ -130,7 +131,7 @@ def as_html(model: PolicyModel) -> str:
     )
 
 
-def _how(hierarchy: str | dict[str, Any] | None) -> str:
+def _how(hierarchy: str | Json | None) -> str:
     """Where a hierarchy comes from; its labels are not shown."""
     if hierarchy is None:
         return ""
@@ -142,7 +143,7 @@ def _how(hierarchy: str | dict[str, Any] | None) -> str:
 
 def declared_hierarchy(
     name: str,
-    declared: str | dict[str, Any],
+    declared: str | Json,
     base: Path,
     column: Column | None = None,
     is_value: np.ndarray | None = None,
@@ -174,7 +175,7 @@ def declared_hierarchy(
         raise InputError(f"attribute '{name}': {wrong.args[0]}", wrong.findings) from None
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> Json:
     """The JSON Schema of a policy file, with every promise and method that is known here."""
     schema = PolicyModel.model_json_schema()
     schema["title"] = "Shoal policy"
@@ -192,10 +193,10 @@ def json_schema() -> dict[str, Any]:
 _JSON_TYPES = {int: "integer", float: "number", str: "string", bool: "boolean", tuple: "array"}
 
 
-def _described(name: str, key: str, implementation: type) -> dict[str, Any]:
+def _described(name: str, key: str, implementation: type) -> Json:
     """One promise or method as a JSON Schema object."""
     parameters = parameters_of(implementation)
-    properties: dict[str, Any] = {key: {"const": name}}
+    properties: Json = {key: {"const": name}}
     for p in parameters:
         properties[p.name] = {"type": _JSON_TYPES.get(p.kind, "string"), "description": p.help}
         if p.choices is not None:
@@ -213,9 +214,6 @@ def _described(name: str, key: str, implementation: type) -> dict[str, Any]:
     }
 
 
-REPEATED = "a key is named a second time"
-
-
 class _Malformed(ValueError):
     """Content that a parser would let pass."""
 
@@ -226,12 +224,6 @@ class _Malformed(ValueError):
 def read_options(content: Mapping[str, Any]) -> ReadOptions:
     """The block `read` of a policy that is still to be written; raises InputError."""
     return checked(ReadOptions, dict(content), "read", keys_of(ReadOptions))
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise _Malformed(REPEATED)
-    return dict(pairs)
 
 
 MOST_COPIES = 100_000
@@ -314,7 +306,8 @@ def _mapping(
             problem = "a list or mapping stands for a key"
             raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
         if key in seen:
-            raise yaml.constructor.ConstructorError(None, None, REPEATED, key_node.start_mark)
+            problem = RepeatedKey.problem
+            raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
         seen[key] = loader.construct_object(value_node, deep=True)
     return seen
 
@@ -322,15 +315,12 @@ def _mapping(
 _UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
-def read_mapping(path: Path, what: str = "policy") -> dict[str, Any]:
+def read_mapping(path: Path, what: str = "policy") -> Json:
     """What a YAML, JSON or TOML file holds; raises InputError with the line that is at fault."""
     require_regular(path, what)
     try:
-        text = path.read_text("utf-8-sig")
-    except OSError as failed:
-        raise InputError(
-            f"{what} '{path}': can't be read ({failed.strerror}); check its name"
-        ) from None
+        with readable(f"{what} '{path}'"):
+            text = path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{what} '{path}': is not UTF-8; convert it{_or_table(path)}") from None
     try:
@@ -341,7 +331,7 @@ def read_mapping(path: Path, what: str = "policy") -> dict[str, Any]:
                 raise _Malformed("a key has more than 100 parts")
             content = tomllib.loads(text)
         elif path.suffix == ".json":
-            content = json.loads(text, object_pairs_hook=_unique)
+            content = json.loads(text, object_pairs_hook=distinct_keys)
         else:
             content = yaml.load(text, Loader=_UniqueKeys)
         if _is_beyond_reason(content):
@@ -441,7 +431,7 @@ def reading_beside(read: ReadOptions) -> Reading:
     )
 
 
-def keys_and_values(option: str, settings: list[str]) -> tuple[dict[str, Any], list[str]]:
+def keys_and_values(option: str, settings: list[str]) -> tuple[Json, list[str]]:
     """KEY=VALUE texts of an option as a mapping, and a finding for each that is none or unknown."""
     findings = [
         f"{option} '{text}': is not KEY=VALUE; write for instance {_WRITTEN[option]}"
@@ -449,7 +439,7 @@ def keys_and_values(option: str, settings: list[str]) -> tuple[dict[str, Any], l
         if "=" not in text
     ]
     pairs = [text.partition("=") for text in settings if "=" in text]
-    values: dict[str, Any] = {key.strip(): value for key, _, value in pairs}
+    values: Json = {key.strip(): value for key, _, value in pairs}
     times = Counter(key.strip() for key, _, _ in pairs)
     findings += [
         f"{option} {key}=...: is given {count} times; give it once, several values with commas"

@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from shoal.connectors.dialect import SOME_ENCODINGS, codec_of
+from shoal.data.json_objects import Json
 from shoal.data.notation import THOUSANDS, Notation
 from shoal.data.numbers import FARTHEST
 from shoal.data.room import bytes_of
@@ -198,7 +199,7 @@ class AttributePolicy(_Strict):
             " 'alphabetical'."
         ),
     )
-    hierarchy: str | dict[str, Any] | None = Field(
+    hierarchy: str | Json | None = Field(
         None, description="An ARX hierarchy table, or one maker: prefix, bins, dates, order, tree."
     )
     weight: float = Field(
@@ -364,8 +365,8 @@ class PolicyModel(_Strict):
             " distinct combinations."
         ),
     )
-    promises: list[dict[str, Any]] = Field(min_length=1)
-    method: dict[str, Any] | None = Field(None, description="The method's name and its parameters.")
+    promises: list[Json] = Field(min_length=1)
+    method: Json | None = Field(None, description="The method's name and its parameters.")
     missing: Literal["value", "suppress", "reject"] = "value"
     missing_values: list[str] = Field([""], description="Texts that stand for no value.")
     other: Literal["plain", "drop"] | None = Field(
@@ -402,14 +403,14 @@ class PolicyModel(_Strict):
 
     @field_validator("promises")
     @classmethod
-    def _promises_are_named(cls, promises: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _promises_are_named(cls, promises: list[Json]) -> list[Json]:
         if any(not isinstance(promise.get("model"), str) for promise in promises):
             raise ValueError(f"each promise needs a 'model'; one of {', '.join(registry.models())}")
         return promises
 
     @field_validator("method")
     @classmethod
-    def _method_is_named(cls, method: dict[str, Any] | None) -> dict[str, Any] | None:
+    def _method_is_named(cls, method: Json | None) -> Json | None:
         if method is not None and not isinstance(method.get("name"), str):
             raise ValueError("needs a 'name'")
         return method

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from shoal.data.json_objects import Json
 from shoal.data.option import Request, option
 from shoal.errors import InputError
 
@@ -96,7 +97,7 @@ def names(texts: list[str] | None) -> list[str]:
 
 def files_options(
     read: Sequence[str] | None, write: Sequence[str] | None = None
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[Json, Json]:
     """KEY=VALUE texts of --read and --write; raises InputError with every one that is none."""
     from shoal.policy.loading import keys_and_values
 

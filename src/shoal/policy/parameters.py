@@ -31,7 +31,7 @@ class Parameter:
     required: bool = False
 
 
-def build(implementation: type, label: str, given: dict[str, Any]) -> Any:
+def build(implementation: type, label: str, given: Mapping[str, Any]) -> Any:
     """The dataclass with these parameters; InputError with every unknown or unfit one."""
     known = {p.name: p for p in parameters_of(implementation)}
     findings = [

@@ -128,7 +128,7 @@ _TABLE, _GLOBAL, _LEDGER = (
     Comparator("publish", recodes_globally=True),
     Comparator("republish"),
 )
-_WAITS: dict[str, Any] = {"leftovers": "star", "snap": 0, "tick": 1}
+_WAITS: dict[str, str | int] = {"leftovers": "star", "snap": 0, "tick": 1}
 
 COMPARATORS: Mapping[str, Comparator] = {
     "bottom-up": _TABLE,
@@ -163,7 +163,7 @@ COMPARATORS: Mapping[str, Comparator] = {
 }
 
 
-def settled(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def settled(name: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
     """Every parameter of a comparator with the value that it takes, in the order of its fields.
 
     Raises InputError for a parameter that it does not have, or that is of another type.
@@ -171,7 +171,7 @@ def settled(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     defaults = COMPARATORS[name].defaults
     fields = [(each, type(value), field(default=value)) for each, value in defaults.items()]
     stand_in = make_dataclass("Comparator", fields, frozen=True)
-    built = build(stand_in, f"method '{name}'", dict(settings))
+    built = build(stand_in, f"method '{name}'", settings)
     return {each.name: getattr(built, each.name) for each in parameters_of(stand_in)}
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shoal.connectors import files
+from shoal.data.json_objects import Json
 from shoal.data.notation import Notation
 from shoal.data.person_names import same_value
 from shoal.data.schema import Fields, Render
@@ -235,7 +236,7 @@ class Policy:
             write=self.model.write.model_dump(exclude_unset=True) | dict(write),
         )
 
-    def with_promises(self, promises: list[dict[str, Any]]) -> Policy:
+    def with_promises(self, promises: list[Json]) -> Policy:
         return self._with(promises=promises)
 
     def eased(self) -> Iterator[tuple[str, Policy]]:
@@ -277,7 +278,7 @@ class Policy:
         return (self.model.method or {"name": DEFAULT_METHOD})["name"]
 
     @property
-    def method_settings(self) -> dict[str, Any]:
+    def method_settings(self) -> Json:
         return {name: value for name, value in (self.model.method or {}).items() if name != "name"}
 
     def build_method(self, verb: str) -> Any:
@@ -342,12 +343,7 @@ class Policy:
                 " which show quasi-identifiers as they are"
             )
 
-    @property
-    def method_parameters(self) -> dict[str, Any]:
-        """Every parameter of the method with the value that it takes."""
-        return self.parameters_for("publish")
-
-    def parameters_for(self, verb: str) -> dict[str, Any]:
+    def parameters_for(self, verb: str) -> Mapping[str, Any]:
         """Every parameter of the verb's method with the value that it takes."""
         method = self.build_method(verb)
         return {
@@ -355,7 +351,7 @@ class Policy:
             for p in registry.method(self.method_name, verb).parameters
         }
 
-    def parameters_taken(self, verb: str) -> dict[str, Any]:
+    def parameters_taken(self, verb: str) -> Mapping[str, Any]:
         """Every parameter of the verb's method with the value that it takes, for who reads a
         release and need not have the method.
         """
@@ -429,5 +425,5 @@ class Policy:
         return frozenset(map(same_value, none))
 
 
-PolicyLike: TypeAlias = Policy | str | Path | dict[str, Any]
+PolicyLike: TypeAlias = Policy | str | Path | Json
 """A policy, the path of one, or its content as plain dicts."""

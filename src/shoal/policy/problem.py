@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from shoal.data.certificate_shape import MethodReport
 from shoal.data.encoding import EncodedTable
 from shoal.data.notation import Notation
 from shoal.data.schema import Schema
@@ -156,9 +157,16 @@ class Problem:
         return self.policy.method_name
 
     @property
-    def method_parameters(self) -> dict[str, Any]:
+    def method_parameters(self) -> Mapping[str, Any]:
         """Every parameter of the method with the value that it takes."""
-        return self.policy.method_parameters
+        return self.policy.parameters_for("publish")
+
+    def stated_method(self, search_statistics: Mapping[str, Any] | None = None) -> MethodReport:
+        """The method as a certificate states it, with what its search found, if anything."""
+        stated = MethodReport(name=self.method_name, parameters=self.method_parameters)
+        if search_statistics:
+            stated["search_statistics"] = dict(search_statistics)
+        return stated
 
     def build_method(self) -> Any:
         """The method with its parameters; raises InputError where it does not serve a table."""

@@ -257,7 +257,7 @@ def is_missing(name: str) -> bool:
     return name in COMPARATORS and _by_entry_name(name) is None
 
 
-def parameters_taken(name: str, verb: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def parameters_taken(name: str, verb: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
     """Every parameter of a method, installed or not, with the value that it takes.
 
     Of a comparator that is not installed, those that readers of releases need. Raises InputError
@@ -266,7 +266,7 @@ def parameters_taken(name: str, verb: str, settings: Mapping[str, Any]) -> dict[
     if is_missing(name) and is_known_method(name, verb):
         return settled(name, settings)
     known = method(name, verb)
-    built = build(known.implementation, f"method '{name}'", dict(settings))
+    built = build(known.implementation, f"method '{name}'", settings)
     return {p.name: getattr(built, p.name) for p in known.parameters}
 
 

@@ -28,6 +28,7 @@ import numpy as np
 
 from shoal.data.classes import Classes, Closeness, SensitiveColumn
 from shoal.data.hierarchies.hierarchy import Alias, Hierarchy
+from shoal.data.numbers import alike
 from shoal.data.parameters import parameter
 from shoal.errors import InputError
 from shoal.privacy import promise
@@ -274,9 +275,7 @@ def joint_column(
 
 def _combinations(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """A record of each combination that occurs, and the combination of each record."""
-    key = np.zeros(len(columns[0]), dtype=np.int64)
-    for codes in columns:
-        key = np.unique(key * (int(codes.max()) + 1) + codes, return_inverse=True)[1].reshape(-1)
+    key = alike(columns, len(columns[0]))
     _, first, code = np.unique(key, return_index=True, return_inverse=True)
     return first, code.reshape(-1)
 
@@ -322,10 +321,7 @@ def _nested(
                 continue
             while each[-1][0] > height:
                 each.pop()
-            group = each[-1][1]
-            finest = np.unique(finest * (int(group.max()) + 1) + group, return_inverse=True)[
-                1
-            ].reshape(-1)
+            finest = alike([finest, each[-1][1]], combinations)
         groups.append(finest)
     return heights[::-1], groups[::-1]
 

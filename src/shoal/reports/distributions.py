@@ -28,12 +28,10 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.language import gettext
 from shoal.data.numbers import weighted_sum
 from shoal.data.people import unit
-from shoal.data.release import PublishedColumn, Release
+from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Kind
-from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.policy.model import AttributePolicy
-from shoal.policy.policy import Policy
 from shoal.reports import charts
 from shoal.reports.pages import Measured
 from shoal.utility.class_sizes import class_sizes
@@ -94,23 +92,21 @@ def _by_value(encoded: EncodedAttribute, ranks: np.ndarray) -> np.ndarray:
     return np.append(counts[: encoded.present], counts[encoded.present :].sum())
 
 
-def least_shown(policy: Policy) -> int:
+def least_shown(measured: Measured) -> int:
     """How many people stand behind every figure of the original."""
-    asked = [getattr(promise, "k", None) for promise in policy.build_promises()]
+    asked = [getattr(promise, "k", None) for promise in measured.policy.build_promises()]
     return max([FEWEST, *(k for k in asked if isinstance(k, int))])
 
 
-def distributions(
-    release: Release, attributes: tuple[Attribute, ...], policy: Policy, truth: Truth | None
-) -> tuple[Distribution, ...]:
+def distributions_of(measured: Measured, names: Container[str]) -> tuple[Distribution, ...]:
     """Each of these quasi-identifiers before and after; what can't be shown safely is left out."""
-    least = least_shown(policy)
+    release, truth, least = measured.release, measured.truth, least_shown(measured)
     originals = {} if truth is None else {e.attribute.name: e for e in truth.encoded.attributes}
     subjects = None if truth is None else truth.encoded.subjects
     owners = None if subjects is None else np.unique(subjects, return_index=True)[1]
     columns = {column.name: column for column in release.columns}
     found = []
-    for attribute in attributes:
+    for attribute in (a for a in measured.schema.quasi if a.name in names):
         column, original = columns[attribute.name], originals.get(attribute.name)
         count = None if original is None else Counts.of(original, owners)
         shown = release.cell_counts[attribute.name].astype(np.float64)
@@ -123,7 +119,7 @@ def distributions(
             widths=column.widths[occurs],
         )
         safe = _Safe(column, shown[occurs], count, least)
-        found.append(safe.distribution(attribute, policy.model.attributes[attribute.name]))
+        found.append(safe.distribution(attribute, measured.policy.model.attributes[attribute.name]))
     return tuple(found)
 
 
@@ -425,12 +421,6 @@ def drawn_of(losses: Mapping[str, float | None]) -> dict[str, float | None]:
     by_loss = sorted(losses, key=lambda name: -(losses[name] or 0.0))
     drawn = set(by_loss[:MOST_DRAWN])
     return {name: loss for name, loss in losses.items() if name in drawn}
-
-
-def distributions_of(measured: Measured, names: Container[str]) -> tuple[Distribution, ...]:
-    """These quasi-identifiers before and after, safe to show."""
-    attributes = tuple(a for a in measured.schema.quasi if a.name in names)
-    return distributions(measured.release, attributes, measured.policy, measured.truth)
 
 
 def distribution_chart(measured: Measured, found: Distribution) -> charts.Chart | None:

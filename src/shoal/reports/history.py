@@ -19,7 +19,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
 from shoal.data.people import UNITS, UNKNOWN, unit
 from shoal.data.stream import KINDS
-from shoal.policy.policy import Policy
+from shoal.policy.model import PolicyModel
 from shoal.reports import charts, pages
 from shoal.reports.attacks import attack_section
 from shoal.reports.in_short import in_short, ledger_in_short, published_table
@@ -137,14 +137,16 @@ def _chart(key: str, title: str, numbers: Sequence[int], values: Sequence[float]
 # A stream: what it promised, and how it went.
 
 
-def write_report(certificate: Certificate, history: np.ndarray, policy: Policy, path: Path) -> None:
+def write_report(
+    certificate: Certificate, history: np.ndarray, model: PolicyModel, path: Path
+) -> None:
     """The page as a file, whole or not at all. history: as `StreamCounters.history_array`."""
     content = {
         "certificate": certificate,
         "lines": in_short(certificate),
         "charts": over_time(history),
         "policy": yaml.safe_dump(
-            policy.model.model_dump(exclude_unset=True, mode="json"), sort_keys=False
+            model.model_dump(exclude_unset=True, mode="json"), sort_keys=False
         ),
     }
     write_page(render_template("stream.html.j2", content), path)

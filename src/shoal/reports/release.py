@@ -105,8 +105,8 @@ def _content(measured: Measured, heading: Heading) -> Content:
         "comparisons": [
             _comparison(measured, i, d) for i, d in enumerate(distributions_of(measured, drawn))
         ],
-        "least": least_shown(measured.policy),
-        "columns": {a.name: _fate(a, measured.policy) for a in schema.attributes},
+        "least": least_shown(measured),
+        "columns": {a.name: _fate(a, measured) for a in schema.attributes},
         "suppressions": _suppressions(measured),
         "explanation": explanation and list(explanation_sentences(explanation)),
         "limits": list(limits(measured)),
@@ -305,8 +305,9 @@ NUMBERS = {
 }
 
 
-def _fate(attribute: Attribute, policy: Policy) -> str:
+def _fate(attribute: Attribute, measured: Measured) -> str:
     """What happened to a column."""
+    policy = measured.policy
     if policy.is_in_two_tables and attribute.role in FATES_APART:
         return FATES_APART[attribute.role]
     fate = FATES[attribute.role]

@@ -213,7 +213,7 @@ def release_by_release(core: StreamCore, counters: StreamCounters) -> dict[str, 
         "utility": {"gcp": counters.mean_loss},
         "risk": {"prosecutor_max": 1 / least if least else None},
         "measured": "release by release",
-        **provenance(VERB, problem.policy),
+        **provenance(VERB, problem),
         "columns": column_roles([a.name for a in core.schema.published], problem),
     }
 

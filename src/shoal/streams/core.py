@@ -23,7 +23,6 @@ from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions
 from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
 from shoal.policy.binding.columns import input_warnings
-from shoal.policy.binding.people import frame_with_person, with_person
 from shoal.policy.binding.table import bind_original, bind_stream
 from shoal.policy.policy import Policy
 from shoal.recoding.boxes import pseudonyms
@@ -85,7 +84,7 @@ class StreamCore:
             people, _ = without_nobody(reference.frame, policy.model.missing_values)
             if not people.height:
                 raise InputError("reference: holds no records, only empty rows; give it some")
-            reference = with_person(Table(people), policy.model)
+            reference = policy.tables.with_person(Table(people))
         found, findings = (
             bind_stream(bound, policy) if reference is None else bind_original(reference, policy)
         )
@@ -201,7 +200,7 @@ class StreamCore:
         """The columns that are published as they are, in the types in which they came first; and
         the column of people.
         """
-        frame = frame_with_person(frame, self.problem.tables.model)
+        frame = self.problem.tables.with_person(Table(frame)).frame
         if not frame.height:
             return frame
         first, findings, columns = self._pending.schema, [], []

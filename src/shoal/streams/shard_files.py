@@ -31,9 +31,8 @@ from shoal.data.regular_files import sync
 from shoal.data.schema import Fields
 from shoal.data.shared_room import new_file
 from shoal.data.stream import Piece
-from shoal.data.table import as_text
+from shoal.data.table import Table, as_text
 from shoal.errors import CheckpointError, InputError
-from shoal.policy.binding.people import frame_with_person
 from shoal.streams.publishing import StreamRequest
 
 PLACE = "\0place"
@@ -199,7 +198,8 @@ class Splitter:
         _require_unchanged(file)
         frame = pl.concat([piece.frame.select(self.names) for piece in pieces])
         place = np.concatenate([piece.position for piece in pieces])
-        shard = self.sharding.of(frame_with_person(frame, self.request.policy.model))
+        people = self.request.policy.tables.with_person(Table(frame)).frame
+        shard = self.sharding.of(people)
         order = np.argsort(shard, kind="stable")
         path = new_file(self.folder)
         sorted_frame = frame.with_columns(pl.Series(PLACE, place))[order]

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from shoal.attacks.beside.audit import ReleaseBeside, audit_together
 from shoal.attacks.beside.others import Audited, OtherRelease, Others, OthersLike, audited
-from shoal.attacks.run.attack import attack_read_stream, attacked, request_of_frames
+from shoal.attacks.run.attack import attacked
 from shoal.attacks.run.people import OTHER_METHOD, AttackedRelease
-from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_of, unmeasured
-from shoal.auditor.audit import AuditResult, write_certificate
-from shoal.connectors import files
-from shoal.connectors.frames import Frame
-from shoal.connectors.location import Location
-from shoal.connectors.outputs import certificate_beside
+from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_attacks, asked_of, unmeasured
+from shoal.auditor.audit import AuditResult, own_certificate, write_certificate
+from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.traces import read_trace
 from shoal.data.attack_scene import Recoding
 from shoal.data.certificate import Certificate
@@ -53,7 +49,14 @@ def attack(
     Raises InputError where tables, policy and attacks don't fit each other.
     """
     policy = Policy.of(policy)
-    request = request_of_frames(policy, attacks, control, external, others, folds)
+    outside, listed = (
+        None if frame is None else policy.tables.table_beside(table_of(frame), what)
+        for frame, what in ((control, "control"), (external, "external"))
+    )
+    request = AttackRequest(asked_attacks(attacks), outside, listed, folds=folds)
+    request = asked_of(policy, request)
+    if others is not None:
+        request = Others.of(others).attacking(policy, request)
     own = OtherRelease(release=released, policy=policy, original=original, trace=trace)
     return _attacked(audited(own, policy, progress), request, progress)
 
@@ -98,13 +101,15 @@ def _attacked(found: Audited, request: AttackRequest, progress: Progress) -> Cer
     if own.original is None:
         accept = unmeasured(policy.model.accept)
         return result.certificate.extended(attacks={"accept": accept})
-    if own.is_stream:
-        lines = read_trace(str(own.trace))
-        return attack_read_stream(result, found.table, lines, policy, request, progress)
-    if own.is_file:
+    if own.is_file and not own.is_stream:
         policy = with_stated_method(policy, str(own.release))
     target = AttackedRelease.of_audited(result, found.table, found.original, policy)
-    return attacked(result.certificate, published_again(target), request, progress)
+    if own.is_stream:  # other streams have their records by their places among those it took
+        taken = np.sort(read_trace(str(own.trace))["seq"].to_numpy())
+        request = replace(request, earlier=tuple(each.among(taken) for each in request.earlier))
+    else:
+        target = published_again(target)
+    return attacked(result.certificate, target, request, progress)
 
 
 def published_again(target: AttackedRelease) -> AttackedRelease:
@@ -135,28 +140,15 @@ def with_stated_method(policy: Policy, released_path: str) -> Policy:
     That is what the certificate beside the file says, if it is about this very file. Where it is
     not, or where a plan was applied, the policy stays as it is.
     """
-    beside = None if policy.model.method is not None else certificate_beside(released_path)
-    if beside is None:
+    if policy.model.method is not None:
         return policy
     try:
-        certificate = Certificate.parsed(beside, Location(released_path).certificate)
-        method = _method_of(certificate, files.table_sha256(released_path))
-        if method is None:
+        certificate = own_certificate(released_path)
+        if certificate is None or certificate["verb"] != "publish" or "plan" in certificate:
             return policy
-        stated = policy.with_method(str(method["name"]), method["parameters"])
+        method = certificate["method"]
+        stated = policy.with_method(method["name"], method["parameters"])
         stated.build_method("publish")
-    except (InputError, OSError):
+    except (InputError, KeyError, OSError):
         return policy  # a method or a parameter that is not known here
     return stated
-
-
-def _method_of(certificate: Certificate, sha256: str) -> Mapping[str, Any] | None:
-    """The method and its parameters, if the certificate is of a publication of these bytes."""
-    output, method = certificate.get("output"), certificate.get("method")
-    if certificate.get("verb") != "publish" or "plan" in certificate:
-        return None
-    if not isinstance(output, Mapping) or output.get("sha256") != sha256:
-        return None
-    if not isinstance(method, Mapping) or not isinstance(method.get("parameters"), Mapping):
-        return None
-    return method if isinstance(method.get("name"), str) else None

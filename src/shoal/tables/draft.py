@@ -8,14 +8,16 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import BesideReport, MethodReport
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
+from shoal.data.json_objects import Json
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
@@ -32,7 +34,6 @@ from shoal.recoding.recode import find_classes, recode
 if TYPE_CHECKING:
     from shoal.attacks.beside.guard import BesideGuard
     from shoal.auditor.audit import AuditResult
-    from shoal.data.certificate_shape import BesideReport
     from shoal.tables.plan import Plan
 
 
@@ -58,11 +59,11 @@ class RecodedDraft:
     frame: pl.DataFrame
     problem: Problem
     truth: Truth
-    method: dict[str, Any]
+    method: MethodReport
     reasons: dict[str, int]
     seconds: float
     plan: Plan | None = None
-    certificate_extras: dict[str, Any] = field(default_factory=dict)
+    certificate_extras: Json = field(default_factory=dict)
     beside: ReportBeside | None = None
     sensitive: pl.DataFrame | None = None
 
@@ -135,7 +136,7 @@ def _in_two_tables(
     order = text.select(pl.arg_sort_by(text.columns)).to_series().to_numpy()
     by_content = Table(table.frame[order])
     found = bucketed(by_content, bind(by_content, problem.policy)[0] or bound)
-    method = {"name": problem.method_name, "parameters": problem.method_parameters}
+    method = problem.stated_method()
     truth = Truth(table, bound.encoded, order[found.rows])
     return RecodedDraft(
         found.quasi, bound.asked, truth, method, {}, found.seconds, sensitive=found.sensitive
@@ -155,10 +156,10 @@ class RecodingDecision(NamedTuple):
 
     recoding: Partition | Cut | GlobalRecoding
     seconds: float
-    method: dict[str, Any]
+    method: MethodReport
     reasons: dict[str, int]
     plan: Plan | None = None
-    certificate_extras: dict[str, Any] = {}
+    certificate_extras: Json = {}
 
 
 def _beside(
@@ -184,9 +185,7 @@ def _beside(
 
 def _withholding(problem: Problem, classes: Partition, seconds: float) -> RecodingDecision:
     """Classes beside other releases, and how many people are in none."""
-    method: dict[str, Any] = {"name": problem.method_name, "parameters": problem.method_parameters}
-    if classes.search_statistics:
-        method["search_statistics"] = dict(classes.search_statistics)
+    method = problem.stated_method(classes.search_statistics)
     withheld = int((classes.labels < 0).sum())
     reasons = {"withheld beside other releases": withheld} if withheld else {}
     return RecodingDecision(classes, seconds, method, reasons)
@@ -200,24 +199,21 @@ def _decide_recoding(
         progress("applying the plan")
         return _planned(bound, plan)
     problem = bound.problem
-    method = {"name": problem.method_name, "parameters": problem.method_parameters}
     matrix, whole_table = bound.method_input()
     progress(f"finding classes by {problem.method_name}")
     classes, seconds = find_classes(matrix, whole_table, problem, progress)
+    method = problem.stated_method(classes.search_statistics)
     if not isinstance(classes, Cut):
         if explained:
             raise InputError(_no_explanation(problem))
-        if classes.search_statistics:
-            method["search_statistics"] = dict(classes.search_statistics)
         return RecodingDecision(classes, seconds, method, {})
     from shoal.tables.plan import Plan
 
     cut = classes
-    method["search_statistics"] = dict(cut.search_statistics)
     suppressed_count = int((cut.round_of_record() < 0).sum())
     reasons = {"suppressed by the method": suppressed_count} if suppressed_count else {}
     saved = Plan.of(cut, bound.encoded.attributes, bound.schema.render, method)
-    extras: dict[str, Any] = {}
+    extras = {}
     if explained:
         from shoal.tables.explain import explain
 
@@ -251,7 +247,7 @@ def _planned(bound: BoundTable, plan: Plan) -> RecodingDecision:
     }
     extras = {"plan": {"uncovered": applied.uncovered, "suppressed": applied.broken}}
     # its search statistics are about another table
-    made_by = {key: plan.method[key] for key in ("name", "parameters")}
+    made_by = MethodReport(name=plan.method["name"], parameters=plan.method["parameters"])
     return RecodingDecision(
         applied.recoding,
         time.process_time() - started,

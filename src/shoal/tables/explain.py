@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
+from shoal.data.json_objects import Json
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.problem import Problem
@@ -27,13 +28,13 @@ Search = Callable[[Matrix, Classes, Problem], Cut]
 
 def explain(
     matrix: Matrix, whole_table: Classes, cut: Cut, problem: Problem, search: Search
-) -> dict[str, Any]:
+) -> Json:
     """Why records are suppressed and columns fully generalized, and the nearest cheaper settings.
 
     whole_table: the matrix's records in one class.
     search: finds the cut of another matrix or policy.
     """
-    explanation: dict[str, Any] = {
+    explanation: Json = {
         "suppressed": None,
         "generalized": [],
         "looser": [],
@@ -53,14 +54,15 @@ def explain(
         ]
         explanation["looser"] = _looser(lattice, cut)
         explanation |= neighbourhood(matrix, bound, cut.levels, problem)
-    changes = _changed(matrix, whole_table, cut, problem, search)
-    explanation["cheaper"] = [change for change in changes if _is_cheaper(change)]
+    explanation["cheaper"] = [
+        {**easier._asdict(), "setting": setting, "now": now._asdict()}
+        for setting, easier, now in _changed(matrix, whole_table, cut, problem, search)
+        if easier.is_cheaper_than(now)
+    ]
     return explanation
 
 
-def _suppressed(
-    lattice: Lattice, cut: Cut, whole_table: Classes, problem: Problem
-) -> dict[str, Any]:
+def _suppressed(lattice: Lattice, cut: Cut, whole_table: Classes, problem: Problem) -> Json:
     """Which promises the suppressed records would break, and which columns set them apart."""
     assert cut.levels is not None
     records = int(cut.suppressed.sum())
@@ -83,9 +85,7 @@ def _full(lattice: Lattice, levels: Node) -> list[int]:
     return [j for j, level in enumerate(levels) if level == lattice.high[j] and level > 0]
 
 
-def _lower(
-    lattice: Lattice, levels: Node, j: int, whole_table: Classes, problem: Problem
-) -> dict[str, Any]:
+def _lower(lattice: Lattice, levels: Node, j: int, whole_table: Classes, problem: Problem) -> Json:
     """What breaks if a fully generalized attribute goes one level down."""
     node = _raised(lattice, levels, j, levels[j] - 1)
     return {
@@ -113,7 +113,7 @@ def _broken(lattice: Lattice, node: Node, whole_table: Classes, problem: Problem
     return broken
 
 
-def _looser(lattice: Lattice, cut: Cut) -> list[dict[str, Any]]:
+def _looser(lattice: Lattice, cut: Cut) -> list[Json]:
     """The node above along each attribute: what it suppresses and scores."""
     assert cut.levels is not None
     steps = []
@@ -126,9 +126,7 @@ def _looser(lattice: Lattice, cut: Cut) -> list[dict[str, Any]]:
     return steps
 
 
-def neighbourhood(
-    matrix: Matrix, bound: BoundPromises, levels: Node, problem: Problem
-) -> dict[str, Any]:
+def neighbourhood(matrix: Matrix, bound: BoundPromises, levels: Node, problem: Problem) -> Json:
     """The chosen levels, and each a step coarser or finer along one attribute.
 
     breaking: records in classes that break a promise, which a release would suppress. is_safe:
@@ -140,7 +138,7 @@ def neighbourhood(
     if share is not None:
         most = int(Fraction(str(share)) * matrix.total)
 
-    def measured(node: Node) -> dict[str, Any]:
+    def measured(node: Node) -> Json:
         judged = lattice.judge(lattice.rolled_up(lattice.bottom, node)[0], node)
         return {
             "levels": dict(zip(matrix.names, map(int, node), strict=True)),
@@ -158,9 +156,27 @@ def neighbourhood(
     return {"node": measured(levels), "neighbours": neighbours}
 
 
+class CutScore(NamedTuple):
+    """How many records a cut suppresses, and its score; None where no score compares."""
+
+    suppressed: int
+    score: float | None
+
+    @classmethod
+    def of(cls, cut: Cut) -> CutScore:
+        return cls(int((cut.round_of_record() < 0).sum()), cut.search_statistics.get("score"))
+
+    def is_cheaper_than(self, other: CutScore) -> bool:
+        """Whether less is suppressed, or as much at a lower score."""
+        has_less = self.suppressed < other.suppressed
+        if self.score is None or other.score is None:
+            return has_less
+        return has_less or self.score < other.score
+
+
 def _changed(
     matrix: Matrix, whole_table: Classes, cut: Cut, problem: Problem, search: Search
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[tuple[str, CutScore, CutScore]]:
     """What comes of asking one less, and of leaving one quasi-identifier out.
 
     Each beside what is now.
@@ -168,7 +184,7 @@ def _changed(
     for setting, changed in problem.policy.eased():
         easier = _tried(search, matrix, whole_table, problem.again(changed))
         if easier is not None:
-            yield _outcome(easier) | {"setting": setting, "now": _outcome(cut)}
+            yield setting, CutScore.of(easier), CutScore.of(cut)
     for j, name in enumerate(matrix.names):
         fewer = problem.policy.without_quasi(name) if len(matrix.names) > 1 else None
         if fewer is None:
@@ -177,37 +193,22 @@ def _changed(
         easier = _tried(search, narrowed, whole_table, problem.again(fewer))
         if easier is not None:
             now = _now_without(narrowed, whole_table, cut, problem.again(fewer), j)
-            yield _outcome(easier) | {"setting": f"without '{name}'", "now": now}
-
-
-def _outcome(cut: Cut) -> dict[str, Any]:
-    return {
-        "suppressed": int((cut.round_of_record() < 0).sum()),
-        "score": cut.search_statistics.get("score"),
-    }
+            yield f"without '{name}'", CutScore.of(easier), now
 
 
 def _now_without(
     narrowed: Matrix, whole_table: Classes, cut: Cut, problem: Problem, left_out: int
-) -> dict[str, Any]:
+) -> CutScore:
     """The present levels judged on the columns that stay, for only these scores compare."""
     if cut.levels is None:
-        return {"suppressed": _outcome(cut)["suppressed"], "score": None}
+        return CutScore.of(cut)._replace(score=None)
     bound = BoundPromises(problem.promises, whole_table)
     lattice = Lattice(
         narrowed, bound, problem.method_parameters.get("metric", "loss"), narrowed.records
     )
     node = (*cut.levels[:left_out], *cut.levels[left_out + 1 :])
     judged = lattice.judge(lattice.rolled_up(lattice.bottom, node)[0], node)
-    return {"suppressed": judged.suppressed, "score": judged.score}
-
-
-def _is_cheaper(change: dict[str, Any]) -> bool:
-    """Whether less is suppressed, or as much at a lower score."""
-    now = change["now"]
-    if change["score"] is None or now["score"] is None:
-        return change["suppressed"] < now["suppressed"]
-    return change["score"] < now["score"] or change["suppressed"] < now["suppressed"]
+    return CutScore(judged.suppressed, judged.score)
 
 
 def _tried(search: Search, matrix: Matrix, whole_table: Classes, problem: Problem) -> Cut | None:

@@ -196,17 +196,12 @@ def prepare_coded(
     if bound.schema.render.order != "input":
         rows = _order(columns, bound, table)
         columns = [in_order(column, rows) for column in columns]
-    method_stated = {
-        "name": bound.problem.method_name,
-        "parameters": bound.problem.method_parameters,
-        **classes.stated,
-    }
     return CodedDraft(
         columns,
         records,
         bound.asked,
         Truth(table, bound.encoded, rows),
-        method_stated,
+        {**bound.problem.stated_method(), **classes.stated},
         classes.seconds,
     )
 

@@ -12,16 +12,17 @@ import json
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter
 
+from shoal.data.certificate_shape import MethodReport
 from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedAttribute, span_ends
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.numbers import alike
 from shoal.data.recoding import GlobalRecoding, code_texts
-from shoal.data.regular_files import require_regular
+from shoal.data.regular_files import readable, require_regular
 from shoal.data.schema import Kind, Render
 from shoal.errors import UNREADABLE, InputError, PromiseError
 from shoal.policy.binding.table import BoundTable
@@ -76,7 +77,7 @@ _ROUND = TypeAdapter(dict[str, ColumnMapping])
 class Plan:
     """Columns by name for every round, and the share of the records that may be suppressed."""
 
-    method: dict[str, Any]
+    method: MethodReport
     suppression: float
     rounds: tuple[dict[str, ColumnMapping], ...]
 
@@ -86,7 +87,7 @@ class Plan:
         cut: Cut,
         attributes: tuple[EncodedAttribute, ...],
         render: Render,
-        method: dict[str, Any],
+        method: MethodReport,
     ) -> Plan:
         """What a cut does to the values of the table that it was made for."""
         rounds = tuple(
@@ -100,7 +101,8 @@ class Plan:
         """The plan in a file; raises InputError where it holds none."""
         require_regular(path, "plan")
         try:
-            content = json.loads(Path(path).read_text("utf-8"))
+            with readable(f"plan '{path}'"):
+                content = json.loads(Path(path).read_text("utf-8"))
             if content["schema"] != SCHEMA:
                 raise KeyError
             rounds = tuple(
@@ -113,10 +115,6 @@ class Plan:
             if not isinstance(method["name"], str) or not isinstance(method["parameters"], dict):
                 raise ValueError
             return cls(method, suppression, rounds)
-        except OSError as failed:
-            raise InputError(
-                f"plan '{path}': can't be read ({failed.strerror}); check its name"
-            ) from None
         except UNREADABLE:
             raise InputError(
                 f"plan '{path}': holds no plan of this version; save it again with --plan"
@@ -234,9 +232,7 @@ def _keeping(
         e.attribute.name: _numbered(shown)[e.ranks]
         for e, shown in zip(attributes, texts, strict=True)
     }
-    key = np.zeros(len(known), dtype=np.int64)
-    for codes in cells.values():
-        _, key = np.unique(key * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
+    key = alike(cells.values(), len(known))
     kept = known.copy()
     while kept.any():
         labels = np.full(len(kept), -1, dtype=np.int32)

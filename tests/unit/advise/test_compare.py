@@ -169,10 +169,9 @@ def test_comparators_are_compared_where_they_are_named_and_never_proposed(sample
     assert not [name for name in proposed if registry.methods()[name].is_comparator]
 
 
-def test_the_usual_ks_and_the_policys_are_compared_when_none_is_named(sample_policy):
-    policy = Policy.from_dict(sample_policy)
-    assert checked_ks(None, policy.with_k(7)) == [5, 7, 10, 25, 50]
-    assert checked_ks(None, policy.with_k(25)) == [5, 10, 25, 50]
+def test_the_usual_ks_and_the_policys_are_compared_when_none_is_named():
+    assert checked_ks(None, 7) == [5, 7, 10, 25, 50]
+    assert checked_ks(None, 25) == [5, 10, 25, 50]
 
 
 # What is recommended

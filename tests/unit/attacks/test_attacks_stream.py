@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import yaml
 
 import naive_attacks as naive
 import shoal as package
@@ -63,6 +64,16 @@ def test_the_same_attacks_from_python(shop, shoal):
     tables = pl.read_csv("out.csv", infer_schema=False), pl.read_csv("p.csv", infer_schema=False)
     found = package.attack(tables[0], "policy.yaml", tables[1], names, trace="t.jsonl")
     assert {**found["attacks"], "seconds": 0} == {**section(), "seconds": 0}
+
+
+def test_frames_of_a_stream_are_audited_by_the_default_method_as_its_files_are(shop):
+    policy = yaml.safe_load(Path("policy.yaml").read_text())
+    del policy["method"]
+    tables = pl.read_csv("out.csv", infer_schema=False), pl.read_csv("p.csv", infer_schema=False)
+    by_file = package.audit("out.csv", policy, "p.csv", trace="t.jsonl")
+    by_frame = package.audit(tables[0], policy, tables[1], trace="t.jsonl")
+    assert by_file.holds
+    assert by_frame["faults"] == by_file["faults"]
 
 
 def test_other_people_are_a_streams_control(shop, shoal):

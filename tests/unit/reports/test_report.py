@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -25,11 +26,12 @@ from shoal.reports.distributions import (
     NO_VALUE,
     OTHERS,
     Distribution,
-    distributions,
+    distributions_of,
     drawn_of,
     round_edges,
     spread_over_intervals,
 )
+from shoal.reports.pages import measured_of
 from shoal.reports.release import write_report
 from shoal.samples import patients
 from shoal.tables.publish import Outcome, publish_file
@@ -98,9 +100,7 @@ class Release:
         self.published = (folder / "output.csv").read_text()
 
     def distribution(self, name: str) -> Distribution:
-        draft = self.outcome.draft
-        quasi = draft.problem.schema.quasi
-        found = distributions(self.outcome.release, quasi, self.policy, draft.truth)
+        found = distributions_of(measured_of(self.outcome, self.policy), [name])
         return next(d for d in found if d.name == name)
 
 
@@ -444,7 +444,8 @@ def shown_if_published(release: Release, name: str, cell: str) -> Distribution:
     draft = release.outcome.draft
     frame = draft.frame.with_columns(pl.lit(cell).alias(name))
     _, published, _ = measure(Table(frame), draft.problem, draft.truth)
-    found = distributions(published, draft.problem.schema.quasi, release.policy, draft.truth)
+    measured = replace(measured_of(release.outcome, release.policy), release=published)
+    found = distributions_of(measured, [name])
     return next(d for d in found if d.name == name)
 
 

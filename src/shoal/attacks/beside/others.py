@@ -26,12 +26,13 @@ from shoal.auditor.audit import (
     audit_table,
     policy_or_columns,
 )
-from shoal.auditor.stream_trace import StreamSource, audit_stream, audit_traced
+from shoal.auditor.stream_trace import StreamSource, audit_stream, read_source
 from shoal.auditor.without_policy import given_words
 from shoal.connectors import files
 from shoal.connectors.database.address import seen_from
 from shoal.connectors.frames import Frame
 from shoal.connectors.ledger import GENESIS
+from shoal.connectors.outputs import describe_file
 from shoal.connectors.traces import is_of_stream, read_trace, rows_given
 from shoal.data import cores
 from shoal.data.certificate import Certificate
@@ -118,10 +119,10 @@ class OtherRelease(_Strict):
         """Who is in which of its classes. what: its name in findings."""
         return of_ledger(self.release, what) if self.is_ledger else self.audited.beside(what)
 
-    def earlier(self, policy: Policy, what: str) -> Earlier:
-        """What attacks compare a release of this policy with."""
+    def earlier(self, subject: str | None, what: str) -> Earlier:
+        """What attacks compare a release with whose policy names this subject, or none."""
         if self.original is not None:
-            if policy.subject is None:
+            if subject is None:
                 raise InputError(
                     f"{what}: people are found again by their ids, and the policy of the release"
                     " that is attacked names no 'subject'; leave out 'original' where both have the"
@@ -226,7 +227,7 @@ class Others(Question):
         if not request.attacks:
             return request
         named = self._with_policy(policy)._named()
-        found = [one.earlier(policy, what) for what, one in named if not one.is_ledger]
+        found = [one.earlier(policy.subject, what) for what, one in named if not one.is_ledger]
         return replace(request, earlier=tuple(found))
 
     def _named(self) -> list[tuple[str, OtherRelease]]:
@@ -329,11 +330,10 @@ def audited(
 ) -> Audited:
     """A release, audited alone, with its original if that is given."""
     original, trace = named.original, named.trace
-    if named.is_file and named.is_stream:
+    if named.is_stream:
         if policy.model.method is None:
             policy = policy.with_method("fads")
-        paths = str(named.release), policy, str(original), str(trace)
-        result = audit_stream(*paths, named.record_lines, progress=progress)
+        result = _audited_stream(named, policy, progress)
     elif named.is_file:
         result = audit_file(
             str(named.release),
@@ -343,11 +343,6 @@ def audited(
             downstream=downstream,
             progress=progress,
         )
-    elif named.is_stream:
-        records = policy.tables.table_given(original).frame
-        read = StreamSource(records, np.arange(records.height), None)
-        lines = read_trace(str(trace))
-        result = audit_traced(named.table(policy.tables), policy, read, lines, progress)
     else:
         source = None if original is None else named.original_table(policy.tables)
         table, contradicted = policy.tables.published_table(
@@ -358,6 +353,23 @@ def audited(
         certificate = with_contradicted(result.certificate, contradicted)
         result = replace(result, certificate=certificate)
     return Audited(result, named, policy)
+
+
+def _audited_stream(named: OtherRelease, policy: Policy, progress: Progress) -> AuditResult:
+    """A stream, audited with its source and its trace."""
+    progress("reading the source and the trace")
+    name, lines = str(named.release), str(named.trace)
+    if not named.is_file:
+        records = policy.tables.table_given(named.original).frame
+        source = StreamSource(records, np.arange(records.height), None)
+        table = named.table(policy.tables)
+        return audit_stream(table, policy, source, read_trace(lines), progress)
+    released = files.read(name)
+    source = read_source(str(named.original), named.record_lines, policy.fields)
+    result = audit_stream(released.table, policy, source, read_trace(lines), progress)
+    output = describe_file(name, name, released.sha256, result.problem.schema.render)
+    certificate = result.certificate.extended(input={"sha256": source.sha256}, output=output)
+    return replace(result, certificate=certificate)
 
 
 def audit(

@@ -12,37 +12,29 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-import polars as pl
 
-from shoal.attacks.beside.others import Others, OthersLike
 from shoal.attacks.counts import CONFIDENCE, people_in
-from shoal.attacks.intersection import Earlier, Newer, aligned
+from shoal.attacks.intersection import Newer, aligned
 from shoal.attacks.run.people import AttackedRelease, Ground, ground_of, plain_columns, trials_of
 from shoal.attacks.run.request import (
     Accepted,
-    Asked,
     AttackRequest,
-    asked_attacks,
-    asked_of,
     judged,
     lacking,
     points_of,
 )
-from shoal.auditor.audit import AuditResult
 from shoal.auditor.order_kept import most_followed
-from shoal.connectors.frames import Frame, table_of
 from shoal.data.attack_scene import AttackScene, ExternalList, Findings, ShownRelease, Surroundings
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.notation import PublishedNumbers
-from shoal.data.numbers import parse_numbers, places_among
+from shoal.data.numbers import parse_numbers
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.model import PopulationPolicy
-from shoal.policy.policy import Policy
 from shoal.privacy.uniqueness import ESTIMATORS
 from shoal.protocols import Attack
 
@@ -309,48 +301,3 @@ def _require(table: Table, names: list[str]) -> None:
         f"population: has no column '{name}'; add it" for name in names if name not in table.names
     ]
     InputError.raise_for(findings)
-
-
-def request_of_frames(
-    policy: Policy,
-    attacks: Asked,
-    control: Frame | None,
-    external: Frame | None,
-    others: OthersLike | None,
-    folds: int = 1,
-) -> AttackRequest:
-    """What Python asks, judged before anything is compared; raises InputError."""
-    outside, listed = (
-        None if frame is None else policy.tables.table_beside(table_of(frame), what)
-        for frame, what in ((control, "control"), (external, "external"))
-    )
-    request = AttackRequest(asked_attacks(attacks), outside, listed, folds=folds)
-    request = asked_of(policy, request)
-    return request if others is None else Others.of(others).attacking(policy, request)
-
-
-# A stream's release: its private trace tells whose row is whose.
-
-
-def attack_read_stream(
-    result: AuditResult,
-    released: Table,
-    trace: pl.DataFrame,
-    policy: Policy,
-    request: AttackRequest,
-    progress: Progress = no_progress,
-) -> Certificate:
-    """The certificate of a stream that was audited with its trace, with its attacks."""
-    assert result.truth is not None
-    taken = np.sort(trace["seq"].to_numpy())
-    others = tuple(_placed(each, taken) for each in request.earlier)
-    target = AttackedRelease.of_audited(result, released, result.truth.original, policy)
-    request = replace(request, earlier=others)
-    return attacked(result.certificate, target, request, progress)
-
-
-def _placed(earlier: Earlier, taken: np.ndarray) -> Earlier:
-    """Another stream with its records by their places among those that this one took."""
-    if earlier.rows is None:
-        return earlier
-    return replace(earlier, rows=places_among(taken, earlier.rows))

@@ -86,31 +86,27 @@ def attack_ledger(
     own = ReleaseReading.at(ledger, newest, policy)
 
     def scene(attacks: list[Attack]) -> AttackScene:
-        made = _scene(ledger, own, policy, request, attacks)
+        made = _scene(ledger, own, request, attacks)
         found = []
         for number in earlier:
             progress(f"reading release {number}")
-            found.append(_aligned(ledger, number, own, made.release, policy))
+            found.append(_aligned(ledger, number, own, made.release))
         return replace(made, earlier=tuple(found))
 
     return {"release": newest} | tried(scene, policy.model.accept, request, progress)
 
 
 def _scene(
-    ledger: Ledger,
-    own: ReleaseReading,
-    policy: Policy,
-    request: AttackRequest,
-    attacks: list[Attack],
+    ledger: Ledger, own: ReleaseReading, request: AttackRequest, attacks: list[Attack]
 ) -> AttackScene:
     """The newest release by itself, with its people where the ledger knows their records."""
     if not own.identities.is_real.all():
-        return _without_originals(own, policy, INVENTED)
+        return _without_originals(own, INVENTED)
     kept = read_originals(ledger)
     if kept is None or not np.array_equal(kept[1], own.identities.records):
-        return _without_originals(own, policy, NO_ORIGINALS)
+        return _without_originals(own, NO_ORIGINALS)
     original = Table(texts_of(kept[0]))
-    problem, encoded = bound_original(original, policy, "originals")
+    problem, encoded = bound_original(original, own.problem.policy, "originals")
     target = AttackedRelease(
         Table(own.frame),
         own.release,
@@ -123,7 +119,7 @@ def _scene(
     return scene_of(target, request, attacks)
 
 
-def _without_originals(own: ReleaseReading, policy: Policy, why: str) -> AttackScene:
+def _without_originals(own: ReleaseReading, why: str) -> AttackScene:
     """What readers see, and nothing of its people but who is in which class."""
     classes = in_boxes(own.release)
     boxes = boxes_of((), (), classes.labels, classes.people())
@@ -139,25 +135,26 @@ def _without_originals(own: ReleaseReading, policy: Policy, why: str) -> AttackS
     values = {name: column.codes.astype(np.int64) for name, column in shown.sensitive.items()}
     people = People(nothing, values, shown.persons, shown.labels)
     return AttackScene(
-        policy.model.seed,
+        own.problem.seed,
         shown,
         people,
         (Trial(shown, people),),
         Control("none", reason=NO_CONTROL),
-        required_k=policy.required_k,
+        required_k=own.problem.required_k,
         no_people=why,
     )
 
 
 def _aligned(
-    ledger: Ledger, number: int, own: ReleaseReading, release: ShownRelease, policy: Policy
+    ledger: Ledger, number: int, own: ReleaseReading, release: ShownRelease
 ) -> EarlierRelease:
     """An earlier release, record by record: an attacker knows who came only later."""
-    frame, identities = rows_of_release(ledger, number, policy.model)
+    model = own.problem.tables.model
+    frame, identities = rows_of_release(ledger, number, model)
     table, now = Table(frame), Table(own.frame)
     newer = Newer(now, release, own.problem.schema)
     persons = _persons(own.identities, release, identities)
-    rows = newer.shown_rows(table, published_classes(table, policy), persons)
+    rows = newer.shown_rows(table, published_classes(table, model), persons)
     row_of = _rows_of(own.identities, identities)
     known = np.flatnonzero(row_of >= 0)
     order = None

@@ -242,11 +242,7 @@ def _trial(ground: Ground, republish: Republish, inside: np.ndarray, outside: np
     """A second release, which nobody keeps, of some records, (n,) bool; and others outside it."""
     rows = np.flatnonzero(inside)
     columns, labels, count = republish(rows)
-    subjects = None
-    if ground.target.encoded.subjects is not None:
-        subjects = np.unique(ground.target.encoded.subjects[rows], return_inverse=True)[1]
-        subjects = subjects.reshape(-1).astype(np.int32)
-    classes = Classes(labels, count, subjects)
+    classes = Classes(labels, count, ground.target.encoded.take(rows).subjects)
     release = ground.shown(columns, classes, ground.values_of(rows), {})
     members = replace(ground.people.take(rows), classes=labels)
     return Trial(release, members, ground.people.take(np.flatnonzero(outside)))

@@ -142,8 +142,12 @@ def attack_names(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def asked_of(policy: Policy, request: AttackRequest) -> AttackRequest:
-    """The attacks that are asked for, with those that the policy itself asks for."""
-    request = replace(request, attacks=(*request.attacks, *attacks_for(policy)))
+    """The attacks that are asked for, with those that the policy's thresholds and population ask
+    for.
+    """
+    needed = [MEASURES[measure] for measure in policy.model.accept]
+    needed += ["population"] if policy.model.population is not None else []
+    request = replace(request, attacks=(*request.attacks, *dict.fromkeys(needed)))
     if request.attacks:
         policy.refuse_two_tables("attack")
     request.built()  # what is asked is judged before a table is read
@@ -228,13 +232,6 @@ BY_ATTRIBUTE = {
 
 Accepted: TypeAlias = Mapping[str, float | dict[str, float]]
 """The most of each measure that a policy accepts, of each attribute where it is by attribute."""
-
-
-def attacks_for(policy: Policy) -> list[str]:
-    """The attacks that the policy's thresholds, and its population, ask for."""
-    names = [MEASURES[measure] for measure in policy.model.accept]
-    names += ["population"] if policy.model.population is not None else []
-    return list(dict.fromkeys(names))
 
 
 def judged(accept: Accepted, found: Findings) -> list[AcceptedReport]:

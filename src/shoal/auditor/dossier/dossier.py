@@ -37,6 +37,7 @@ from shoal.data.regular_files import path_text
 from shoal.data.table import as_text
 from shoal.data.warnings import GRAVE
 from shoal.errors import InputError, PromiseError
+from shoal.policy.binding.files import PolicyTables
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.version import VERSION
@@ -57,19 +58,19 @@ class Roles:
     as_they_are: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, certificate: Certificate, policy: Policy | None) -> Roles:
+    def of(cls, certificate: Certificate, tables: PolicyTables | None) -> Roles:
         """From the policy, and from a certificate that lists its columns."""
         columns = certificate.get("columns")
         if not isinstance(columns, list) or not all(isinstance(c, Mapping) for c in columns):
-            if policy is None:
+            if tables is None:
                 return cls(False)
             columns = []
         roles: dict[str, tuple[str, bool]] = {
             str(c.get("name")): (str(c.get("role")), c.get("technique") != "removed")
             for c in columns
         }
-        declared = {} if policy is None else policy.model.attributes
-        people = [] if policy is None else policy.model.subject_columns
+        declared = {} if tables is None else tables.model.attributes
+        people = [] if tables is None else tables.model.subject_columns
         roles |= {
             name: ("subject" if name in people else a.role, True) for name, a in declared.items()
         }
@@ -84,21 +85,19 @@ class Roles:
         )
 
 
-def initial_risk(original: str, roles: Roles, policy: Policy | None = None) -> dict[str, float]:
+def initial_risk(original: str, roles: Roles, own: PolicyTables | None = None) -> dict[str, float]:
     """The risk in the original table, by all quasi-identifiers as they stand there.
 
     alone: share of people whom nobody else looks like. mean, max: chance to find a person.
-    policy: says how the original is written, if it is given.
+    own: the tables of the policy, which says how the original is written, if it is given.
     """
     if not roles.quasi:
         raise InputError(
             "dossier: the certificate doesn't name the quasi-identifiers, so the risk of the"
             " original can't be measured; give the policy with -p"
         )
-    if policy is None:
-        frame = files.read(original, roles.quasi).frame
-    else:
-        frame = policy.tables.read_original(original).frame
+    read = files.read(original, roles.quasi) if own is None else own.read_original(original)
+    frame = read.frame
     absent = [name for name in roles.quasi if name not in frame.columns]
     if absent:
         raise InputError.from_findings(
@@ -251,7 +250,8 @@ def build_dossier(
         raise PromiseError(
             f"release '{released}': fails verify, {failed[0]}; no dossier was written", failed[1:]
         )
-    roles = Roles.of(stated, policy)
+    tables = None if policy is None else policy.tables
+    roles = Roles.of(stated, tables)
     strange = sorted(set(answered.context.attributes) - set(roles.published))
     if roles.known and strange:  # else a rating would be lost by a typo
         raise InputError.from_findings(
@@ -261,7 +261,7 @@ def build_dossier(
             ]
         )
     progress("measuring the risk")
-    initial = None if source is None else initial_risk(source, roles, policy)
+    initial = None if source is None else initial_risk(source, roles, tables)
     residual = residual_risk(stated)
     today = _today()
     answers = Answers(stated, answered.context, initial, residual, roles, today)

@@ -31,6 +31,7 @@ from shoal.connectors.party.messages import (
     refused,
     said_by,
 )
+from shoal.data.json_objects import distinct_keys
 from shoal.errors import PartyError
 
 MOST_GREETING = 1 << 20  # bytes
@@ -229,8 +230,8 @@ def parse_json(content: bytes, most: int) -> Any:
     """
     if len(content) > most or _depth(content) > MOST_DEPTH:
         raise ValueError
-    value = json.loads(
-        content.decode(), parse_float=_refuse, parse_constant=_refuse, object_pairs_hook=_distinct
+    value = json.loads(  # of a fraction or no number, `int` raises ValueError
+        content.decode(), parse_float=int, parse_constant=int, object_pairs_hook=distinct_keys
     )
     if _SURROGATE.search(content):
         json.dumps(value, ensure_ascii=False).encode()  # fails for half a pair
@@ -250,14 +251,3 @@ def _depth(content: bytes) -> int:
 
 def _is_text(value: Any, form: re.Pattern[str]) -> bool:
     return type(value) is str and form.fullmatch(value) is not None
-
-
-def _refuse(text: str) -> Any:
-    raise ValueError(text)
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError
-    return found

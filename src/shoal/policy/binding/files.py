@@ -29,6 +29,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
 from shoal.data.formulas import escaped, formula_sentences, unescaped
 from shoal.data.person_names import (
+    named_together,
     names_of,
     names_of_nobody,
     rows_of_nobody,
@@ -44,7 +45,6 @@ from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding.notation import CellNotation, translated_columns
 from shoal.policy.binding.past_memory import read_past_memory, require_people, require_readable
-from shoal.policy.binding.people import frame_with_person, with_person
 from shoal.policy.consistency import renders_two_tables
 from shoal.policy.loading import reading_beside, reading_of
 from shoal.policy.model import PolicyModel, ReadOptions
@@ -158,7 +158,7 @@ class PolicyTables:
     ) -> SourceFile:
         source = read_past_memory(path, reading, room, kind)
         require_readable(self.model, source.table.names, bool(self.written_populations))
-        return replace(source, table=with_person(source.table, self.model))
+        return replace(source, table=self.with_person(source.table))
 
     def _reading(self) -> Reading:
         declared = self.model.attributes
@@ -194,7 +194,7 @@ class PolicyTables:
         """
         frame, findings = self.cells.read_original(frame)
         InputError.raise_for(findings)
-        return frame_with_person(frame, self.model)
+        return self.with_person(Table(frame)).frame
 
     def original_table(self, table: Table) -> Table:
         """A table that was read already, with points and dates in ISO; raises InputError."""
@@ -290,7 +290,7 @@ class PolicyTables:
             return table, None
         frame, findings = self.cells.read_published(table.frame)
         InputError.raise_for(findings)
-        frame, contradicted = self.cells.without_derived(frame_with_person(frame, self.model))
+        frame, contradicted = self.cells.without_derived(self.with_person(Table(frame)).frame)
         return _same_or(table, frame), contradicted
 
     def _is_plainly_published(self, table: Table) -> bool:
@@ -301,7 +301,7 @@ class PolicyTables:
         if table.different is table or any(c.source in table.names for c in self.cells.derived):
             return False
         frame, findings = self.cells.read_published(rows)
-        return not findings and frame_with_person(frame, self.model) is rows
+        return not findings and self.with_person(Table(frame)).frame is rows
 
     def released_table(self, released: Frame | tuple[Frame, Frame]) -> Table:
         """A released frame; of two tables both, as one; raises InputError for others."""
@@ -370,6 +370,22 @@ class PolicyTables:
             mark = codec == _UTF8_WITH_MARK or (is_same and found is not None and found.bom)
             base = replace(base, encoding="utf-8" if codec == _UTF8_WITH_MARK else codec, bom=mark)
         return replace(base, newline=write.newline or base.newline)
+
+    def with_person(self, table: Table) -> Table:
+        """A table with its column of people, where several columns name them together.
+
+        The order in which the policy lists them does not matter. Columns that it lacks are found
+        by who binds it. Raises InputError where the data has a column of that name.
+        """
+        name, together = self.model.person, self.model.together
+        if name is None or not {*together} <= {*table.names}:
+            return table
+        if name in table.names:
+            raise InputError(
+                f"column '{name}': is what 'subject' names its combinations of columns; rename it"
+            )
+        columns = [table.column(column) for column in together]
+        return table.with_column(named_together(name, columns, self.model.no_names, table.room))
 
     def _categorical(self) -> Collection[str]:
         """Columns that are read as categories: not those whose cells are translated."""
