@@ -27,8 +27,9 @@ from shoal.policy.binding.files import Source, read_undeclared
 from shoal.policy.loading import one_line, read_options
 from shoal.policy.model import ReadOptions
 from shoal.policy.parameters import build
-from shoal.policy.proposal.cells import ColumnCells, as_read, notation_in
-from shoal.policy.proposal.roles import IS_IT_KNOWN, Guess, guess_of, with_one_subject
+from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.roles import IS_IT_KNOWN, Guess, guess_of, unread, with_one_subject
+from shoal.policy.proposal.written import as_read, notation_in
 
 
 def propose(frame: Frame, k: int = 10) -> str:
@@ -130,7 +131,9 @@ class LookedAt:
         guesses = {name: guess_of(column) for name, column in cells.items()}
         answer = who_is_a_person(table)
         guesses = with_one_subject(guesses, cells, answer)
-        return cls(table, said, found.questions, cells, guesses, answer)
+        texts = {name: unread(cells[name], guess) for name, guess in guesses.items()}
+        questions = {name: asked for name, asked in texts.items() if asked} | found.questions
+        return cls(table, said, questions, cells, guesses, answer)
 
     @property
     def missing_values(self) -> tuple[str, ...]:
