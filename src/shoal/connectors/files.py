@@ -106,7 +106,7 @@ def read_as(
     if place.is_table:
         from shoal.connectors.database.release_tables import read_table
 
-        frame, digest = read_table(place.address)
+        frame, digest = read_table(place.address, reading)
         return SourceFile(Table(frame), digest)
     if place.is_many:
         return _read_parts(path, reading)

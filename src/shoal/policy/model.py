@@ -135,7 +135,8 @@ class WriteOptions(_Options):
         [], description="Columns to add behind each number: its ends, their middle, its mean."
     )
     types: Literal["typed", "text"] | None = Field(
-        None, description="Declared numbers and dates as such, or as text; typed in Parquet, Arrow."
+        None,
+        description="Declared numbers and dates as such, or as text; typed in Parquet, Arrow, SQL.",
     )
 
     @field_validator("newline")
