@@ -406,7 +406,7 @@ class PolicyModel(_Strict):
     def _promises_are_named(cls, promises: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if any(not isinstance(promise.get("model"), str) for promise in promises):
             raise ValueError(f"each promise needs a 'model'; one of {', '.join(registry.models())}")
-        return promises
+        return [one for promise in promises for one in _of_each_attribute(promise)]
 
     @field_validator("method")
     @classmethod
@@ -520,6 +520,15 @@ def _with_plain_numbers(content: Any) -> Any:
     if isinstance(content, Integral):
         return int(content)
     return float(content) if isinstance(content, Real) else content
+
+
+def _of_each_attribute(promise: dict[str, Any]) -> list[dict[str, Any]]:
+    """l-diversity of several attributes as one promise each, which is all that it says."""
+    names = promise.get("attributes")
+    if promise["model"] != "l-diversity" or not isinstance(names, list) or "attribute" in promise:
+        return [promise]
+    rest = {key: value for key, value in promise.items() if key != "attributes"}
+    return [{**rest, "attribute": name} for name in names]
 
 
 def _tells_days(form: str) -> bool:

@@ -171,5 +171,5 @@ def test_decimals_of_76_digits_in_parquet_are_dropped_or_refused_by_name(tmp_pat
     pq.write_table(ODD["decimals of 76 digits"], tmp_path / "wide.parquet")
     path = str(tmp_path / "wide.parquet")
     assert shoal.publish_file(path, POLICY, str(tmp_path / "out.csv")).holds
-    with pytest.raises(shoal.InputError, match="column 'odd' holds .* 38 digits"):
+    with pytest.raises(shoal.InputError, match=r"column 'odd' holds .* 38 digits"):
         files.read(path)

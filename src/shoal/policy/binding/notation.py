@@ -164,7 +164,7 @@ class CellNotation:
                 continue
             text = column.cast(pl.String)
             if is_number(attribute):
-                numbers = _numbers(text)
+                numbers = as_numbers(text)
                 is_leaf = attribute.hierarchy is not None and name not in self._sources
                 if not is_leaf or as_text(numbers).equals(as_text(text)):
                     frame = frame.with_columns(numbers)
@@ -320,7 +320,10 @@ def _gathered(spans: Spans, asked: Derived, codes: object) -> pl.Series:
 _DAY = r"^\d{4}-\d\d-\d\d$"
 
 
-def _numbers(text: pl.Series) -> pl.Series:
+def as_numbers(text: pl.Series) -> pl.Series:
+    """Texts as whole numbers or floats; as they are where some are none, or would lose digits."""
+    if text.dtype not in TEXTS:
+        return text
     numbers = text.str.strip_chars().replace("", None).cast(pl.Float64, strict=False)
     if _says_more(text, numbers) or not bool(numbers.drop_nulls().is_finite().all()):
         return text
